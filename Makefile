@@ -1,0 +1,48 @@
+# Everything runs from a fresh clone with Python 3.11+ and make:
+#   make demo    see it work
+#   make test    see that it works
+# The environment is made once, in .venv, and again only when its recipe changes.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all lint bench clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+install: $(READY)  ## make .venv with all that the other targets need
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "dsnc needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	       "Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## look at the embedded data: a summary and a picture
+	$(BIN)/dsnc data show glyphs --picture demo/glyphs.png
+
+test: lint  ## lint, types, import contracts, then the tests (minutes)
+	$(BIN)/python -m pytest
+
+test-all: lint  ## the same, with the slow and the multi-process tests
+	$(BIN)/python -m pytest -m "not gpu"
+
+lint: $(READY)  ## style, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## side-by-side speed: tables, and JSON lines in benchmarks/results
+	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
+
+clean:  ## remove the environment and everything that was made
+	rm -rf $(VENV) demo dist build benchmarks/results
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

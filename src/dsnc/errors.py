@@ -1,0 +1,127 @@
+"""What can go wrong, said so that the reader can mend it.
+
+Every error of the project is a `DsncError` and also the built-in kind that the outside world
+expects (`ValueError`, `OSError`, `ImportError`), so that nobody has to know us to catch it. A
+message names the parameter or file, the offending value, and the fix.
+"""
+
+import difflib
+import importlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Self
+
+_SHOWN = 60  # characters of offending text that a message quotes
+
+
+class DsncError(Exception):
+    """Base of all errors of the project."""
+
+
+class InputError(DsncError, ValueError):
+    """A parameter or an array that cannot be used."""
+
+
+class MissingExtraError(DsncError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class DownloadError(DsncError, OSError):
+    """A file could not be fetched."""
+
+
+class ChecksumError(DownloadError):
+    """A file was fetched, and it is not the file that was meant."""
+
+
+class DataFileError(DsncError, ValueError):
+    """A data file that cannot be read: says where, what stands there, what was expected."""
+
+    path: Path
+    line: int | None
+
+    @classmethod
+    def at(
+        cls,
+        path: str | os.PathLike[str],
+        problem: str,
+        *,
+        line: int | None = None,
+        text: str | bytes | None = None,
+        expected: str | None = None,
+    ) -> Self:
+        """Make the error from its parts.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        problem : str
+            What is wrong, as a short clause.
+        line : int, optional
+            1-based line number.
+        text : str or bytes, optional
+            The offending text; quoted, shortened.
+        expected : str, optional
+            What should have stood there, or what to do.
+        """
+        where = f"{os.fspath(path)}, line {line}" if line is not None else os.fspath(path)
+        message = f"{where}: {problem}"
+        if text is not None:
+            message += f": {shorten(text)}"
+        if expected is not None:
+            message += f". Expected {expected}"
+        error = cls(message)
+        error.path, error.line = Path(path), line
+        return error
+
+
+class DsncWarning(UserWarning):
+    """Something works, but probably not as the user thinks."""
+
+
+def shorten(text: str | bytes) -> str:
+    """Quote `text` for a message, cut to a readable length."""
+    if len(text) <= _SHOWN:
+        return repr(text)
+    return (
+        f"{text[:_SHOWN]!r}... ({len(text)} {'bytes' if isinstance(text, bytes) else 'characters'})"
+    )
+
+
+def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputError:
+    """Make the error for a name that is in no registry, with the nearest valid one.
+
+    Examples
+    --------
+    >>> print(unknown_name("decoder", "linaer", ["linear", "table"]))
+    decoder='linaer' is not known. Did you mean 'linear'? Valid: linear, table.
+    """
+    names = sorted(valid)
+    close = difflib.get_close_matches(str(value), names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return InputError(f"{parameter}={value!r} is not known.{hint} Valid: {', '.join(names)}.")
+
+
+def require(module: str, *, extra: str, caller: str) -> ModuleType:
+    """Import an optional dependency, or fail at the door with the pip line.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, such as ``"matplotlib.font_manager"``.
+    extra : str
+        The extra of this package that brings it.
+    caller : str
+        What the user asked for, to open the message.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingExtraError(
+            f"{caller} needs {package!r}, which is not installed. Install it with: "
+            f"pip install 'dsnc[{extra}]'"
+        ) from error

@@ -1,0 +1,47 @@
+"""Naive twins: the plainest code that is right, to hold the fast code to."""
+
+import numpy as np
+
+
+def pack(bits):
+    """Words of each code, as Python integers, bit by bit."""
+    n_words = -(-bits.shape[1] // 64)
+    words = np.zeros((len(bits), n_words), dtype=np.uint64)
+    for row, code in enumerate(bits):
+        for j, bit in enumerate(code):
+            words[row, j // 64] |= np.uint64(int(bit) << (j % 64))
+    return words
+
+
+def as_ints(bits):
+    """Each code as one (arbitrarily large) integer, bit 0 lowest."""
+    return [sum(int(bit) << j for j, bit in enumerate(code)) for code in bits]
+
+
+def distances(bits, other):
+    """All pairs, counting differing bits."""
+    table = [[sum(a != b for a, b in zip(x, y, strict=True)) for y in other] for x in bits]
+    return np.array(table, dtype=int).reshape(len(bits), len(other))
+
+
+def unique(bits):
+    """Distinct codes by integer value: (first row, count) each, and the inverse."""
+    ints = as_ints(bits)
+    distinct = sorted(set(ints))
+    rows = [ints.index(value) for value in distinct]
+    counts = [ints.count(value) for value in distinct]
+    inverse = [distinct.index(value) for value in ints]
+    return rows, counts, inverse
+
+
+def svmlight(text):
+    """(labels, {index: value}) of each line that holds something."""
+    rows = []
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        pairs = [word.split(":") for word in words if ":" in word]
+        labels = " ".join(word for word in words if ":" not in word)
+        if words:
+            labels = [float(label) for label in labels.split(",") if label.strip()]
+            rows.append((labels, {int(i): float(v) for i, v in pairs}))
+    return rows
