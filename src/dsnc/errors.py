@@ -28,6 +28,10 @@ class MissingExtraError(DsncError, ImportError):
     """An optional dependency is not installed."""
 
 
+class OutputExistsError(DsncError, FileExistsError):
+    """Something is in the way of what is to be written."""
+
+
 class DownloadError(DsncError, OSError):
     """A file could not be fetched."""
 

@@ -1,13 +1,13 @@
 import pickle
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file, save_file
 
+import oracles
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 
@@ -42,7 +42,9 @@ def test_signs_and_logits_give_the_same_codes(bits):
 
 
 def test_a_logit_of_zero_is_a_bit_of_zero():
-    assert PackedCodes.from_logits([[0.0, -0.0, 1e-300]]).to_bits().tolist() == [[False, False, True]]
+    assert PackedCodes.from_logits([[0.0, -0.0, 1e-300]]).to_bits().tolist() == [
+        [False, False, True]
+    ]
 
 
 @given(bit_tables(n_bits=st.integers(1, 64)))

@@ -1,0 +1,64 @@
+"""What every benchmark shares: fair timing, and one way to show and keep the result.
+
+Machines are noisy, so contestants take turns within one run and the fastest turn of each counts;
+what is reported is ratios.
+"""
+
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def best_of(functions: Mapping[str, Callable[[], object]], repeat: int = 5) -> dict[str, float]:
+    """Time functions in turns; return the least seconds of each."""
+    best = dict.fromkeys(functions, float("inf"))
+    for _ in range(repeat):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            function()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def peak_megabytes(code: str, *arguments: str) -> dict[str, float]:
+    """Run `code` in a fresh Python; return the figures that it prints as JSON.
+
+    The code may call ``peak()``, the peak resident memory of its process so far in MB.
+    """
+    prelude = (
+        "import json, resource, sys\n"
+        f"UNIT = {1e6 if sys.platform == 'darwin' else 1e3}\n"
+        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT\n"
+    )
+    command = [sys.executable, "-c", prelude + code, *arguments]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    figures: dict[str, float] = json.loads(output)
+    return figures
+
+
+def report(name: str, rows: list[dict[str, object]]) -> None:
+    """Print a table and keep it as JSON lines in ``benchmarks/results``."""
+    table = Table(title=name)
+    for column in rows[0]:
+        table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    Console(width=max(100, Console().width)).print(table)
+    RESULTS.mkdir(exist_ok=True)
+    machine = {"machine": platform.machine(), "python": platform.python_version()}
+    with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps({"time": time.time(), **machine, **row}) + "\n")
+
+
+def _cell(value: object) -> str:
+    return f"{value:,.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,22 @@
+"""Samples: many-class data in every common format, and some to play with."""
+
+from dsnc.data.catalog import DATASETS, fetch
+from dsnc.data.dataset import Dataset, Split, Summary
+from dsnc.data.folder import write_folder
+from dsnc.data.glyphs import load_glyphs
+from dsnc.data.readers import READERS, load_dataset
+from dsnc.data.synthetic import make_dense_codes, make_sparse_topics
+
+__all__ = [
+    "DATASETS",
+    "READERS",
+    "Dataset",
+    "Split",
+    "Summary",
+    "fetch",
+    "load_dataset",
+    "load_glyphs",
+    "make_dense_codes",
+    "make_sparse_topics",
+    "write_folder",
+]

@@ -1,0 +1,45 @@
+"""Unpacking archives that may come from anywhere."""
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from dsnc.errors import DataFileError, DownloadError
+
+
+def unpack(archive: Path) -> Path:
+    """Unpack a zip archive beside itself into a folder of its name, whole or not at all."""
+    target = archive.with_suffix("")
+    if target.is_dir():
+        return target
+    # Hidden, so that what a killed process leaves is never taken for data.
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=archive.parent))
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for member in opened.infolist():
+                _check_member(archive, member.filename)
+            opened.extractall(aside)
+        aside.chmod(0o755)
+        aside.rename(target)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+        raise DataFileError.at(
+            archive,
+            f"is not a readable zip archive ({error})",
+            expected="the archive as its source has it: delete this one and fetch it again",
+        ) from error
+    except OSError as error:
+        if not target.is_dir():  # else another process was faster, with the same archive
+            raise DownloadError(f"{archive} cannot be unpacked into {target}: {error}") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return target
+
+
+def _check_member(archive: Path, name: str) -> None:
+    """Refuse a name that would leave the folder, on this system or another."""
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    if posix.is_absolute() or windows.anchor or ".." in (*posix.parts, *windows.parts):
+        problem = "holds a file that would be written outside its folder"
+        raise DataFileError.at(archive, problem, text=name)

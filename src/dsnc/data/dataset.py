@@ -1,0 +1,315 @@
+"""A `Dataset`: rows X, their classes, and nothing else.
+
+Labels of any kind are mapped once to 0..K-1; everything behind this door works on integers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.data.labels import Classes, encode_label_lists, encode_labels, object_array
+from dsnc.errors import InputError
+
+Rows = NDArray[np.int64]
+SPLIT_NAMES = ("train", "validation", "test")
+
+
+class Split(NamedTuple):
+    """Three data sets that share their classes."""
+
+    train: "Dataset"
+    validation: "Dataset"
+    test: "Dataset"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of a data set that one looks at first."""
+
+    name: str
+    rows: int
+    features: int | None
+    density: float | None
+    classes: int
+    labels_per_row: float
+    per_class_min: int
+    per_class_median: float
+    per_class_max: int
+    splits: dict[str, int]
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return (what, value) pairs, ready to print."""
+        features = "raw text" if self.features is None else f"{self.features:,}"
+        lines = [("rows", f"{self.rows:,}"), ("features", features)]
+        if self.density is not None:
+            lines.append(("density", f"{self.density:.3%}"))
+        lines.append(("classes", f"{self.classes:,}"))
+        if self.labels_per_row != 1:
+            lines.append(("labels per row", f"{self.labels_per_row:.2f}"))
+        spread = f"{self.per_class_min:,} / {self.per_class_median:,.0f} / {self.per_class_max:,}"
+        lines.append(("rows per class, min / median / max", spread))
+        lines += [(f"{name} rows", f"{rows:,}") for name, rows in self.splits.items()]
+        return lines
+
+    def __str__(self) -> str:
+        """Return a small table of plain text."""
+        lines = self.lines()
+        width = max(len(what) for what, _ in lines)
+        return "\n".join([self.name, *(f"  {what:<{width}}  {value}" for what, value in lines)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Samples and their classes.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), scipy CSR, np.memmap, or 1-D object array of str
+        The rows. Strings are raw text, to be turned into features later.
+    y : integer array of shape (n,), or None
+        The class of each row, 0..K-1. None when the data set is multi-label.
+    classes : array of shape (K,)
+        ``classes[y[i]]`` is the label of row i as the user wrote it.
+    Y : CSR of shape (n, K), optional
+        The label sets of a multi-label data set; non-zero means "has the label".
+    splits : dict of str to row numbers, optional
+        A predefined split: "train", "validation", "test".
+    name, source : str
+        What to call it, and where it came from and how it was read.
+    image_shape : (height, width), optional
+        Set when a row is a picture.
+
+    See Also
+    --------
+    Dataset.from_labels : from labels of any type.
+    """
+
+    X: Any
+    y: NDArray[np.int32] | None
+    classes: NDArray[Any]
+    Y: Any = None
+    splits: Mapping[str, Rows] | None = None
+    name: str = "data"
+    source: str = ""
+    image_shape: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together; keep X and Y as they are, CSR apart."""
+        for field in ("X", "Y"):
+            value = getattr(self, field)
+            if sp.issparse(value) and not isinstance(value, sp.csr_array):
+                object.__setattr__(self, field, sp.csr_array(value))
+        if (self.y is None) == (self.Y is None):
+            raise InputError("Give either y (one class a row) or Y (label sets), not both or none.")
+        n_labelled = len(self.y) if self.y is not None else self.Y.shape[0]
+        if n_labelled != len(self):
+            raise InputError(f"X has {len(self)} rows and the labels {n_labelled}; give one a row.")
+        if self.y is not None:
+            object.__setattr__(self, "y", _class_numbers(self.y, self.n_classes))
+        elif self.Y.shape[1] != self.n_classes:
+            raise InputError(f"Y has {self.Y.shape[1]} columns for {self.n_classes} classes.")
+        _check_splits(self.splits, len(self))
+        if self.image_shape is not None and self.image_shape[0] * self.image_shape[1] != self.width:
+            raise InputError(f"image_shape={self.image_shape} does not fit {self.width} features.")
+
+    @classmethod
+    def from_labels(cls, X: Any, labels: Any, *, classes: Classes = None, **rest: Any) -> Self:
+        """Make a data set from labels of any type.
+
+        Parameters
+        ----------
+        X : array-like, CSR or list of str
+            The rows; a list of strings becomes an object array.
+        labels : sequence
+            One label a row: numbers, strings, anything sortable.
+        classes : sequence, optional
+            The classes and their order, when they are known already (a test file). A label
+            that is not among them is an error.
+        **rest
+            The other fields of `Dataset`.
+        """
+        y, known = encode_labels(labels, classes)
+        if isinstance(X, list | tuple) and X and isinstance(X[0], str):
+            X = object_array(X)
+        return cls(X if sp.issparse(X) else np.asanyarray(X), y, known, **rest)
+
+    @classmethod
+    def from_label_lists(
+        cls,
+        X: Any,
+        labels: Any,
+        labels_per_row: NDArray[np.int64],
+        *,
+        classes: Classes = None,
+        **rest: Any,
+    ) -> Self:
+        """Make a multi-label data set from the labels of all rows, one row after the other."""
+        Y, known = encode_label_lists(labels, labels_per_row, classes)
+        return cls(X, None, known, Y=Y, **rest)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, K."""
+        return len(self.classes)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is CSR."""
+        return bool(sp.issparse(self.X))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a row is a string, not yet features."""
+        return bool(self.X.ndim == 1)
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row has a set of labels."""
+        return self.Y is not None
+
+    @property
+    def width(self) -> int | None:
+        """Number of features, None for raw text."""
+        return None if self.is_text else int(self.X.shape[1])
+
+    @cached_property
+    def rows_per_class(self) -> NDArray[np.int64]:
+        """How many rows each class has."""
+        if self.y is None:
+            return np.bincount(self.Y.indices[self.Y.data != 0], minlength=self.n_classes)
+        return np.bincount(self.y, minlength=self.n_classes)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of each row, as the user wrote it."""
+        if self.y is None:
+            raise InputError(f"{self.name!r} is multi-label: read Y and classes instead of labels.")
+        return self.classes[self.y]
+
+    def take(self, rows: Any) -> Self:
+        """Return the data set of some rows: numbers, a boolean mask or a slice.
+
+        The classes stay the same, so that class numbers mean the same in every part. A slice of
+        dense rows shares their memory; a predefined split is not carried over.
+        """
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+        return replace(
+            self,
+            X=self.X[rows],
+            y=None if self.y is None else self.y[rows],
+            Y=None if self.Y is None else self.Y[rows],
+            splits=None,
+        )
+
+    def split(
+        self, train: float = 0.8, validation: float = 0.1, test: float = 0.1, seed: int = 0
+    ) -> Split:
+        """Draw rows at random, without replacement: the paper's protocol is 80/10/10.
+
+        Parameters
+        ----------
+        train, validation, test : float
+            Shares of the rows; together at most 1.
+        seed : int
+            The same seed gives the same parts.
+        """
+        shares = np.array([train, validation, test], dtype=float)
+        if not (np.all(shares >= 0) and 0 < shares.sum() <= 1 + 1e-9):
+            raise InputError(
+                f"train={train}, validation={validation}, test={test}: shares must be 0 or more "
+                "and add up to at most 1."
+            )
+        order = np.random.default_rng(seed).permutation(len(self))
+        ends = np.rint(np.cumsum(shares) * len(self)).astype(int)
+        parts = np.split(order[: ends[-1]], ends[:-1])
+        # Within a part the file's order is kept: reading a memmap or CSR in order is faster.
+        return Split(*(self.take(np.sort(part)) for part in parts))
+
+    def predefined_split(self) -> Split:
+        """Return the parts that came with the data."""
+        if self.splits is None:
+            raise InputError(f"{self.name!r} has no predefined split; draw one with split().")
+        none = np.empty(0, dtype=np.int64)
+        return Split(*(self.take(self.splits.get(name, none)) for name in SPLIT_NAMES))
+
+    def subset_classes(self, n: int, seed: int = 0) -> Self:
+        """Keep `n` random classes and their rows: the paper's DMOZ-1K is made so from DMOZ-12K.
+
+        The kept classes stay in their order and are numbered 0..n-1; a predefined split is kept.
+        """
+        if not 1 <= n <= self.n_classes:
+            raise InputError(f"n={n} classes asked for; {self.name!r} has 1..{self.n_classes}.")
+        kept = np.sort(np.random.default_rng(seed).choice(self.n_classes, n, replace=False))
+        if self.y is None:
+            sets = self.Y[:, kept]
+            rows = np.flatnonzero(np.diff(sets.indptr))
+            labels = {"Y": sets[rows]}
+        else:
+            number = np.full(self.n_classes, -1, dtype=np.int32)
+            number[kept] = np.arange(n, dtype=np.int32)
+            rows = np.flatnonzero(number[self.y] >= 0)
+            labels = {"y": number[self.y[rows]]}
+        splits = None
+        if self.splits is not None:
+            splits = {s: np.flatnonzero(np.isin(rows, part)) for s, part in self.splits.items()}
+        return replace(self, X=self.X[rows], classes=self.classes[kept], splits=splits, **labels)
+
+    def summary(self) -> Summary:
+        """Return rows, features, density, classes and the spread of rows per class."""
+        counts = self.rows_per_class
+        cells = len(self) * (self.width or 0)
+        splits = self.splits or {}
+        return Summary(
+            name=self.name,
+            rows=len(self),
+            features=self.width,
+            density=self.X.nnz / cells if self.is_sparse and cells else None,
+            classes=self.n_classes,
+            labels_per_row=float(counts.sum() / len(self)) if len(self) else 0.0,
+            per_class_min=int(counts.min(initial=len(self))),
+            per_class_median=float(np.median(counts)) if counts.size else 0.0,
+            per_class_max=int(counts.max(initial=0)),
+            splits={name: len(splits[name]) for name in SPLIT_NAMES if name in splits},
+        )
+
+    def __repr__(self) -> str:
+        """Return one line: name, size, kind."""
+        kind = "text" if self.is_text else "CSR" if self.is_sparse else type(self.X).__name__
+        width = "" if self.is_text else f" x {self.width:,} features"
+        labels = "label sets over " if self.is_multilabel else ""
+        dtype = "" if self.is_text else f" {self.X.dtype}"
+        return (
+            f"Dataset({self.name!r}: {len(self):,} rows{width} ({kind}{dtype}), "
+            f"{labels}{self.n_classes:,} classes)"
+        )
+
+
+def _class_numbers(y: Any, n_classes: int) -> NDArray[np.int32]:
+    numbers = np.asarray(y)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise InputError(
+            f"y has shape {numbers.shape} and type {numbers.dtype}; expected class numbers "
+            "0..K-1 (use Dataset.from_labels for other labels)."
+        )
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < n_classes:
+        row = int(np.flatnonzero((numbers < 0) | (numbers >= n_classes))[0])
+        raise InputError(f"y[{row}]={numbers[row]} is outside 0..{n_classes - 1}.")
+    return numbers.astype(np.int32, copy=False)
+
+
+def _check_splits(splits: Mapping[str, Rows] | None, n_rows: int) -> None:
+    for name, rows in (splits or {}).items():
+        if name not in SPLIT_NAMES:
+            raise InputError(f"splits has a part {name!r}; valid: {', '.join(SPLIT_NAMES)}.")
+        if len(rows) and not 0 <= np.min(rows) <= np.max(rows) < n_rows:
+            raise InputError(f"splits[{name!r}] names rows outside 0..{n_rows - 1}.")

@@ -1,0 +1,201 @@
+"""A data set as a folder of plain arrays.
+
+===============  ==========================================================================
+``X.npz``        CSR as `scipy.sparse.save_npz` writes it, or a dense array under key ``X``
+``X.npy``        instead of ``X.npz``: dense, opened as a memory map
+``y.npy``        class numbers 0..K-1 (or ``Y.npz``: CSR label sets)
+``split.npy``    optional: 0 train, 1 validation, 2 test
+``classes.json`` optional: the K labels
+``meta.json``    optional: ``name``, ``image_shape``
+===============  ==========================================================================
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.data.dataset import SPLIT_NAMES, Dataset
+from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
+
+_UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+
+
+def is_folder(path: Path) -> bool:
+    """Tell whether `path` is such a folder."""
+    return (path / "X.npz").is_file() or (path / "X.npy").is_file()
+
+
+def read_folder(path: str | os.PathLike[str]) -> Dataset:
+    """Read a folder of arrays; nothing in it is ever unpickled."""
+    folder = Path(path)
+    X, how = _read_X(folder)
+    y, Y = _read_labels(folder)
+    classes = _read_classes(folder, y, Y)
+    try:
+        return Dataset(
+            X,
+            y,
+            classes,
+            Y=Y,
+            splits=_read_splits(folder),
+            name=folder.resolve().name,
+            source=f"folder of arrays {os.fspath(path)} ({how})",
+            image_shape=_read_image_shape(folder / "meta.json"),
+        )
+    except DsncError as error:
+        raise DataFileError.at(folder, f"its files do not fit together: {error}") from error
+
+
+def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+    """Write `dataset` as a folder, whole or not at all; an existing folder is an error."""
+    if dataset.is_text:
+        raise InputError(f"{dataset.name!r} is raw text: a folder of arrays holds features.")
+    target = Path(path)
+    if target.exists():
+        raise OutputExistsError(f"{target} exists; write to another folder or remove it first.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        if dataset.is_sparse:
+            sp.save_npz(aside / "X.npz", dataset.X)
+        else:
+            np.save(aside / "X.npy", dataset.X)
+        if dataset.y is not None:
+            np.save(aside / "y.npy", dataset.y)
+        else:
+            sp.save_npz(aside / "Y.npz", dataset.Y)
+        if dataset.splits is not None:
+            np.save(aside / "split.npy", _split_numbers(dataset))
+        _write_json(aside / "classes.json", dataset.classes.tolist())
+        if dataset.image_shape is not None:
+            _write_json(aside / "meta.json", {"image_shape": list(dataset.image_shape)})
+        aside.chmod(0o755)
+        aside.rename(target)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def _split_numbers(dataset: Dataset) -> NDArray[np.int8]:
+    numbers = np.full(len(dataset), -1, dtype=np.int8)
+    for number, name in enumerate(SPLIT_NAMES):
+        numbers[(dataset.splits or {}).get(name, [])] = number
+    return numbers
+
+
+def _read_X(folder: Path) -> tuple[Any, str]:
+    if (folder / "X.npy").is_file():
+        path, how = folder / "X.npy", "dense X.npy, memory-mapped"
+        X = _load_npy(path, memory_map=True)
+    elif (folder / "X.npz").is_file():
+        path, how = folder / "X.npz", "dense X.npz"
+        X = _load_dense_npz(path)
+        if X is None:
+            return _load_csr(path), "sparse X.npz"
+    else:
+        raise DataFileError.at(folder, "holds neither X.npz nor X.npy", expected="one of them")
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataFileError.at(
+            path, f"has shape {X.shape} and type {X.dtype}", expected="numbers, (rows, features)"
+        )
+    return X, how
+
+
+def _read_labels(folder: Path) -> tuple[Any, Any]:
+    if (folder / "y.npy").is_file():
+        return _load_npy(folder / "y.npy"), None
+    if (folder / "Y.npz").is_file():
+        return None, _load_csr(folder / "Y.npz")
+    raise DataFileError.at(folder, "holds neither y.npy nor Y.npz", expected="one of them")
+
+
+def _read_classes(folder: Path, y: Any, Y: Any) -> NDArray[Any]:
+    path = folder / "classes.json"
+    if not path.is_file():
+        n_classes = Y.shape[1] if y is None else int(y.max(initial=-1)) + 1
+        return np.arange(n_classes)
+    classes = np.asarray(_read_json(path, list))
+    if classes.ndim != 1:
+        raise DataFileError.at(path, "is not a flat list", expected="one label per class")
+    return classes
+
+
+def _read_image_shape(path: Path) -> tuple[int, int] | None:
+    shape = _read_json(path, dict).get("image_shape") if path.is_file() else None
+    match shape:
+        case None:
+            return None
+        case [int() as height, int() as width]:
+            return height, width
+    raise DataFileError.at(path, f"has image_shape {shape!r}", expected="[height, width]")
+
+
+def _read_splits(folder: Path) -> dict[str, NDArray[np.int64]] | None:
+    path = folder / "split.npy"
+    if not path.is_file():
+        return None
+    numbers = _load_npy(path)
+    if numbers.ndim != 1 or not np.isin(numbers, [-1, 0, 1, 2]).all():
+        raise DataFileError.at(
+            path, "has other values", expected="0 train, 1 validation, 2 test (-1 unused)"
+        )
+    return {name: np.flatnonzero(numbers == i) for i, name in enumerate(SPLIT_NAMES)}
+
+
+def _load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
+    try:
+        array = np.lib.format.open_memmap(path, mode="r") if memory_map else _read_npy(path)
+    except _UNREADABLE as error:
+        raise DataFileError.at(path, f"is not a readable .npy file ({error})") from error
+    return array
+
+
+def _read_npy(path: Path) -> NDArray[Any]:
+    with path.open("rb") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _load_dense_npz(path: Path) -> NDArray[Any] | None:
+    """Return the array under key X, or None if there is no such key."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return archive["X"] if "X" in archive else None
+    except (*_UNREADABLE, AttributeError, TypeError) as error:  # the last two: not an archive
+        raise DataFileError.at(path, f"is not a readable .npz file ({error})") from error
+
+
+def _load_csr(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            matrix = sp.csr_array(sp.load_npz(file))
+        matrix.check_format(full_check=True)
+    except (*_UNREADABLE, KeyError, TypeError) as error:
+        raise DataFileError.at(
+            path, f"is not a sparse matrix ({error})", expected="what scipy.sparse.save_npz writes"
+        ) from error
+    return matrix
+
+
+def _read_json(path: Path, kind: type) -> Any:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise DataFileError.at(path, f"is not readable JSON ({error})") from error
+    if not isinstance(value, kind):
+        raise DataFileError.at(
+            path, f"holds a {type(value).__name__}", expected=f"a {kind.__name__}"
+        )
+    return value
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")

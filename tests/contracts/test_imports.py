@@ -1,0 +1,45 @@
+"""Starting is cheap: what a user has not asked for is not loaded."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dsnc
+
+HEAVY = {"torch", "sklearn", "numba", "matplotlib", "PIL", "requests", "pooch", "pandas"}
+
+
+def loaded_by(code):
+    """Return the names of all modules that a fresh Python has after running `code`."""
+    command = f"{code}\nimport sys\nsys.stdout.write('\\n'.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True)
+    return set(run.stdout.split())
+
+
+def test_import_dsnc_loads_next_to_nothing():
+    new = loaded_by("import dsnc") - loaded_by("pass")
+    assert not {name.partition(".")[0] for name in new} & (HEAVY | {"numpy", "scipy"})
+    assert len(new) < 60
+
+
+@pytest.mark.parametrize("room", dsnc._ROOMS)
+def test_rooms_load_nothing_heavy(room):
+    assert not loaded_by(f"import dsnc.{room}") & HEAVY
+
+
+def test_the_command_line_helps_without_numpy():
+    loaded = loaded_by(
+        "import dsnc.cli\n"
+        "try: dsnc.cli.app(['data', '--help'])\n"
+        "except SystemExit as stop: assert stop.code == 0"
+    )
+    assert not loaded & (HEAVY | {"numpy"})
+
+
+def test_rooms_are_attributes():
+    code = "import dsnc; dsnc.codes.PackedCodes; dsnc.data.load_dataset; dsnc.errors.DsncError"
+    assert "dsnc.codes.packed" in loaded_by(code)
+    assert set(dir(dsnc)) == {"__version__", "codes", "data", "errors"}
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = dsnc.nonsense
