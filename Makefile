@@ -30,8 +30,8 @@ demo: $(READY)  ## look at the embedded data: a summary and a picture
 test: lint  ## lint, types, import contracts, then the tests (minutes)
 	$(BIN)/python -m pytest
 
-test-all: lint  ## the same, with the slow and the multi-process tests
-	$(BIN)/python -m pytest -m "not gpu"
+test-all: lint  ## the same, with the slow tests and many more random examples
+	$(BIN)/python -m pytest -m "not gpu" --hypothesis-profile=thorough
 
 lint: $(READY)  ## style, types, and who may import whom
 	$(BIN)/ruff check .

@@ -4,11 +4,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from harness import best_of, peak_megabytes, report
 from sklearn.datasets import load_svmlight_file
 
 from dsnc.data import make_sparse_topics
 from dsnc.data.svmlight import read_svmlight
+from harness import best_of, peak_megabytes, report
 
 MEGABYTES = 100
 

@@ -46,5 +46,7 @@ def test_an_unknown_name_comes_with_the_nearest():
 
 def test_a_missing_extra_is_named_with_the_pip_line():
     assert require("json", extra="report", caller="load_x").__name__ == "json"
-    with pytest.raises(MissingExtraError, match=r"load_x needs 'nowhere'.*pip install 'dsnc\[report\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"load_x needs 'nowhere'.*pip install 'dsnc\[report\]'"
+    ):
         require("nowhere.at.all", extra="report", caller="load_x")

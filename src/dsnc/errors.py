@@ -32,6 +32,10 @@ class OutputExistsError(DsncError, FileExistsError):
     """Something is in the way of what is to be written."""
 
 
+class CheckpointError(DsncError, OSError):
+    """A checkpoint that cannot be written, read, or used for this run."""
+
+
 class DownloadError(DsncError, OSError):
     """A file could not be fetched."""
 
@@ -80,6 +84,24 @@ class DataFileError(DsncError, ValueError):
         error = cls(message)
         error.path, error.line = Path(path), line
         return error
+
+
+class ModelFileError(DsncError, ValueError):
+    """A model that cannot be read: says which file and key, what is wrong, what to do."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str], problem: str, *, expected: str | None = None) -> Self:
+        """Make the error from the file, what is wrong with it and what should stand there."""
+        message = f"{os.fspath(path)}: {problem}"
+        error = cls(f"{message}. Expected {expected}" if expected is not None else message)
+        error.path = Path(path)
+        return error
+
+
+class ModelWriteError(DsncError, OSError):
+    """A model could not be written: a full disk, a folder without permission."""
 
 
 class DsncWarning(UserWarning):

@@ -13,7 +13,9 @@ HEAVY = {"torch", "sklearn", "numba", "matplotlib", "PIL", "requests", "pooch", 
 def loaded_by(code):
     """Return the names of all modules that a fresh Python has after running `code`."""
     command = f"{code}\nimport sys\nsys.stdout.write('\\n'.join(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", command], check=True, capture_output=True, text=True
+    )
     return set(run.stdout.split())
 
 

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import SPLIT_NAMES, Dataset
+from dsnc.data.labels import label_array
 from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
 
 _UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
@@ -98,9 +99,10 @@ def _read_X(folder: Path) -> tuple[Any, str]:
         X = _load_npy(path, memory_map=True)
     elif (folder / "X.npz").is_file():
         path, how = folder / "X.npz", "dense X.npz"
-        X = _load_dense_npz(path)
-        if X is None:
+        dense = _load_dense_npz(path)
+        if dense is None:
             return _load_csr(path), "sparse X.npz"
+        X = dense
     else:
         raise DataFileError.at(folder, "holds neither X.npz nor X.npy", expected="one of them")
     if X.ndim != 2 or X.dtype.kind not in "biuf":
@@ -123,10 +125,10 @@ def _read_classes(folder: Path, y: Any, Y: Any) -> NDArray[Any]:
     if not path.is_file():
         n_classes = Y.shape[1] if y is None else int(y.max(initial=-1)) + 1
         return np.arange(n_classes)
-    classes = np.asarray(_read_json(path, list))
-    if classes.ndim != 1:
+    labels = _read_json(path, list)
+    if not all(isinstance(label, str | int | float) for label in labels):
         raise DataFileError.at(path, "is not a flat list", expected="one label per class")
-    return classes
+    return label_array(labels)
 
 
 def _read_image_shape(path: Path) -> tuple[int, int] | None:

@@ -57,7 +57,7 @@ def encode_labels(labels: Any, classes: Classes = None) -> tuple[NDArray[np.int3
     y : int32 array
     classes : array
     """
-    array = labels if isinstance(labels, np.ndarray) else _label_array(labels)
+    array = label_array(labels)
     if array.ndim != 1:
         raise InputError(f"labels has shape {array.shape}; expected one label a row (1-D).")
     if array.dtype.kind == "f" and np.isnan(array).any():
@@ -104,11 +104,20 @@ def object_array(items: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def _label_array(labels: Iterable[Any]) -> NDArray[Any]:
-    """Turn a list into an array; strings stay objects, since one long label would widen all."""
+def label_array(labels: Iterable[Any]) -> NDArray[Any]:
+    """Turn labels into an array that keeps them as they are.
+
+    Strings stay objects: in numpy's own string arrays one long label would widen all, and a
+    trailing NUL would be lost. So do whole numbers that numpy would have to round (64-bit hashes).
+    """
+    if isinstance(labels, np.ndarray):
+        return labels
     items = list(labels)
     if items and all(isinstance(item, int | float | np.number) for item in items):
-        return np.asarray(items)
+        array = np.asarray(items)
+        rounded = array.dtype.kind == "f" and all(isinstance(item, int) for item in items)
+        if not rounded:
+            return array
     return object_array(items)
 
 
@@ -124,7 +133,7 @@ def _encode_by_dict(
                 f"labels mixes kinds that cannot be ordered ({error}); use strings throughout."
             ) from None
     else:
-        known = np.asarray(classes).tolist()
+        known = label_array(classes).tolist()
     number = {label: i for i, label in enumerate(known)}
     if len(number) != len(known):
         raise InputError("classes names a class twice; give each once.")
@@ -133,6 +142,4 @@ def _encode_by_dict(
     except KeyError as error:
         label = error.args[0]
         raise UnknownLabelError(items.index(label), label, len(known)) from None
-    if classes is not None:
-        return y, np.asarray(classes)
-    return y, np.asarray(known) if known else np.empty(0, dtype=object)
+    return y, label_array(known if classes is None else classes)
