@@ -1,0 +1,64 @@
+"""Gradients: how learning goes through the drawing of bits, which has no derivative.
+
+All members estimate the same thing, the derivative of the expected loss of a random code, and
+differ in bias, variance and cost. `docs/gradients.md` measures them side by side.
+"""
+
+import copy
+
+from dsnc.errors import InputError, unknown_name
+from dsnc.gradients.base import Gradient, LossOfCode, Noise, sample_bits
+from dsnc.gradients.disarm import DisARM
+from dsnc.gradients.reinforce import Reinforce
+from dsnc.gradients.relaxed import Relaxed
+from dsnc.gradients.straight_through import StraightThrough
+
+__all__ = [
+    "GRADIENTS",
+    "DisARM",
+    "Gradient",
+    "LossOfCode",
+    "Noise",
+    "Reinforce",
+    "Relaxed",
+    "StraightThrough",
+    "make_gradient",
+    "sample_bits",
+]
+
+GRADIENTS: dict[str, type[Gradient]] = {
+    "straight_through": StraightThrough,
+    "reinforce": Reinforce,
+    "relaxed": Relaxed,
+    "disarm": DisARM,
+}
+
+
+def make_gradient(gradient: str | Gradient) -> Gradient:
+    """Return a gradient that one training run may keep: a new one by name, or a copy.
+
+    A copy, because some gradients have state (a running baseline, a slope): what the user passed
+    stays as it was, and training twice with it gives the same result twice.
+
+    Parameters
+    ----------
+    gradient : str or Gradient
+        A key of `GRADIENTS`, for its default parameters, or an instance.
+
+    Examples
+    --------
+    >>> make_gradient("straight_through")
+    StraightThrough(n_samples=1, slope_growth=1.0)
+    >>> make_gradient(Relaxed(temperature=0.5))
+    Relaxed(n_samples=1, temperature=0.5)
+    """
+    if isinstance(gradient, Gradient):
+        return copy.deepcopy(gradient)
+    if not isinstance(gradient, str):
+        raise InputError(
+            f"gradient={gradient!r} must be a name or an instance of dsnc.gradients.Gradient. "
+            f"Valid names: {', '.join(GRADIENTS)}."
+        )
+    if gradient not in GRADIENTS:
+        raise unknown_name("gradient", gradient, GRADIENTS)
+    return GRADIENTS[gradient]()

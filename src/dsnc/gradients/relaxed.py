@@ -1,0 +1,51 @@
+"""Relaxed bits: replace the step of the draw by a steep sigmoid, and differentiate that.
+
+C. J. Maddison, A. Mnih, Y. W. Teh, "The Concrete Distribution", ICLR 2017; E. Jang, S. Gu,
+B. Poole, "Categorical Reparameterization with Gumbel-Softmax", ICLR 2017.
+
+    code = sigmoid((logits + log u - log(1 - u)) / temperature),     u ~ Uniform(0, 1)
+
+As the temperature goes to 0 the code becomes a Bernoulli(sigmoid(logits)) bit and the bias goes
+away, while the variance grows without bound. The decoder is trained on codes between 0 and 1,
+which it will not see again: its gradient is biased too.
+"""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from dsnc.gradients.base import Gradient, LossOfCode, Noise, check_count, check_positive
+
+
+class Relaxed(Gradient):
+    """The binary concrete distribution instead of bits.
+
+    Parameters
+    ----------
+    n_samples : int
+        Codes drawn per example; also the number of evaluations of the loss.
+    temperature : float
+        How soft the bits are: near 0 almost hard, at 1 and above hardly bits any more. The
+        default is the one that Maddison et al. found good for two values.
+    """
+
+    unbiased: ClassVar[bool] = False
+
+    def __init__(self, *, n_samples: int = 1, temperature: float = 2 / 3) -> None:
+        check_count("n_samples", n_samples)
+        check_positive("temperature", temperature, example=0.5)
+        self.n_samples = n_samples
+        self.temperature = temperature
+
+    def __call__(
+        self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
+    ) -> tuple[Tensor, Tensor]:
+        """Evaluate the loss of codes between 0 and 1."""
+        uniform = noise((self.n_samples, *logits.shape))
+        # zero is a possible draw, and rounding could bring a one: neither has a finite logit
+        limits = torch.finfo(uniform.dtype)
+        uniform = uniform.clamp(limits.tiny, 1 - limits.eps)
+        code = torch.sigmoid((logits + torch.logit(uniform).to(logits)) / self.temperature)
+        mean, _ = loss_of_code(code)
+        return mean, mean.detach()

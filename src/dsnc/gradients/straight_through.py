@@ -1,0 +1,77 @@
+"""Straight-through: pretend that drawing the bits was the identity.
+
+Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients Through Stochastic
+Neurons for Conditional Computation", arXiv:1308.3432, 2013.
+
+    forward    b ~ Bernoulli(phi),   phi = sigmoid(slope * logits)
+    backward   d loss / d logits  :=  d loss / d b  *  d phi / d logits
+
+One evaluation of the loss, little variance, and a bias: exact only where the loss is linear in
+each bit. The decoder's own gradient is exact in the mean, because it sees real codes. A slope that
+grows over the epochs makes the bits more and more certain.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from dsnc.errors import InputError
+from dsnc.gradients.base import (
+    Gradient,
+    LossOfCode,
+    Noise,
+    check_count,
+    check_positive,
+    sample_bits,
+)
+
+_MAX_SLOPE = 1e4  # bits are certain long before; more would only overflow
+
+
+class StraightThrough(Gradient):
+    """Hard bits forward, the sigmoid's derivative backward.
+
+    Parameters
+    ----------
+    n_samples : int
+        Codes drawn per example; also the number of evaluations of the loss.
+    slope_growth : float
+        The logits are multiplied by ``slope_growth ** epoch``; 1 leaves them alone.
+    """
+
+    unbiased: ClassVar[bool] = False
+
+    def __init__(self, *, n_samples: int = 1, slope_growth: float = 1.0) -> None:
+        check_count("n_samples", n_samples)
+        check_positive("slope_growth", slope_growth, example=1.0001)
+        self.n_samples = n_samples
+        self.slope_growth = slope_growth
+        self._slope = 1.0
+
+    def start_epoch(self, epoch: int) -> None:
+        """Set the slope of this epoch."""
+        too_steep = epoch * math.log(self.slope_growth) > math.log(_MAX_SLOPE)
+        self._slope = _MAX_SLOPE if too_steep else float(self.slope_growth) ** epoch
+
+    def __call__(
+        self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
+    ) -> tuple[Tensor, Tensor]:
+        """Evaluate the loss of hard bits, with soft bits behind them."""
+        phi = torch.sigmoid(self._slope * logits)
+        # the bracket is exactly zero, so that the code stays exactly 0 or 1
+        code = sample_bits(phi, noise, self.n_samples) + (phi - phi.detach())
+        mean, _ = loss_of_code(code)
+        return mean, mean.detach()
+
+    def state_dict(self) -> dict[str, float]:
+        """Return the slope."""
+        return {"slope": self._slope}
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        """Take up the slope."""
+        if set(state) != {"slope"}:
+            raise InputError(f"state={dict(state)!r} must have exactly the key 'slope'.")
+        self._slope = float(state["slope"])
