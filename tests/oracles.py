@@ -45,3 +45,31 @@ def svmlight(text):
             labels = [float(label) for label in labels.split(",") if label.strip()]
             rows.append((labels, {int(i): float(v) for i, v in pairs}))
     return rows
+
+
+def linear_top_k(weight, bias, bits, k):
+    """Classes and scores of each row, sorted by (larger score, smaller class)."""
+    classes, scores = [], []
+    for code in bits:
+        signs = [1 if bit else -1 for bit in code]
+        row = [
+            sum(s * w for s, w in zip(signs, weights, strict=True)) + b
+            for weights, b in zip(weight.tolist(), bias.tolist(), strict=True)
+        ]
+        order = sorted(range(len(row)), key=lambda j: (-row[j], j))[:k]
+        classes.append(order)
+        scores.append([row[j] for j in order])
+    return classes, scores
+
+
+def forward(layers, X, row_normalize):
+    """Logits in double precision, row by row; layers are (weight, bias, activation)."""
+    result = []
+    for x in np.asarray(X, dtype=float):
+        norm = np.sqrt((x * x).sum())
+        x = x / norm if row_normalize and norm > 0 else x
+        for weight, bias, activation in layers:
+            x = x @ np.asarray(weight, dtype=float) + np.asarray(bias, dtype=float)
+            x = np.maximum(x, 0) if activation == "relu" else x
+        result.append(x)
+    return np.array(result).reshape(len(X), len(layers[-1][1]))

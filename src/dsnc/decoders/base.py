@@ -1,0 +1,141 @@
+"""What every decoder promises, and the checks that all of them need.
+
+A decoder is arrays and a rule: it holds no data, no labels and no training state, so that it can
+be stored in a model file and exchanged for another on the same codes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.errors import InputError
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class Cost(NamedTuple):
+    """What decoding one row takes."""
+
+    operations: float  # multiplications and additions, or word operations, counted alike
+    bytes: int  # what has to be kept in memory
+
+
+class Decoder(ABC):
+    """Turns codes into classes.
+
+    Classes are numbers 0..n_classes-1. A score is a float, larger is better; equal scores are
+    ordered by the smaller class number, so that an answer is never an accident.
+    """
+
+    name: ClassVar[str]  # the key in DECODERS, for ever the same
+    n_bits: int
+    n_classes: int
+
+    @abstractmethod
+    def top_k(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Find the k best classes of each row.
+
+        Parameters
+        ----------
+        codes : PackedCodes
+            n codes of `n_bits` bits.
+        logits : float32 array of shape (n, n_bits), or None
+            The real numbers whose signs are the bits, for decoders that weigh a bit by its
+            confidence; the others ignore them.
+        k : int
+            How many, 1..n_classes.
+
+        Returns
+        -------
+        classes : int64 array of shape (n, k)
+            Best first.
+        scores : float32 array of shape (n, k)
+        """
+
+    @abstractmethod
+    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        """Return (n, n_classes) probabilities; their argmax is what `predict` says."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the decoder from what `arrays` gave, checking everything: a file may be hostile."""
+
+    @abstractmethod
+    def cost(self) -> Cost:
+        """Return what decoding one row takes."""
+
+    def predict(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the best class of each row."""
+        return self.top_k(codes, logits, 1)[0][:, 0]
+
+    def check_codes(self, codes: PackedCodes) -> None:
+        """Refuse codes of another width."""
+        if codes.n_bits != self.n_bits:
+            raise InputError(
+                f"codes have {codes.n_bits} bits; the decoder was made for {self.n_bits}."
+            )
+
+    def check_k(self, k: int) -> int:
+        """Refuse a k that is no number of classes."""
+        if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer):
+            raise InputError(f"k={k!r} is not a whole number.")
+        if not 1 <= k <= self.n_classes:
+            raise InputError(f"k={k}: there are {self.n_classes} classes; k is 1 to that number.")
+        return int(k)
+
+
+def check_arrays(owner: str, arrays: Mapping[str, Any], expected: Mapping[str, str]) -> None:
+    """Refuse a set of arrays that is not exactly the expected one.
+
+    Parameters
+    ----------
+    owner : str
+        Whose arrays they are, to open the message.
+    arrays : mapping
+        Name to array, as read from a file.
+    expected : mapping
+        Name to type and number of dimensions, such as ``"float32 2"``.
+    """
+    missing, unknown = sorted(set(expected) - set(arrays)), sorted(set(arrays) - set(expected))
+    if missing or unknown:
+        raise InputError(f"{owner}: missing arrays {missing}, unknown arrays {unknown}.")
+    for key, kind in expected.items():
+        array = arrays[key]
+        found = f"{array.dtype} {array.ndim}" if isinstance(array, np.ndarray) else type(array)
+        if found != kind:
+            raise InputError(f"{owner}: array {key!r} is {found}; expected {kind} (type, axes).")
+
+
+def bounded(name: str, array: Any, limit: float = _LARGEST) -> NDArray[np.float32]:
+    """Return a float32 array that nobody can change, all of its values finite and within `limit`.
+
+    A read-only array (a memory map, say) is shared; a writeable one is copied.
+    """
+    array = np.asarray(array)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} has type {array.dtype}; expected real numbers.")
+    if array.size:
+        low, high = float(array.min()), float(array.max())  # a NaN is both
+        if not (-limit <= low and high <= limit):
+            raise InputError(
+                f"{name} has values from {low} to {high}; expected finite ones, "
+                f"of size {limit:.3g} at most."
+            )
+    if array.dtype != np.float32 or array.flags.writeable or not array.flags.c_contiguous:
+        array = array.astype(np.float32, order="C")
+        array.flags.writeable = False
+    result: NDArray[np.float32] = array
+    return result

@@ -1,0 +1,225 @@
+"""The linear decoder of the paper: a class's score is a weighted sum of the code's signs.
+
+``score[k] = bias[k] + sum_j sign[j] * weight[k, j]`` with signs -1 and +1: c*K operations a row.
+Scores are computed in blocks of rows and classes, which bounds the memory whatever the number of
+classes and reads the weights once for many rows.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.base import Cost, Decoder, bounded, check_arrays
+from dsnc.errors import InputError
+
+Floats = NDArray[np.float32]
+_BLOCK = 1 << 18  # numbers in a temporary: a megabyte stays in the cache
+_MIN_ROWS = 256  # rows that share one reading of the weights when classes are many
+_FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it saves
+_GROUPS = 32  # groups of classes for each wanted one
+_KEY_SHIFT = 32
+_CLASS_MASK = (1 << _KEY_SHIFT) - 1
+
+
+class LinearDecoder(Decoder):
+    """Scores every class by its weights.
+
+    Parameters
+    ----------
+    weight : array of shape (n_classes, n_bits)
+    bias : array of shape (n_classes,)
+    temperature : float
+        Divides the scores before they become probabilities; the order of classes does not depend
+        on it.
+
+    Examples
+    --------
+    >>> decoder = LinearDecoder([[1, 0], [0, 1], [-1, -1]], [0, 0, 0])
+    >>> codes = PackedCodes.from_bits([[1, 0], [0, 0]])
+    >>> decoder.predict(codes)
+    array([0, 2])
+    >>> decoder.top_k(codes, None, 2)[0]
+    array([[0, 2],
+           [2, 0]])
+    """
+
+    name: ClassVar[str] = "linear"
+
+    def __init__(self, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0) -> None:
+        shape = np.shape(weight)
+        if len(shape) != 2 or min(shape) < 1 or shape[0] > _CLASS_MASK:
+            raise InputError(f"weight has shape {shape}; expected (n_classes, n_bits).")
+        if np.shape(bias) != shape[:1]:
+            raise InputError(f"bias has shape {np.shape(bias)}; expected {shape[:1]}.")
+        if not (np.isfinite(temperature) and np.float32(temperature) > 0):
+            raise InputError(f"temperature={temperature!r} is not a number above 0.")
+        self.n_classes, self.n_bits = shape
+        # No score can overflow within this limit, whatever the code.
+        limit = float(np.finfo(np.float32).max) / (self.n_bits + 1) / 2
+        self.weight = bounded("weight", weight, limit)
+        self.bias = bounded("bias", bias, limit)
+        self.temperature = float(np.float32(temperature))
+
+    @classmethod
+    def from_zero_one(
+        cls, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0
+    ) -> "LinearDecoder":
+        """Convert a decoder trained on bits 0 and 1; its scores stay what they were."""
+        half = np.asarray(weight, dtype=np.float64) / 2
+        if half.ndim != 2:
+            raise InputError(f"weight has shape {half.shape}; expected (n_classes, n_bits).")
+        return cls(half, np.asarray(bias, dtype=np.float64) + half.sum(axis=1), temperature)
+
+    def top_k(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Find the k best classes of each row; see `Decoder.top_k`."""
+        k = self.check_k(k)
+        find = _best if k == 1 else _best_k
+        parts = [find(self._scores(signs), k) for signs in self._signs(codes)]
+        if len(parts) == 1:
+            return parts[0]
+        classes, scores = zip(*parts, strict=True)
+        return np.concatenate(classes), np.concatenate(scores)
+
+    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+        """Return the softmax of the scores; see `Decoder.proba`."""
+        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
+        start = 0
+        for signs in self._signs(codes):
+            block = result[start : start + len(signs)]
+            for first, scores in self._scores(signs):
+                block[:, first : first + scores.shape[1]] = scores
+            _softmax(block, self.temperature)
+            start += len(signs)
+        return result
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return weight, bias and temperature."""
+        temperature = np.array([self.temperature], dtype=np.float32)
+        return {"weight": self.weight, "bias": self.bias, "temperature": temperature}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the decoder from its arrays, checking them."""
+        expected = {"weight": "float32 2", "bias": "float32 1", "temperature": "float32 1"}
+        check_arrays("linear decoder", arrays, expected)
+        if arrays["temperature"].size != 1:
+            raise InputError("linear decoder: array 'temperature' is not one number.")
+        return cls(arrays["weight"], arrays["bias"], arrays["temperature"].item())
+
+    def cost(self) -> Cost:
+        """Return c*K operations, and the bytes of weight and bias."""
+        return Cost(float(self.n_bits * self.n_classes), self.weight.nbytes + self.bias.nbytes)
+
+    def _signs(self, codes: PackedCodes) -> Iterator[Floats]:
+        """Yield the signs of the codes, block of rows by block of rows; one block at least."""
+        self.check_codes(codes)
+        by_classes = max(_MIN_ROWS, _BLOCK // self.n_classes)
+        step = max(1, min(_BLOCK // self.n_bits, by_classes))
+        for start in range(0, max(1, len(codes)), step):
+            block = codes if len(codes) <= step else codes.take(slice(start, start + step))
+            yield np.where(block.to_bits(), np.float32(1), np.float32(-1))
+
+    def _scores(self, signs: Floats) -> Iterator[tuple[int, Floats]]:
+        """Yield (first class, scores of a block of classes), classes ascending.
+
+        The next block overwrites the scores of this one. Everything that needs scores takes them
+        from here: `predict`, `top_k` and `proba` see the same roundings and cannot disagree.
+        """
+        step = min(self.n_classes, max(1, _BLOCK // max(1, len(signs))))
+        buffer = np.empty(len(signs) * step, dtype=np.float32)  # fresh memory costs page faults
+        for first in range(0, self.n_classes, step):
+            weight = self.weight[first : first + step]
+            scores = buffer[: len(signs) * len(weight)].reshape(len(signs), len(weight))
+            np.matmul(signs, weight.T, out=scores)
+            scores += self.bias[first : first + step]
+            yield first, scores
+
+
+def _best(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the best class of each row and its score, as columns."""
+    first, scores = next(blocks)
+    rows = np.arange(len(scores))
+    best = scores.argmax(axis=1)
+    top = scores[rows, best]
+    for first, scores in blocks:
+        winner = scores.argmax(axis=1)
+        value = scores[rows, winner]
+        better = value > top  # an equal score of a later class does not win
+        best[better] = winner[better] + first
+        top[better] = value[better]
+    return best[:, None], top[:, None]
+
+
+def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the k best classes of each row and their scores, exact in ties.
+
+    A (score, class) pair becomes one integer whose ascending order is the wanted one. No two are
+    equal, so a partition has no ties to break, and the best of two blocks are the best of both.
+    """
+
+    def merge(kept: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        return _smallest(np.concatenate([kept, keys], axis=1), k)
+
+    kept = functools.reduce(merge, (_smallest(_keys(*block, k), k) for block in blocks))
+    kept = np.sort(kept, axis=1)
+    scores = _flip_negative(~(kept >> _KEY_SHIFT).astype(np.int32)).view(np.float32)
+    return kept & _CLASS_MASK, scores
+
+
+def _keys(first: int, scores: Floats, k: int) -> NDArray[np.int64]:
+    """Return integers that ascend as scores descend and, where these are equal, as classes do.
+
+    The k best of each row are among them; rows with fewer candidates than others end in padding.
+    """
+    n_rows, n_columns = scores.shape
+    if n_rows < _FEW_ROWS or n_columns < _GROUPS * k:
+        return _key(scores, np.arange(first, first + n_columns))
+    # The k best of the maxima of disjoint groups are k scores: nothing below them can be wanted.
+    n_groups = _GROUPS * k // 2
+    width = n_columns // n_groups
+    maxima = scores[:, : width * n_groups].reshape(n_rows, width, n_groups).max(axis=1)
+    bound = np.partition(maxima, n_groups - k, axis=1)[:, n_groups - k]
+    rows, columns = np.nonzero(scores >= bound[:, None])
+    counts = np.bincount(rows, minlength=n_rows)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    keys = np.full((n_rows, counts.max()), np.iinfo(np.int64).max)
+    keys[rows, places] = _key(scores[rows, columns], columns + first)
+    return keys
+
+
+def _key(scores: Floats, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    # Adding 0 makes -0.0 and 0.0 the same; the inversion puts larger scores first.
+    keys = (~_flip_negative((scores + np.float32(0)).view(np.int32))).astype(np.int64)
+    keys <<= _KEY_SHIFT
+    keys |= classes
+    return keys
+
+
+def _smallest(keys: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Return the k smallest of each row, in any order."""
+    return keys if keys.shape[1] <= k else np.partition(keys, k - 1, axis=1)[:, :k]
+
+
+def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Map the bits of floats to integers of the same order; it is its own inverse."""
+    return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
+
+
+def _softmax(scores: Floats, temperature: float) -> None:
+    """Turn rows of scores into probabilities, in place, keeping the place of the maximum."""
+    best = scores.argmax(axis=1)
+    rows = np.arange(len(scores))
+    scores -= scores[rows, best][:, None]
+    with np.errstate(over="ignore", under="ignore"):  # a tiny temperature gives exp(-inf) = 0
+        scores /= np.float32(temperature)
+        np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    # Scores that differ by less than a rounding may have become equal: the best one stays first.
+    tied = np.flatnonzero(scores.argmax(axis=1) != best)
+    scores[tied, best[tied]] = np.nextafter(scores[tied].max(axis=1), np.float32(2))

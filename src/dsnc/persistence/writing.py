@@ -1,0 +1,232 @@
+"""Header and arrays to a folder, whole or not at all."""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsnc.errors import DsncError, InputError, ModelWriteError, OutputExistsError
+from dsnc.persistence.layout import (
+    ARRAY_NAME,
+    ARRAYS_FILE,
+    DTYPE_NAMES,
+    FORMAT,
+    HEADER_FILE,
+    HEADER_KEYS,
+    MAX_AXES,
+    MAX_HEADER,
+    METADATA,
+    Arrays,
+    header_problem,
+)
+
+_MAX_DEPTH = 50  # levels of a header; far less than what stops the parser
+
+
+def write_model(
+    folder: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write a model, whole or not at all.
+
+    Parameters
+    ----------
+    folder : path
+        Where; its parents are made. The files are written aside, in a folder ``.NAME-*`` next to
+        it, and put in place when they are safe on the disk.
+    header : mapping
+        Keys of `HEADER_KEYS`, values as JSON has them; a tuple comes back as a list.
+    arrays : mapping
+        Name to array.
+    overwrite : bool
+        Replace the model that is there. The two folders are swapped in one step, so that whenever
+        the power fails `folder` holds one of them, complete. (Where the system cannot swap, there
+        is a moment at which the old one is in ``.NAME-*.old`` and nothing in `folder`.) A folder
+        with other files in it is never replaced.
+    """
+    target = Path(os.path.realpath(folder))
+    text = _header_text(header)
+    tensors = _storable(arrays)
+    try:
+        _check_target(target, overwrite=overwrite)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}-", dir=target.parent))
+        try:
+            text["sha256"] = _json(_write_file(aside / ARRAYS_FILE, _safetensors(tensors)))
+            text["arrays"] = _json(_table(tensors))
+            lines = [f"{_json(key)}: {text[key]}" for key in sorted(text)]
+            _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
+            aside.chmod(0o755)  # a temporary folder is private
+            _sync_folder(aside)
+            _put_in_place(aside, target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except DsncError:
+        raise
+    except OSError as error:
+        raise _write_error(target, error) from error
+
+
+def _write_error(target: Path, error: OSError) -> ModelWriteError:
+    failure = ModelWriteError(
+        f"{target}: the model could not be written ({error.strerror or error}). What was there "
+        "before is unchanged; make room, or choose another folder."
+    )
+    failure.errno = error.errno
+    return failure
+
+
+def _header_text(header: Mapping[str, Any]) -> dict[str, str]:
+    """Return each value of the header as JSON, and the format's number."""
+    _check_plain(dict(header), "header", 0)
+    problem = header_problem(header, HEADER_KEYS)
+    if problem is not None:
+        raise InputError(f"header {problem}.")
+    try:
+        text = {key: _json(value) for key, value in {**header, "format": FORMAT}.items()}
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"header cannot be written as JSON ({error}).") from error
+    size = sum(map(len, text.values()))
+    if 4 * size > MAX_HEADER and sum(len(value.encode()) for value in text.values()) > MAX_HEADER:
+        raise InputError(f"header has {size:,} characters; {MAX_HEADER:,} bytes can be read back.")
+    return text
+
+
+def _check_plain(value: Any, where: str, depth: int) -> None:
+    """Refuse what JSON cannot hold or would change, naming the place."""
+    if depth > _MAX_DEPTH:
+        raise InputError(f"{where[:100]}... is nested too deeply; {_MAX_DEPTH} levels are enough.")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InputError(f"{where} has the key {key!r}, which is not a text.")
+            _check_plain(item, f"{where}[{key!r}]", depth + 1)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            if type(item) not in (str, int):  # spares a million labels the call
+                _check_plain(item, f"{where}[{number}]", depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{where} is {value}; JSON has no such number.")
+    elif value is not None and not isinstance(value, str | int | float):
+        raise InputError(f"{where} is a {type(value).__name__}; make it a plain Python value.")
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, from a file's name: only an escape holds it
+        text = json.dumps(value, allow_nan=False, sort_keys=True)
+    return text
+
+
+def _storable(arrays: Mapping[str, Any]) -> Arrays:
+    """Return the arrays in the order of the file: large items first, which aligns them all."""
+    tensors = {}
+    for name, values in arrays.items():
+        if not isinstance(name, str) or not ARRAY_NAME.fullmatch(name) or name == METADATA:
+            raise InputError(f"array name {name!r}: use letters, digits, '_', '.' and '-'.")
+        array = np.asarray(values)
+        dtype = array.dtype.newbyteorder("<")
+        if dtype not in DTYPE_NAMES or array.ndim > MAX_AXES:
+            raise InputError(
+                f"array {name!r}: {array.dtype} in {array.ndim} axes has no place here."
+            )
+        tensors[name] = np.asarray(array, dtype=dtype, order="C")
+    return dict(sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])))
+
+
+def _table(tensors: Arrays) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"dtype": DTYPE_NAMES[array.dtype], "shape": list(array.shape)}
+        for name, array in tensors.items()
+    }
+
+
+def _safetensors(tensors: Arrays) -> list[Any]:
+    """Return the pieces of the file: length of the table, table, data."""
+    table, end = _table(tensors), 0
+    for name, array in tensors.items():
+        table[name]["data_offsets"] = [end, end + array.nbytes]
+        end += array.nbytes
+    text = json.dumps(table, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    data = [array.reshape(-1).view(np.uint8) for array in tensors.values()]
+    return [len(text).to_bytes(8, "little"), text, *data]
+
+
+def _write_file(path: Path, pieces: Iterable[Any]) -> str:
+    """Write the pieces through to the disk; return their checksum."""
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for piece in pieces:
+            data = piece.encode() if isinstance(piece, str) else piece
+            digest.update(data)
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()
+
+
+def _check_target(target: Path, *, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if not overwrite:
+        raise OutputExistsError(f"{target} exists; write elsewhere, or pass overwrite=True.")
+    if not target.is_dir():
+        raise OutputExistsError(f"{target} is not a folder; a model cannot replace it.")
+    foreign = sorted(set(os.listdir(target)) - {HEADER_FILE, ARRAYS_FILE})
+    if foreign:
+        raise OutputExistsError(
+            f"{target} holds {foreign[0]!r}, which is no part of a model; it is not replaced."
+        )
+
+
+def _put_in_place(aside: Path, target: Path) -> None:
+    """Give the new folder its name; afterwards `aside` is gone, or is the old folder."""
+    if not target.exists():
+        os.rename(aside, target)
+    elif not _exchange(aside, target):
+        old = aside.with_name(f"{aside.name}.old")
+        os.rename(target, old)
+        try:
+            os.rename(aside, target)
+        except BaseException:
+            os.rename(old, target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    _sync_folder(target.parent)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swap two names in one step, where the system can; tell whether it did."""
+    here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+    try:
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "renameat2"):
+            return bool(libc.renameat2(here, os.fsencode(a), here, os.fsencode(b), swap) == 0)
+        return bool(libc.renamex_np(os.fsencode(a), os.fsencode(b), swap) == 0)
+    except (AttributeError, TypeError, OSError):
+        return False
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make names durable; some file systems cannot, and keep them safe by other means."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

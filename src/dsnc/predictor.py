@@ -1,0 +1,317 @@
+"""The only code that predicts: x -> logits -> bits -> class, on plain arrays, without torch.
+
+Everything works by blocks of rows: a memory map is never loaded whole, sparse rows never become
+dense, and what is kept besides the answer does not grow with the number of rows.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders import DECODERS, Decoder
+from dsnc.decoders.base import bounded, check_arrays
+from dsnc.errors import InputError, unknown_name
+
+Floats = NDArray[np.float32]
+ACTIVATIONS = ("none", "relu")  # model files hold the position: append, never reorder
+_BLOCK = 1 << 22  # numbers in a temporary
+_MAX_ROWS = 8192  # more rows at once are not faster
+
+
+class Encoder(Protocol):
+    """What the predictor needs of an encoder; `NumpyEncoder` is one, a wrapped module another."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of a row."""
+
+    @property
+    def n_bits(self) -> int:
+        """Number of logits."""
+
+    def logits(self, X: Any) -> Floats:
+        """Return (n, n_bits) numbers for n rows, dense or CSR; a bit is set where it is above 0."""
+
+
+class Layer(NamedTuple):
+    """``activation(x @ weight + bias)``."""
+
+    weight: Any  # (n_inputs, n_outputs)
+    bias: Any  # (n_outputs,)
+    activation: str = "none"
+
+
+class NumpyEncoder:
+    """A linear or multi-layer encoder in float32.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        One is a linear encoder.
+    row_normalize : bool
+        Divide each row by its Euclidean norm first; a row of zeros stays.
+
+    Examples
+    --------
+    >>> encoder = NumpyEncoder([Layer([[1, -1], [1, 0]], [0, 0.5])])
+    >>> encoder.logits([[2, 1]])
+    array([[ 3. , -1.5]], dtype=float32)
+    """
+
+    def __init__(self, layers: Sequence[Layer], *, row_normalize: bool = False) -> None:
+        if not layers:
+            raise InputError("layers is empty; an encoder has one at least.")
+        width: int | None = None
+        for number, layer in enumerate(layers):
+            width = _check_layer(number, layer, width)
+        self.layers = tuple(
+            Layer(bounded(f"layers[{i}].weight", w), bounded(f"layers[{i}].bias", b), activation)
+            for i, (w, b, activation) in enumerate(layers)
+        )
+        self.row_normalize = bool(row_normalize)
+        self.n_features: int = self.layers[0].weight.shape[0]
+        self.n_bits: int = self.layers[-1].weight.shape[1]
+        self._width = max(layer.weight.shape[1] for layer in self.layers)
+
+    def logits(self, X: Any) -> Floats:
+        """Return the (n, n_bits) outputs of the last layer."""
+        X = as_rows(X, self.n_features)
+        blocks = row_blocks(X, self._width)
+        if len(blocks) == 1:
+            return self._forward(X)
+        result = np.empty((X.shape[0], self.n_bits), dtype=np.float32)
+        for rows in blocks:
+            result[rows] = self._forward(X[rows])
+        return result
+
+    def _forward(self, rows: Any) -> Floats:
+        # Numbers beyond float32 become infinite, and their bits are still right: no warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            hidden = rows.astype(np.float32, copy=False)
+            if self.row_normalize:
+                hidden = _unit_rows(hidden)
+            for layer in self.layers:
+                hidden = hidden @ layer.weight
+                hidden += layer.bias
+                if layer.activation == "relu":
+                    np.maximum(hidden, 0, out=hidden)
+        result: Floats = hidden
+        return result
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        numbers = [ACTIVATIONS.index(layer.activation) for layer in self.layers]
+        arrays: dict[str, NDArray[Any]] = {
+            "activations": np.array(numbers, dtype=np.int8),
+            "row_normalize": np.array([self.row_normalize]),
+        }
+        for i, layer in enumerate(self.layers):
+            arrays |= {f"{i}.weight": layer.weight, f"{i}.bias": layer.bias}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the encoder from what `arrays` gave, checking everything."""
+        numbers = np.asarray(arrays.get("activations", np.empty(0, dtype=np.int8)))
+        if numbers.ndim != 1 or len(numbers) > len(arrays):
+            raise InputError(f"encoder: array 'activations' has shape {numbers.shape}.")
+        expected = {"activations": "int8 1", "row_normalize": "bool 1"}
+        for i in range(len(numbers)):
+            expected |= {f"{i}.weight": "float32 2", f"{i}.bias": "float32 1"}
+        check_arrays("encoder", arrays, expected)
+        wrong = [n for n in numbers.tolist() if not 0 <= n < len(ACTIVATIONS)]
+        if wrong or arrays["row_normalize"].size != 1:
+            raise InputError(
+                f"encoder: unknown activations {wrong}, or row_normalize is not one value."
+            )
+        layers = [
+            Layer(arrays[f"{i}.weight"], arrays[f"{i}.bias"], ACTIVATIONS[n])
+            for i, n in enumerate(numbers.tolist())
+        ]
+        return cls(layers, row_normalize=arrays["row_normalize"].item())
+
+
+class Predictor:
+    """An encoder and a decoder: rows to logits, codes, class numbers.
+
+    Rows are an ndarray or memory map of any numeric type, or any scipy sparse matrix. Classes are
+    numbers; labels, and refusing NaN in X, are the business of who asks.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    decoder : Decoder
+
+    Examples
+    --------
+    >>> from dsnc.decoders import LinearDecoder
+    >>> encoder = NumpyEncoder([Layer([[1, -1], [1, 0]], [0, 0.5])])
+    >>> predictor = Predictor(encoder, LinearDecoder([[1, 0], [0, 1], [-1, -1]], [0, 0, 0]))
+    >>> predictor.predict([[2, 1], [-3, -1]])
+    array([0, 1])
+    """
+
+    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+        if encoder.n_bits != decoder.n_bits:
+            raise InputError(
+                f"the encoder gives {encoder.n_bits} bits and the decoder takes {decoder.n_bits}."
+            )
+        self.encoder, self.decoder = encoder, decoder
+
+    @property
+    def n_features(self) -> int:
+        """Width of a row."""
+        return self.encoder.n_features
+
+    @property
+    def n_bits(self) -> int:
+        """Width of a code."""
+        return self.decoder.n_bits
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.decoder.n_classes
+
+    def logits(self, X: Any) -> Floats:
+        """Return the (n, n_bits) real numbers whose signs are the bits."""
+        return _concatenate([logits for _, logits in self._encoded(X)])
+
+    def encode(self, X: Any) -> PackedCodes:
+        """Return the code of each row."""
+        parts = [codes for codes, _ in self._encoded(X)]
+        return parts[0] if len(parts) == 1 else PackedCodes.concatenate(parts)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the best class of each row."""
+        return _concatenate([self.decoder.predict(*encoded) for encoded in self._encoded(X)])
+
+    def top_k(self, X: Any, k: int) -> tuple[NDArray[np.int64], Floats]:
+        """Return the (n, k) best classes of each row, best first, and their scores."""
+        parts = [self.decoder.top_k(*encoded, k) for encoded in self._encoded(X)]
+        classes, scores = zip(*parts, strict=True)
+        return _concatenate(classes), _concatenate(scores)
+
+    def proba(self, X: Any) -> Floats:
+        """Return (n, n_classes) probabilities."""
+        X = as_rows(X, self.n_features)
+        result = np.empty((X.shape[0], self.n_classes), dtype=np.float32)
+        start = 0
+        for codes, logits in self._encoded(X):
+            result[start : start + len(codes)] = self.decoder.proba(codes, logits)
+            start += len(codes)
+        return result
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of both, under ``encoder.`` and ``decoder.``."""
+        if not isinstance(self.encoder, NumpyEncoder):
+            raise InputError(
+                f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold; "
+                "only a NumpyEncoder has."
+            )
+        arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
+        return arrays | {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], *, decoder: str) -> Self:
+        """Make the predictor from what `arrays` gave and the decoder's registered name."""
+        if decoder not in DECODERS:
+            raise unknown_name("decoder", decoder, DECODERS)
+        parts: dict[str, dict[str, Any]] = {"encoder": {}, "decoder": {}}
+        for name, array in arrays.items():
+            part, _, key = name.partition(".")
+            if part not in parts:
+                raise InputError(f"array {name!r} belongs to neither encoder nor decoder.")
+            parts[part][key] = array
+        return cls(
+            NumpyEncoder.from_arrays(parts["encoder"]),
+            DECODERS[decoder].from_arrays(parts["decoder"]),
+        )
+
+    def _encoded(self, X: Any) -> Iterator[tuple[PackedCodes, Floats]]:
+        """Yield (codes, logits), block of rows by block of rows; one block at least."""
+        X = as_rows(X, self.n_features)
+        blocks = row_blocks(X, self.n_bits)
+        for rows in blocks:
+            block = X if len(blocks) == 1 else X[rows]
+            logits = np.asarray(self.encoder.logits(block), dtype=np.float32)
+            if logits.shape != (block.shape[0], self.n_bits):
+                raise InputError(
+                    f"the encoder gave logits of shape {logits.shape} for "
+                    f"{block.shape[0]} rows; expected ({block.shape[0]}, {self.n_bits})."
+                )
+            try:
+                codes = PackedCodes.from_logits(logits)
+            except InputError as error:
+                row = rows.start + int(np.isnan(logits).any(axis=1).argmax())
+                raise InputError(
+                    f"X[{row}] has a NaN logit: its values are not finite, or too large."
+                ) from error
+            yield codes, logits
+
+
+def as_rows(X: Any, n_features: int) -> Any:
+    """Return X as an ndarray or a CSR matrix of the right width, its numbers untouched."""
+    if sp.issparse(X):
+        rows = X if X.ndim != 2 or X.format == "csr" else X.tocsr()
+    else:
+        rows = np.asarray(X)
+    if rows.ndim != 2:
+        raise InputError(f"X has shape {rows.shape}; expected (rows, {n_features} features).")
+    if rows.shape[1] != n_features:
+        raise InputError(f"X has {rows.shape[1]} features; the model was made for {n_features}.")
+    if rows.dtype.kind not in "biuf":
+        raise InputError(f"X has type {rows.dtype}; expected real numbers.")
+    return rows
+
+
+def row_blocks(X: Any, width: int) -> list[slice]:
+    """Cut the rows so that neither they nor `width` numbers for each exceed the budget."""
+    n_rows = X.shape[0]
+    if n_rows <= 1:
+        return [slice(0, n_rows)]
+    own = X.shape[1] if isinstance(X, np.ndarray) else X.nnz // n_rows
+    step = max(1, min(_MAX_ROWS, _BLOCK // max(own, width)))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def _unit_rows(rows: Any) -> Any:
+    """Divide float32 rows by their norms, which are summed in double: no square overflows."""
+    if isinstance(rows, np.ndarray):
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+        norms[norms == 0] = 1
+        return np.divide(rows, norms[:, None], out=np.empty_like(rows), casting="same_kind")
+    if not rows.has_canonical_format:  # an entry in two pieces counts as their sum
+        rows = rows.copy()
+        rows.sum_duplicates()
+    row_numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.square(rows.data, dtype=np.float64)
+    norms = np.sqrt(np.bincount(row_numbers, squares, minlength=rows.shape[0]))
+    norms[norms == 0] = 1
+    data = (rows.data / norms[row_numbers]).astype(np.float32)
+    return type(rows)((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _check_layer(number: int, layer: Layer, n_inputs: int | None) -> int:
+    """Refuse a layer that does not fit; return its number of outputs."""
+    shape = np.shape(layer.weight)
+    if len(shape) != 2 or min(shape) < 1 or n_inputs not in (None, shape[0]):
+        wanted = "n_inputs" if n_inputs is None else n_inputs
+        raise InputError(
+            f"layers[{number}].weight has shape {shape}; expected ({wanted}, n_outputs)."
+        )
+    if np.shape(layer.bias) != shape[1:]:
+        raise InputError(
+            f"layers[{number}].bias has shape {np.shape(layer.bias)}; expected {shape[1:]}."
+        )
+    if layer.activation not in ACTIVATIONS:
+        raise unknown_name(f"layers[{number}].activation", layer.activation, ACTIVATIONS)
+    return int(shape[1])
+
+
+def _concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
