@@ -14,14 +14,14 @@ MEGABYTES = 100
 
 OURS = """
 from dsnc.data.svmlight import read_svmlight
-before = peak()
+before = now()
 data = read_svmlight(sys.argv[1])
 X, labels = data.X, data.y
 """
 THEIRS = """
 import numpy as np
 from sklearn.datasets import load_svmlight_file
-before = peak()
+before = now()
 X, labels = load_svmlight_file(sys.argv[1], dtype=np.float32)
 """
 FIGURES = """

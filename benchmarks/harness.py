@@ -18,6 +18,20 @@ from rich.table import Table
 RESULTS = Path(__file__).parent / "results"
 
 
+PRELUDE = """
+import json, re, sys
+def _status(field):
+    with open("/proc/self/status") as file:
+        return int(re.search(field + r":\\s+(\\d+)", file.read())[1]) * 1.024e-3
+def now():
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # forget the peak so far
+    return _status("VmRSS")
+def peak():
+    return _status("VmHWM")
+"""  # Linux only: elsewhere the memory of a process has no peak that can be reset
+
+
 def best_of(functions: Mapping[str, Callable[[], object]], repeat: int = 5) -> dict[str, float]:
     """Time functions in turns; return the least seconds of each."""
     best = dict.fromkeys(functions, float("inf"))
@@ -32,13 +46,10 @@ def best_of(functions: Mapping[str, Callable[[], object]], repeat: int = 5) -> d
 def peak_megabytes(code: str, *arguments: str) -> dict[str, float]:
     """Run `code` in a fresh Python; return the figures that it prints as JSON.
 
-    The code may call ``peak()``, the peak resident memory of its process so far in MB.
+    The code may call ``now()`` and ``peak()``: the resident memory of its process in MB at this
+    moment, and the most it has been since the last call of ``now()``.
     """
-    prelude = (
-        "import json, resource, sys\n"
-        f"UNIT = {1e6 if sys.platform == 'darwin' else 1e3}\n"
-        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT\n"
-    )
+    prelude = PRELUDE
     command = [sys.executable, "-c", prelude + code, *arguments]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     figures: dict[str, float] = json.loads(output)

@@ -4,25 +4,32 @@
 """
 
 import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsnc import codes as codes
     from dsnc import data as data
     from dsnc import errors as errors
+    from dsnc import gradients as gradients
+    from dsnc.classifier import PAPER as PAPER
+    from dsnc.classifier import PAPER_REGULARIZED as PAPER_REGULARIZED
+    from dsnc.classifier import DSNCClassifier as DSNCClassifier
+    from dsnc.classifier import load as load
 
 __version__ = "0.1.0.dev0"
 
-_ROOMS = ("codes", "data", "errors")
+_ROOMS = ("codes", "data", "errors", "gradients")
+_FROM_CLASSIFIER = ("PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load")
 
-__all__ = ["__version__", *_ROOMS]
+__all__ = ["__version__", *_ROOMS, *_FROM_CLASSIFIER]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Import a room at its first use (PEP 562)."""
+def __getattr__(name: str) -> Any:
+    """Import a room, or what a room holds, at its first use (PEP 562)."""
     if name in _ROOMS:
         return importlib.import_module(f"dsnc.{name}")
+    if name in _FROM_CLASSIFIER:
+        return getattr(importlib.import_module("dsnc.classifier"), name)
     raise AttributeError(f"module 'dsnc' has no attribute {name!r}")
 
 

@@ -196,6 +196,12 @@ class Predictor:
         classes, scores = zip(*parts, strict=True)
         return _concatenate(classes), _concatenate(scores)
 
+    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[np.int64], Floats]:
+        """Return the (n, k) best classes of each row, best first, and their probabilities."""
+        parts = [self.decoder.top_k_proba(*encoded, k) for encoded in self._encoded(X)]
+        classes, probabilities = zip(*parts, strict=True)
+        return _concatenate(classes), _concatenate(probabilities)
+
     def proba(self, X: Any) -> Floats:
         """Return (n, n_classes) probabilities."""
         X = as_rows(X, self.n_features)

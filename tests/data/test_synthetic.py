@@ -43,6 +43,16 @@ def test_classes_can_be_learned_but_not_trivially(dataset, classifier):
     assert 0.3 < classifier.fit(train.X, train.y).score(test.X, test.y) < 0.99
 
 
+def test_parts_are_other_rows_of_the_same_problem():
+    first = make_dense_codes(2000, 50, 16, feature_noise=0.5)
+    second = make_dense_codes(500, 50, 16, feature_noise=0.5, part=1)
+    assert not np.array_equal(first.X[:500], second.X)
+    assert NearestCentroid().fit(first.X, first.y).score(second.X, second.y) > 0.9
+    words = make_sparse_topics(2000, 50, 500)
+    more = make_sparse_topics(500, 50, 500, part=1)
+    assert MultinomialNB().fit(words.X, words.y).score(more.X, more.y) > 0.8
+
+
 def test_background_words_follow_zipf():
     X = make_sparse_topics(20_000, 10, 1000, background=1.0).X
     counts = np.asarray(X.sum(axis=0)).ravel()

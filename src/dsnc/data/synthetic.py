@@ -28,6 +28,7 @@ def make_sparse_topics(
     background: float = 0.5,
     class_skew: float = 0.0,
     seed: int = 0,
+    part: int = 0,
 ) -> Dataset:
     """Make text-like word counts: documents of classes that are the leaves of a tree.
 
@@ -52,6 +53,8 @@ def make_sparse_topics(
         Exponent of the classes' frequencies: 0 is balanced, 1 is Zipf's law.
     seed : int
         The same arguments give the same data.
+    part : int
+        Other rows of the same problem: what does not fit memory can be made part by part.
     """
     _check_positive(
         n_rows=n_rows,
@@ -64,7 +67,7 @@ def make_sparse_topics(
         raise InputError(f"branching={branching}: a node needs at least 2 children.")
     if not 0 <= background <= 1:
         raise InputError(f"background={background}: a share is between 0 and 1.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, part])
     y = _draw_classes(n_rows, n_classes, class_skew, rng)
     depth = max(1, int(np.ceil(np.log(n_classes) / np.log(branching) - 1e-9)))
     blocks = []
@@ -97,6 +100,7 @@ def make_dense_codes(
     bit_noise: float = 0.02,
     feature_noise: float = 1.0,
     seed: int = 0,
+    part: int = 0,
 ) -> Dataset:
     """Make dense rows with a known binary code behind them.
 
@@ -116,6 +120,8 @@ def make_dense_codes(
         Noise of the features.
     seed : int
         The same arguments give the same data.
+    part : int
+        Other rows of the same problem: what does not fit memory can be made part by part.
     """
     _check_positive(n_rows=n_rows, n_classes=n_classes, n_features=n_features, n_bits=n_bits)
     if not 0 <= bit_noise <= 1:
@@ -123,16 +129,18 @@ def make_dense_codes(
     if feature_noise < 0:
         raise InputError(f"feature_noise={feature_noise}: a standard deviation is 0 or more.")
     codes = class_codes(n_classes, n_bits, seed)
-    rng = np.random.default_rng([seed, 1])
+    shared = np.random.default_rng([seed, 1])
+    mixing = shared.standard_normal((n_bits, n_features), dtype=np.float32) / np.sqrt(n_bits)
+    mixing = mixing.astype(np.float32)
+    rng = np.random.default_rng([seed, 2, part])
     y = _draw_classes(n_rows, n_classes, 0.0, rng)
-    mixing = rng.standard_normal((n_bits, n_features), dtype=np.float32) / np.sqrt(n_bits)
     X = np.empty((n_rows, n_features), dtype=np.float32)
     for start in range(0, n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
         signs = codes.take(y[rows]).to_signs(np.float32)
         signs[rng.random(signs.shape, dtype=np.float32) < bit_noise] *= -1
         noise = rng.standard_normal((len(signs), n_features), dtype=np.float32)
-        X[rows] = signs @ mixing.astype(np.float32) + np.float32(feature_noise) * noise
+        X[rows] = signs @ mixing + np.float32(feature_noise) * noise
     return Dataset(
         X,
         y,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 
+_PROBABILITIES = 1 << 20  # held at a time
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -80,6 +81,19 @@ class Decoder(ABC):
     ) -> NDArray[np.int64]:
         """Return the best class of each row."""
         return self.top_k(codes, logits, 1)[0][:, 0]
+
+    def top_k_proba(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Find the k best classes of each row and their probabilities, block by block."""
+        classes, _ = self.top_k(codes, logits, k)
+        probabilities = np.empty(classes.shape, dtype=np.float32)
+        step = max(1, _PROBABILITIES // self.n_classes)
+        for start in range(0, len(codes), step):
+            rows = slice(start, start + step)
+            part = self.proba(codes.take(rows), None if logits is None else logits[rows])
+            probabilities[rows] = np.take_along_axis(part, classes[rows], axis=1)
+        return classes, probabilities
 
     def check_codes(self, codes: PackedCodes) -> None:
         """Refuse codes of another width."""

@@ -5,6 +5,9 @@ differ in bias, variance and cost. `docs/gradients.md` measures them side by sid
 """
 
 import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any
 
 from dsnc.errors import InputError, unknown_name
 from dsnc.gradients.base import Gradient, LossOfCode, Noise, sample_bits
@@ -34,7 +37,7 @@ GRADIENTS: dict[str, type[Gradient]] = {
 }
 
 
-def make_gradient(gradient: str | Gradient) -> Gradient:
+def make_gradient(gradient: str | Mapping[str, Any] | Gradient) -> Gradient:
     """Return a gradient that one training run may keep: a new one by name, or a copy.
 
     A copy, because some gradients have state (a running baseline, a slope): what the user passed
@@ -42,23 +45,31 @@ def make_gradient(gradient: str | Gradient) -> Gradient:
 
     Parameters
     ----------
-    gradient : str or Gradient
-        A key of `GRADIENTS`, for its default parameters, or an instance.
+    gradient : str, mapping or Gradient
+        A key of `GRADIENTS`, for its default parameters; ``{"name": key, ...}`` with others; or an
+        instance.
 
     Examples
     --------
     >>> make_gradient("straight_through")
     StraightThrough(n_samples=1, slope_growth=1.0)
-    >>> make_gradient(Relaxed(temperature=0.5))
+    >>> make_gradient({"name": "relaxed", "temperature": 0.5})
     Relaxed(n_samples=1, temperature=0.5)
     """
     if isinstance(gradient, Gradient):
         return copy.deepcopy(gradient)
-    if not isinstance(gradient, str):
+    options = {"name": gradient} if isinstance(gradient, str) else gradient
+    if not isinstance(options, Mapping) or "name" not in options:
         raise InputError(
-            f"gradient={gradient!r} must be a name or an instance of dsnc.gradients.Gradient. "
-            f"Valid names: {', '.join(GRADIENTS)}."
+            f"gradient={gradient!r} must be a name, a mapping with one, or an instance of "
+            f"dsnc.gradients.Gradient. Valid names: {', '.join(GRADIENTS)}."
         )
-    if gradient not in GRADIENTS:
-        raise unknown_name("gradient", gradient, GRADIENTS)
-    return GRADIENTS[gradient]()
+    settings = dict(options)
+    name = settings.pop("name")
+    if name not in GRADIENTS:
+        raise unknown_name("gradient", name, GRADIENTS)
+    kind = GRADIENTS[name]
+    for setting in settings:
+        if setting not in inspect.signature(kind).parameters:
+            raise unknown_name(f"gradient {name!r}", setting, inspect.signature(kind).parameters)
+    return kind(**settings)

@@ -1,0 +1,86 @@
+"""A million classes through the same ``fit``: rows per second and peak memory of the GPU.
+
+python benchmarks/bench_million.py [--classes 1000000 --rows 4000000 --epochs 1]
+
+Dense rows of 256 features with a hidden code of 64 bits, written to a memory map first.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from dsnc.classifier import DSNCClassifier
+from dsnc.data import make_dense_codes
+from harness import report
+
+FEATURES, BITS, BLOCK = 256, 64, 250_000
+
+
+def write_rows(path: Path, n_rows: int, n_classes: int) -> tuple[np.memmap, np.ndarray]:
+    """Write the rows block by block; return the memory map and the classes."""
+    X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=(n_rows, FEATURES))
+    y = np.empty(n_rows, dtype=np.int32)
+    for number, start in enumerate(range(0, n_rows, BLOCK)):
+        rows = slice(start, min(n_rows, start + BLOCK))
+        part = make_dense_codes(rows.stop - start, n_classes, FEATURES, n_bits=BITS, part=number)
+        X[rows], y[rows] = part.X, part.y
+    return X, y
+
+
+def main() -> None:
+    """Make the rows, train for a while, print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--classes", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=None, help="stop after so many")
+    parser.add_argument("--batch", type=int, default=1000)
+    parser.add_argument("--samples", type=int, default=1)
+    parser.add_argument("--precision", default="bfloat16")
+    a = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        X, y = write_rows(Path(folder) / "X.npy", a.rows, a.classes)
+        made = time.perf_counter() - start
+        classifier = DSNCClassifier(
+            n_bits=BITS,
+            n_samples=a.samples,
+            batch_size=a.batch,
+            max_epochs=a.epochs,
+            time_limit=a.seconds,
+            validation_fraction=0.0005,
+            precision=a.precision,
+        )
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        start = time.perf_counter()
+        classifier.fit(X, y)
+        seconds = time.perf_counter() - start
+        last = classifier.history_.epochs[-1]
+        peak = torch.cuda.max_memory_allocated() / 1e9 if torch.cuda.is_available() else 0.0
+        report(
+            "million",
+            [
+                {
+                    "classes": len(classifier.classes_),
+                    "rows": a.rows,
+                    "precision": a.precision,
+                    "samples": a.samples,
+                    "rows/s": int(sum(classifier.history_.column("rows")) / last.seconds),
+                    "loss": last.loss,
+                    "log K": float(np.log(a.classes)),
+                    "validation %": 100 * (last.validation_accuracy or 0.0),
+                    "peak GPU GB": peak,
+                    "fit s": seconds,
+                    "making rows s": made,
+                }
+            ],
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""The scikit-learn face of the whole.
+
+scikit-learn meets torch here and only here, and torch only in ``fit``: a fitted or loaded model
+predicts without it.
+"""
+
+from dsnc.classifier.estimator import DSNCClassifier
+from dsnc.classifier.files import load
+from dsnc.classifier.recipes import PAPER, PAPER_REGULARIZED
+
+__all__ = ["PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load"]

@@ -1,0 +1,205 @@
+"""A fitted classifier to a model file and back."""
+
+import os
+import platform
+from importlib import metadata
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dsnc
+from dsnc.data.labels import object_array
+from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
+from dsnc.persistence import read_model, write_model
+from dsnc.persistence.layout import DTYPES
+from dsnc.predictor import Predictor
+
+if TYPE_CHECKING:
+    from dsnc.classifier.estimator import DSNCClassifier
+
+KIND = "dsnc"
+_ENCODER = "layers"
+_OF_THE_RUN = {"callbacks", "checkpoint", "device", "verbose"}  # not of the model
+_FIGURES = {  # of training, and what JSON makes of them
+    "epochs": (int,),
+    "best_epoch": (int, type(None)),
+    "validation_accuracy": (int, float, type(None)),
+}
+_LABEL_KINDS: dict[str, Any] = {
+    "text": str,
+    "object": object,
+    **{dtype.name: dtype for dtype in DTYPES.values()},
+}
+
+
+def save(model: "DSNCClassifier", path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write a fitted classifier as a folder."""
+    if os.environ.get("RANK", "0") != "0":
+        return  # one of several processes writes
+    history = model.history_
+    header = {
+        "kind": KIND,
+        "parameters": _plain_parameters(model),
+        "classes": _plain_labels(model.classes_.tolist()),
+        "encoder": _ENCODER,
+        "decoder": model.predictor_.decoder.name,
+        "features": {
+            "label_kind": _label_kind(model.classes_),
+            "names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        },
+        "metrics": {
+            "validation_accuracy": history.best_accuracy,
+            "best_epoch": history.best_epoch,
+            "epochs": int(model.n_iter_),
+        },
+        "data": dict(model.data_),
+        "versions": {
+            "dsnc": dsnc.__version__,
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("numpy", "scikit-learn", "torch")},
+        },
+    }
+    write_model(path, header, model.predictor_.arrays(), overwrite=overwrite)
+
+
+def load(path: str | os.PathLike[str]) -> "DSNCClassifier":
+    """Read a classifier that `DSNCClassifier.save` wrote; runs nothing, needs no torch.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    """
+    from dsnc.classifier.estimator import DSNCClassifier
+
+    header, arrays = read_model(path)
+    if header["kind"] != KIND:
+        raise ModelFileError.at(path, f"is of kind {header['kind']!r}", expected=repr(KIND))
+    try:
+        model = DSNCClassifier(**_parameters(header["parameters"], DSNCClassifier))
+        model._settings()
+        if header["encoder"] != _ENCODER:
+            raise unknown_name("encoder", header["encoder"], [_ENCODER])
+        model.predictor_ = Predictor.from_arrays(arrays, decoder=header["decoder"])
+        model.n_features_in_ = model.predictor_.n_features
+        if model.n_bits != model.predictor_.n_bits:
+            raise InputError(f"n_bits={model.n_bits} for codes of {model.predictor_.n_bits} bits.")
+        model.classes_ = _labels(header["classes"], header["features"]["label_kind"])
+        if len(model.classes_) != model.predictor_.n_classes:
+            raise InputError(
+                f"{len(model.classes_)} classes for {model.predictor_.n_classes} scores."
+            )
+        if names := _names(header["features"]["names"], model.n_features_in_):
+            model.feature_names_in_ = object_array(names)
+        _restore_figures(model, header)
+    except KeyError as error:
+        raise ModelFileError.at(path, f"its model.json has no {error}") from error
+    except (
+        DsncError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        raise ModelFileError.at(path, f"its parts do not fit together: {error}") from error
+    return model
+
+
+def _restore_figures(model: "DSNCClassifier", header: dict[str, Any]) -> None:
+    from dsnc.training.history import History
+
+    metrics = header["metrics"]
+    for name, kinds in _FIGURES.items():
+        if type(metrics[name]) not in kinds:
+            raise InputError(f"metrics: {name} is a {type(metrics[name]).__name__}.")
+    model.n_iter_ = metrics["epochs"]
+    model.data_ = dict(header["data"])
+    model.history_ = History(
+        best_accuracy=metrics["validation_accuracy"],
+        best_epoch=metrics["best_epoch"],
+        stopped="loaded from a file",
+    )
+
+
+def _plain_parameters(model: "DSNCClassifier") -> dict[str, Any]:
+    """Return the parameters as JSON has them; objects are named."""
+    plain: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if name in _OF_THE_RUN:
+            continue
+        if name == "class_weight" and isinstance(value, dict):
+            value = [[_item(label), float(weight)] for label, weight in value.items()]
+        elif name == "gradient" and hasattr(value, "settings"):
+            value = _named_gradient(value)
+        elif name == "random_state" and not isinstance(value, int | np.integer):
+            value = None
+        several = isinstance(value, tuple | list | np.ndarray)
+        plain[name] = [_item(v) for v in value] if several else _item(value)
+    return plain
+
+
+def _named_gradient(gradient: Any) -> dict[str, Any]:
+    from dsnc.gradients import GRADIENTS
+
+    kinds = {kind: name for name, kind in GRADIENTS.items()}
+    name = kinds.get(type(gradient), type(gradient).__name__)
+    return {"name": name, **gradient.settings()}
+
+
+def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
+    valid = set(kind._get_param_names()) - _OF_THE_RUN  # type: ignore[attr-defined]
+    for name in plain:
+        if name not in valid:
+            raise unknown_name("parameters", name, valid)
+    parameters = dict(plain)
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    if isinstance(parameters.get("hidden"), list):
+        parameters["hidden"] = tuple(parameters["hidden"])
+    return parameters
+
+
+def _label_kind(classes: NDArray[Any]) -> str:
+    if classes.dtype.kind == "U":
+        return "text"
+    return classes.dtype.name if classes.dtype.name in _LABEL_KINDS else "object"
+
+
+def _plain_labels(labels: list[Any]) -> list[Any]:
+    labels = [_item(label) for label in labels]
+    for label in labels:
+        if not isinstance(label, str | int | float | bool):
+            raise InputError(
+                f"classes_ holds {label!r}; a model file takes labels of text and numbers."
+            )
+    return labels
+
+
+def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
+    if kind not in _LABEL_KINDS:
+        raise unknown_name("label_kind", kind, _LABEL_KINDS)
+    labels = _plain_labels(labels)
+    if not all(a < b for a, b in pairwise(labels)):
+        raise InputError("the classes are not in ascending order, each once.")
+    if kind == "object":
+        return object_array(labels)
+    array: NDArray[Any] = np.array(labels, dtype=_LABEL_KINDS[kind])
+    if array.ndim != 1 or array.tolist() != labels:
+        raise InputError(f"the classes are not of kind {kind!r}.")
+    return array
+
+
+def _names(names: Any, n_features: int) -> list[str]:
+    """Return the names of the features as they were, if there are any."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("features: names is no list of texts.")
+    if names and len(names) != n_features:
+        raise InputError(f"features: {len(names)} names for {n_features} features.")
+    return names
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

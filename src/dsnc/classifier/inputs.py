@@ -1,0 +1,87 @@
+"""What reaches `fit` and `predict`, checked once at the door."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from dsnc.errors import InputError
+
+
+def check_classes(parameter: str, classes: NDArray[Any]) -> None:
+    """Refuse labels that leave nothing to choose from."""
+    if len(classes) < 2:
+        found = f"one class, {classes[0]!r}" if len(classes) else "no class"
+        raise InputError(f"{parameter} has {found}; a classifier needs at least 2 classes.")
+
+
+def class_numbers(y: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Map labels to their numbers in the sorted `classes`; an unknown one is an error."""
+    labels = np.asarray(y)
+    try:
+        numbers = np.searchsorted(classes, labels)
+    except TypeError as error:
+        raise InputError(f"y and the classes are of different kinds ({error}).") from error
+    numbers[numbers == len(classes)] = 0
+    strange = classes[numbers] != labels
+    if strange.any():
+        raise InputError(
+            f"y holds {labels[strange][0]!r}, which is none of the {len(classes):,} classes."
+        )
+    return np.asarray(numbers, dtype=np.int32)
+
+
+def row_weights(
+    X: Any, y: Any, sample_weight: Any, class_weight: Any
+) -> NDArray[np.float32] | None:
+    """Return how much each row counts, 1 on average; None if all count the same."""
+    if sample_weight is None and class_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is not None:
+        weight = weight * compute_sample_weight(class_weight, y)
+        if not weight.min() >= 0:
+            raise InputError(f"class_weight={class_weight!r} has a weight below 0 or NaN.")
+    if not 0 < weight.sum() < np.inf:
+        raise InputError(
+            "sample_weight times class_weight adds up to 0 or to infinity; nothing can be learned."
+        )
+    return np.asarray(weight / weight.mean(), dtype=np.float32)
+
+
+def rows_that_count(weight: NDArray[np.float32] | None) -> NDArray[np.int64] | None:
+    """Return the rows whose weight is above 0; None if all of them are."""
+    if weight is None or weight.all():
+        return None
+    return np.flatnonzero(weight)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the number that decides everything random."""
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError as error:
+        raise InputError(
+            f"random_state={random_state!r} is no seed; use a whole number, 0 or more."
+        ) from error
+
+
+def hold_out(
+    y: NDArray[np.int32], fraction: float, seed: int, rows: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Choose rows (of all, or of some) to learn from, and rows to validate on.
+
+    Every class keeps one to learn from.
+    """
+    if not (isinstance(fraction, int | float | np.number) and 0 <= fraction < 1):
+        raise InputError(f"validation_fraction={fraction!r} must be at least 0 and below 1.")
+    rows = np.arange(len(y)) if rows is None else rows
+    order = np.random.default_rng([seed, 1]).permutation(rows)
+    _, first = np.unique(y[order], return_index=True)
+    spare = np.delete(order, first)
+    held = np.sort(spare[: int(fraction * len(rows))])
+    return np.setdiff1d(rows, held, assume_unique=True), held

@@ -1,0 +1,27 @@
+"""Settings by name: ``DSNCClassifier(**PAPER, n_bits=36)``."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {
+        "gradient": {"name": "straight_through", "n_samples": 1, "slope_growth": 1.0001},
+        "code_values": "bits",
+        "scaling": "none",
+        "schedule": "constant",
+        "learning_rate": 1e-2,
+        "batch_size": 1000,
+        "max_epochs": 1000,
+        "validation_every": 10,
+        "patience": 20,
+    }
+)
+"""What the paper's authors did, without regularization: one sampled code of 0 and 1, Adam at a
+constant rate, validation every 10 epochs, an end after 20 of them without progress."""
+
+PAPER_REGULARIZED: Mapping[str, Any] = MappingProxyType(
+    {**PAPER, "beta": 1e-3, "gamma": 1e-3, "adaptive": True}
+)
+"""The same with the intra- and inter-class terms, scaled by the adaptive factor. The authors start
+at 1e-6 on the sum over a batch of 1,000, which is 1e-3 on the mean."""

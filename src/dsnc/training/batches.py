@@ -1,0 +1,225 @@
+"""Rows in memory to batches on the device, without copying X.
+
+What is random in an epoch (the order of rows, the partners, the noise of the codes) is a function
+of the seed and the epoch's number alone. So a resumed run needs no generator's state, and processes
+that share a batch draw the same numbers and take their part of them.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dsnc.encoders import Rows, SparseRows
+from dsnc.training.distributed import World
+from dsnc.training.regularizer import Partners, PartnerSampler
+
+_BLOCK = 1 << 15  # rows looked at at a time
+_COPIED = 1 << 24  # numbers copied to a device at a time
+
+
+class RowSource(Protocol):
+    """Where the rows of X come from."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def take(self, rows: Tensor) -> Rows:
+        """Return some rows as float32 on the device."""
+        ...
+
+
+class DenseSource:
+    """Dense rows, an ndarray or a memory map of any numeric type."""
+
+    def __init__(self, X: Any, device: torch.device, *, unit_rows: bool) -> None:
+        self._X, self._device, self._unit_rows = X, device, unit_rows
+        self._on_device: Tensor | None = None
+        if device.type == "cuda" and X.nbytes < torch.cuda.mem_get_info(device)[0] // 2:
+            self._on_device = _to_device(X, device)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._X.shape[0])
+
+    def take(self, rows: Tensor) -> Tensor:
+        """Return some rows as float32 on the device."""
+        if self._on_device is not None:
+            picked = self._on_device[rows].float()
+        else:
+            host = np.asarray(self._X[rows.cpu().numpy()], dtype=np.float32)
+            picked = torch.from_numpy(host).to(self._device)
+        return F.normalize(picked) if self._unit_rows else picked
+
+
+class SparseSource:
+    """CSR rows; with `unit_rows` each is divided by its length."""
+
+    def __init__(self, X: Any, device: torch.device, *, unit_rows: bool) -> None:
+        self._X = X
+        self._device = device
+        self._factor = torch.from_numpy(_inverse_norms(X)) if unit_rows else torch.ones(X.shape[0])
+        if device.type == "cuda":
+            self._indptr = _to_device(X.indptr, device).long()
+            self._indices = _to_device(X.indices, device)
+            self._values = _to_device(X.data, device)
+            self._factor = self._factor.to(device)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._X.shape[0])
+
+    def take(self, rows: Tensor) -> SparseRows:
+        """Return some rows as float32 on the device."""
+        if self._device.type == "cuda":
+            return self._take_on_device(rows)
+        picked = self._X[rows.numpy()]
+        lengths = torch.from_numpy(np.diff(picked.indptr))
+        values = torch.from_numpy(picked.data).float()
+        values = values * torch.repeat_interleave(self._factor[rows], lengths)
+        offsets = torch.from_numpy(picked.indptr[:-1])
+        return SparseRows(torch.from_numpy(picked.indices), offsets, values)
+
+    def _take_on_device(self, rows: Tensor) -> SparseRows:
+        starts = self._indptr[rows]
+        lengths = self._indptr[rows + 1] - starts
+        offsets = torch.cumsum(lengths, dim=0) - lengths
+        first = torch.repeat_interleave(starts - offsets, lengths)
+        where = first + torch.arange(len(first), device=self._device)
+        values = self._values[where].float()
+        values = values * torch.repeat_interleave(self._factor[rows], lengths)
+        return SparseRows(self._indices[where].long(), offsets, values)
+
+
+class Subset:
+    """Some rows of a source, numbered anew: training and validation share one X."""
+
+    def __init__(self, source: RowSource, rows: Tensor) -> None:
+        self._source, self._rows = source, rows
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def take(self, rows: Tensor) -> Rows:
+        """Return some rows as float32 on the device."""
+        return self._source.take(self._rows[rows])
+
+
+def make_source(X: Any, device: torch.device, *, unit_rows: bool) -> RowSource:
+    """Return the source that fits X; with `unit_rows` each row is divided by its length."""
+    kind = SparseSource if sp.issparse(X) else DenseSource
+    return kind(X, device, unit_rows=unit_rows)
+
+
+@dataclass
+class Batch:
+    """A process's part of a batch; `weight` adds up to 1 over the whole batch."""
+
+    rows: Rows
+    y: Tensor
+    weight: Tensor
+    place: tuple[int, int, int]  # of this part in the whole batch: first row, last row, size
+    noise: torch.Generator
+    partner_rows: Rows | None = None
+    partners: Partners | None = None
+
+    def uniform(self, shape: tuple[int, ...]) -> Tensor:
+        """Draw uniform numbers (samples, rows, bits) for the whole batch; return this part's."""
+        first, last, size = self.place
+        whole = torch.rand(
+            shape[0], size, *shape[2:], generator=self.noise, device=self.noise.device
+        )
+        return whole[:, first:last]
+
+
+class Batches:
+    """The batches of an epoch, in an order that the seed and the epoch decide."""
+
+    def __init__(
+        self,
+        source: RowSource,
+        y: Tensor,
+        weight: Tensor,
+        *,
+        batch_size: int,
+        seed: int,
+        device: torch.device,
+        partners: PartnerSampler | None = None,
+        world: World | None = None,
+    ) -> None:
+        # On the device once: a copy in every step would make it wait.
+        self._source, self._y, self._weight = source, y.to(device), weight.to(device)
+        self._size, self._seed, self._device = batch_size, seed, device
+        self._partners = partners
+        self._world = world or World()
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+        return max(1, -(-len(self._y) // self._size))
+
+    def epoch(self, number: int) -> Iterator[Batch]:
+        """Yield the batches of epoch `number`."""
+        order_seed, noise_seed = np.random.SeedSequence([self._seed, number]).generate_state(2)
+        generator = torch.Generator().manual_seed(int(order_seed))
+        noise = torch.Generator(self._device).manual_seed(int(noise_seed))
+        order = torch.randperm(len(self._y), generator=generator).to(self._device)
+        for whole in torch.split(order, self._size):
+            partners = self._partners.draw(whole, generator) if self._partners else None
+            yield self._part(whole, partners, noise)
+
+    def _part(self, whole: Tensor, partners: Partners | None, noise: torch.Generator) -> Batch:
+        share = self._world.share(len(whole))
+        rows = whole[share]
+        weight = self._weight[whole]
+        # DDP takes the mean over processes: what one process has counts as often as there are.
+        # All rows of a batch may weigh nothing: then nothing is learned from it.
+        total = weight.sum().clamp_min(torch.finfo(weight.dtype).tiny)
+        weight = (weight / total)[share] * self._world.size
+        batch = Batch(
+            self._source.take(rows),
+            self._y[rows],
+            weight,
+            (share.start, share.stop, len(whole)),
+            noise,
+        )
+        if partners is not None:
+            mine = Partners(*(part[share] for part in partners))
+            batch.partner_rows = self._source.take(torch.cat([mine.same, mine.other]))
+            uniform = self._world.size / len(whole)
+            batch.partners = Partners(
+                mine.same,
+                mine.same_weight * uniform,
+                mine.other,
+                mine.other_weight * uniform,
+            )
+        return batch
+
+
+def _to_device(array: Any, device: torch.device) -> Tensor:
+    """Copy an array, maybe a memory map that cannot be written, block by block."""
+    dtype = torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype
+    whole = torch.empty(array.shape, dtype=dtype, device=device)
+    step = max(1, _COPIED // max(1, math.prod(array.shape[1:])))
+    for start in range(0, len(array), step):
+        whole[start : start + step] = torch.from_numpy(np.array(array[start : start + step]))
+    return whole
+
+
+def _inverse_norms(X: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return 1 / length of each CSR row, 1 for an empty one; in blocks, X may be large."""
+    inverse = np.ones(X.shape[0], dtype=np.float32)
+    for start in range(0, X.shape[0], _BLOCK):
+        block = X[start : start + _BLOCK].astype(np.float64)  # small integers would overflow
+        norms = np.sqrt(np.asarray(block.multiply(block).sum(axis=1)).ravel())
+        np.divide(
+            1, norms, out=inverse[start : start + _BLOCK], where=norms > 0, casting="same_kind"
+        )
+    return inverse

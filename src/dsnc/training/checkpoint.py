@@ -1,0 +1,75 @@
+"""A checkpoint restores the run, not only the weights.
+
+It holds the state of model, optimizer, schedule and history at the end of an epoch, and a
+fingerprint of data and settings. Since an epoch's random numbers depend on the seed and its number
+alone, a run that is killed anywhere and resumed ends with the same bits as one that was not.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dsnc.errors import CheckpointError
+
+_NAME = "checkpoint.pt"
+_ASIDE = ".checkpoint-"
+
+
+class Checkpoint:
+    """The one checkpoint of a run, in a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Where it lives; made if missing.
+    fingerprint : str
+        What the run is: a checkpoint of another run is refused.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
+        self.path = Path(folder) / _NAME
+        self._fingerprint = fingerprint
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write the state aside and rename it: there is always one complete checkpoint."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, aside = tempfile.mkstemp(prefix=_ASIDE, dir=self.path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    torch.save({"fingerprint": self._fingerprint, **state}, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(aside, self.path)
+                for left in self.path.parent.glob(f"{_ASIDE}*"):  # by a run that was killed
+                    left.unlink(missing_ok=True)
+            except BaseException:
+                Path(aside).unlink(missing_ok=True)
+                raise
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            raise CheckpointError(
+                f"checkpoint={str(self.path.parent)!r} cannot be written ({error}). Free some "
+                "space or choose another folder; the previous checkpoint, if any, is intact."
+            ) from error
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the state, or None if there is none yet."""
+        if not self.path.exists():
+            return None
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+            fingerprint = state.pop("fingerprint")
+        except Exception as error:  # a damaged pickle fails in any way it likes
+            raise CheckpointError(
+                f"{self.path} is damaged or no checkpoint ({type(error).__name__}). "
+                "Delete it to start the run anew."
+            ) from error
+        if fingerprint != self._fingerprint:
+            raise CheckpointError(
+                f"{self.path} belongs to a run with other data or settings. Choose another "
+                "folder for this run, or delete it to start anew."
+            )
+        return dict(state)

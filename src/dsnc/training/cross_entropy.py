@@ -1,0 +1,109 @@
+"""Softmax cross-entropy of a linear layer with very many classes, without the score matrix.
+
+The scores of a batch are rows x classes numbers: for 4,000 codes and 12,000 classes 200 MB, and as
+much again for their gradient. Here a block of rows is scored, turned into its loss and at once into
+its part of the gradients, and forgotten. The arithmetic is that of the plain way; what is saved is
+the traffic to memory, so it is also faster.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_CPU_BLOCK = 1 << 22  # scores held at a time: 16 MB
+_GPU_BLOCK = 1 << 27  # 512 MB: large products keep the device busy
+
+
+def rows_at_once(n_classes: int, device: torch.device) -> int:
+    """Return how many rows may be scored at a time."""
+    return max(1, (_GPU_BLOCK if device.type == "cuda" else _CPU_BLOCK) // n_classes)
+
+
+def linear_cross_entropy(
+    rows: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    y: Tensor,
+    row_weight: Tensor,
+    *,
+    smoothing: float = 0.0,
+    precision: torch.dtype = torch.float32,
+) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of the rows' losses, and each row's loss.
+
+    Parameters
+    ----------
+    rows : (n, c)
+        Inputs of the layer.
+    weight, bias : (K, c), (K,)
+        The layer: scores = rows @ weight.T + bias.
+    y : (n,) of int64
+        The class of each row.
+    row_weight : (n,)
+        How much each row counts in the sum.
+    smoothing : float
+        Share of the target that is spread over all classes.
+    precision : dtype
+        Of the matrix products; sums are always in the type of `rows`.
+
+    Returns
+    -------
+    total : scalar, differentiable in rows, weight and bias
+    each : (n,), detached, not weighted
+    """
+    total, each = _LinearCrossEntropy.apply(rows, weight, bias, y, row_weight, smoothing, precision)
+    return total, each
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        y: Tensor,
+        row_weight: Tensor,
+        smoothing: float,
+        precision: torch.dtype,
+    ) -> tuple[Tensor, Tensor]:
+        n = len(rows)
+        step = rows_at_once(len(weight), rows.device)
+        low_weight = weight.to(precision)
+        grad_rows = torch.empty_like(rows)
+        grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        each = rows.new_empty(n)
+        for start in range(0, n, step):
+            block = slice(start, start + step)
+            low_rows, target = rows[block].to(precision), y[block, None]
+            scores = torch.addmm(bias.to(precision), low_rows, low_weight.T).to(rows.dtype)
+            each[block] = _to_gradient(scores, target, row_weight[block, None], smoothing)
+            low_scores = scores.to(precision)
+            grad_rows[block] = low_scores @ low_weight
+            grad_weight += (low_scores.T @ low_rows).to(weight.dtype)
+            grad_bias += scores.sum(dim=0)
+        ctx.save_for_backward(grad_rows, grad_weight, grad_bias)
+        ctx.mark_non_differentiable(each)
+        return (each * row_weight).sum(), each
+
+    @staticmethod
+    def backward(ctx: Any, grad_total: Tensor, grad_each: Tensor) -> tuple[Any, ...]:
+        gradients = (gradient.mul_(grad_total) for gradient in ctx.saved_tensors)
+        return (*gradients, None, None, None, None)
+
+
+def _to_gradient(scores: Tensor, target: Tensor, row_weight: Tensor, smoothing: float) -> Tensor:
+    """Turn scores in place into the gradient of the weighted loss; return the losses."""
+    n_classes = scores.shape[1]
+    scores -= scores.amax(dim=1, keepdim=True)
+    wanted = (1 - smoothing) * scores.gather(1, target)
+    if smoothing:
+        wanted += smoothing * scores.mean(dim=1, keepdim=True)
+    scores.exp_()
+    total = scores.sum(dim=1, keepdim=True)
+    scores *= row_weight / total
+    if smoothing:
+        scores -= row_weight * (smoothing / n_classes)
+    scores.scatter_add_(1, target, row_weight * (smoothing - 1))
+    return (total.log() - wanted)[:, 0]

@@ -1,0 +1,60 @@
+"""What happened in training, epoch by epoch."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch's figures; the accuracy is None where it was not measured."""
+
+    epoch: int
+    rows: int
+    loss: float
+    intra: float
+    inter: float
+    factor: float
+    learning_rate: float
+    seconds: float
+    validation_accuracy: float | None = None
+
+
+@dataclass
+class History:
+    """The epochs of a run, why it ended, and which of them was kept.
+
+    ``pandas.DataFrame(history.records())`` makes a table of it.
+    """
+
+    epochs: list[Epoch] = field(default_factory=list)
+    best_epoch: int | None = None
+    best_accuracy: float | None = None
+    stopped: str = ""
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dict per epoch."""
+        return [asdict(epoch) for epoch in self.epochs]
+
+    def column(self, name: str) -> list[Any]:
+        """Return one figure over the epochs."""
+        return [getattr(epoch, name) for epoch in self.epochs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values; `from_dict` is the way back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "History":
+        """Make a history from what `to_dict` gave."""
+        return cls(**{**values, "epochs": [Epoch(**epoch) for epoch in values["epochs"]]})
+
+    def __len__(self) -> int:
+        """Return the number of epochs."""
+        return len(self.epochs)
+
+    def __repr__(self) -> str:
+        """Return one line: epochs, best accuracy, why it ended."""
+        best = ""
+        if self.best_accuracy is not None:
+            best = f", best validation accuracy {self.best_accuracy:.4f} in epoch {self.best_epoch}"
+        return f"History({len(self)} epochs{best}; {self.stopped or 'running'})"

@@ -1,0 +1,283 @@
+"""From arrays to trained arrays: puts source, encoder, objective and loop together."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dsnc.encoders import Layers, LinearEncoder, MLPEncoder, ModuleEncoder, make_encoder
+from dsnc.errors import InputError
+from dsnc.gradients import make_gradient
+from dsnc.training.batches import Batches, RowSource, Subset, make_source
+from dsnc.training.checkpoint import Checkpoint
+from dsnc.training.distributed import World, joined_world
+from dsnc.training.history import History
+from dsnc.training.loop import TrainConfig, Validation, train
+from dsnc.training.objective import Objective
+from dsnc.training.regularizer import PartnerSampler
+from dsnc.training.settings import Settings
+
+_OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
+_BLOCK = 1 << 15  # rows looked at at a time
+_MIN_STEPS = 50  # an epoch of a small data set has so many steps, if its rows allow it
+
+
+class Examples(NamedTuple):
+    """Rows, their class numbers, how much each counts, and which of them to use (all)."""
+
+    X: Any
+    y: NDArray[np.int32]
+    weight: NDArray[np.float32] | None = None
+    rows: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training leaves: arrays, or the user's own module behind a face."""
+
+    layers: Layers
+    module: ModuleEncoder | None
+    unit_rows: bool
+    decoder_weight: NDArray[np.float32]  # for codes of -1 and +1
+    decoder_bias: NDArray[np.float32]
+
+
+class Learner:
+    """Learns from arrays.
+
+    Parameters
+    ----------
+    settings : Settings
+        How.
+    examples : Examples
+        The rows that decide the scaling; training may use them or others of the same width.
+    n_classes : int
+        Number of classes.
+    seed : int
+        Decides everything that is random.
+    """
+
+    def __init__(self, settings: Settings, examples: Examples, n_classes: int, seed: int) -> None:
+        settings.check()
+        self.settings, self.n_classes, self.seed = settings, n_classes, seed
+        self.n_features = int(examples.X.shape[1])
+        self.device = choose_device(settings.device)
+        sparse = bool(sp.issparse(examples.X))
+        scaling = settings.scaling
+        if scaling == "auto":
+            scaling = "unit_rows" if sparse else "standard"
+        if scaling == "standard" and sparse:
+            raise InputError(
+                "scaling='standard' would make a sparse X dense; use 'unit_rows' or 'none'."
+            )
+        self.unit_rows = scaling == "unit_rows"
+        self.objective = self._make_objective(sparse)
+        if scaling == "standard" and isinstance(self.objective.encoder, _OURS):
+            self.objective.encoder.input.scale(*_moments(examples))
+        self.objective.to(self.device)
+
+    def _make_objective(self, sparse: bool) -> Objective:
+        settings = self.settings
+        generator = torch.Generator().manual_seed(_derived(self.seed, 0))
+        options: dict[str, Any] = {}
+        if settings.encoder == "mlp":
+            options = {"hidden": tuple(settings.hidden), "normalize": settings.normalize}
+        encoder = make_encoder(
+            settings.encoder, self.n_features, settings.n_bits, generator, sparse=sparse, **options
+        )
+        takes_sparse = isinstance(encoder, _OURS) or getattr(encoder, "accepts_sparse", False)
+        if sparse and not takes_sparse:
+            raise InputError(
+                "encoder: X is sparse and your module does not say accepts_sparse = True; give it "
+                "that attribute and SparseRows, or pass X.toarray()."
+            )
+        gradient = settings.gradient
+        if isinstance(gradient, str):
+            gradient = {"name": gradient, "n_samples": settings.n_samples}
+        return Objective(
+            encoder,
+            make_gradient(gradient),
+            settings.n_bits,
+            self.n_classes,
+            generator,
+            signs=settings.code_values == "signs",
+            beta=settings.beta,
+            gamma=settings.gamma,
+            adaptive=settings.adaptive,
+            smoothing=settings.label_smoothing,
+            precision=getattr(torch, settings.precision),
+        )
+
+    def fit(self, examples: Examples, validation: Examples | None = None) -> History:
+        """Train from the first epoch to the last."""
+        settings = self.settings
+        self._expect_frequencies(examples)
+        with joined_world(self.device.type) as world:
+            config = TrainConfig(
+                max_epochs=settings.max_epochs,
+                learning_rate=float(settings.learning_rate),  # a checkpoint takes no numpy scalar
+                weight_decay=float(settings.weight_decay),
+                schedule=settings.schedule,
+                validation_every=settings.validation_every,
+                patience=settings.patience,
+                time_limit=settings.time_limit,
+                verbose=settings.verbose,
+            )
+            source = self._source(examples.X)
+            held_out = None
+            if validation is not None:
+                shared = validation.X is examples.X
+                theirs = source if shared else self._source(validation.X)
+                held_out = Validation(*self._select(validation, theirs))
+            return train(
+                self.objective,
+                self._batches(source, examples, self.seed, world),
+                config,
+                validation=held_out,
+                world=world,
+                checkpoint=self._checkpoint(examples, validation),
+                callbacks=settings.callbacks,
+            )
+
+    def partial_fit(self, examples: Examples, call: int) -> History:
+        """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
+        config = TrainConfig(
+            max_epochs=1,
+            learning_rate=self.settings.learning_rate,
+            weight_decay=self.settings.weight_decay,
+            schedule="constant",
+        )
+        seed = _derived(self.seed, call)
+        batches = self._batches(self._source(examples.X), examples, seed, World())
+        return train(self.objective, batches, config)
+
+    def load(self, encoder: Any, decoder: Any) -> None:
+        """Go on from trained arrays; the scaling is inside their weights."""
+        if isinstance(encoder, ModuleEncoder):
+            self.objective.encoder = encoder.module
+        else:
+            self.objective.encoder.load_layers(list(encoder.layers))  # type: ignore[operator]
+            self.unit_rows = encoder.row_normalize
+        self.objective.load_decoder(decoder.weight, decoder.bias)
+        self.objective.to(self.device)
+
+    def export(self) -> Trained:
+        """Return what was learned."""
+        objective = self.objective
+        weight, bias = objective.decoder_for_signs()
+        encoder = objective.encoder
+        own = not isinstance(encoder, _OURS)
+        return Trained(
+            layers=[] if own else encoder.layers(),  # type: ignore[operator]
+            module=ModuleEncoder(
+                encoder, self.n_features, self.settings.n_bits, row_normalize=self.unit_rows
+            )
+            if own
+            else None,
+            unit_rows=self.unit_rows,
+            decoder_weight=weight,
+            decoder_bias=bias,
+        )
+
+    def describe(self, examples: Examples) -> dict[str, Any]:
+        """Return what the model was made from, for its file."""
+        n_rows = len(examples.y if examples.rows is None else examples.rows)
+        return {
+            "rows": n_rows,
+            "features": self.n_features,
+            "sparse": bool(sp.issparse(examples.X)),
+            "fingerprint": fingerprint(examples),
+        }
+
+    def _select(self, examples: Examples, source: RowSource) -> tuple[RowSource, Tensor, Tensor]:
+        """Return the rows to use, their classes and their weights, on the device."""
+        y = torch.from_numpy(examples.y.astype(np.int64)).to(self.device)
+        weight = torch.ones(len(y), device=self.device)
+        if examples.weight is not None:
+            weight = torch.from_numpy(examples.weight).to(self.device)
+        if examples.rows is None:
+            return source, y, weight
+        rows = torch.from_numpy(examples.rows).to(self.device)
+        return Subset(source, rows), y[rows], weight[rows]
+
+    def _expect_frequencies(self, examples: Examples) -> None:
+        rows = slice(None) if examples.rows is None else examples.rows
+        weight = None if examples.weight is None else examples.weight[rows]
+        counts = np.bincount(examples.y[rows], weight, minlength=self.n_classes)
+        self.objective.expect(torch.tensor(counts, dtype=torch.float32))
+
+    def _source(self, X: Any) -> RowSource:
+        return make_source(X, self.device, unit_rows=self.unit_rows)
+
+    def _batches(self, source: RowSource, examples: Examples, seed: int, world: World) -> Batches:
+        chosen, y, weight = self._select(examples, source)
+        regularized = self.objective.is_regularized
+        return Batches(
+            chosen,
+            y,
+            weight,
+            batch_size=min(self.settings.batch_size, max(16, -(-len(y) // _MIN_STEPS))),
+            seed=seed,
+            device=self.device,
+            partners=PartnerSampler(y, self.n_classes) if regularized else None,
+            world=world,
+        )
+
+    def _checkpoint(self, examples: Examples, validation: Examples | None) -> Checkpoint | None:
+        if self.settings.checkpoint is None:
+            return None
+        free = {"checkpoint", "callbacks", "verbose", "time_limit", "device"}
+        settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in free}
+        data = [fingerprint(part) for part in (examples, validation) if part is not None]
+        text = f"{settings} {self.seed} {self.n_classes} {data}"
+        return Checkpoint(self.settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
+
+
+def choose_device(device: str) -> torch.device:
+    """Return the device by name; "auto" is CUDA where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise InputError(f"device={device!r} cannot be used here ({error}); try 'cpu'.") from error
+    return chosen
+
+
+def fingerprint(examples: Examples) -> str:
+    """Return a short text that changes with the rows, classes, weights or choice of rows."""
+    digest = hashlib.sha256(repr(examples.X.shape).encode())
+    step = max(1, len(examples.y) // 1000)
+    sample = examples.X[::step]
+    arrays = (sample.data, sample.indices) if sp.issparse(sample) else (np.asarray(sample),)
+    for array in (*arrays, examples.y, examples.weight, examples.rows):
+        digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _derived(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
+def _moments(examples: Examples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation of each feature over the rows to use, in blocks."""
+    X, rows = examples.X, examples.rows
+    n = len(X) if rows is None else len(rows)
+    total = squares = center = np.zeros(X.shape[1])
+    for start in range(0, n, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        values = np.asarray(X[block] if rows is None else X[rows[block]], dtype=np.float64)
+        if start == 0:
+            center = values.mean(axis=0)
+        # Around a rough mean, so that a large offset does not eat the digits; X stays as it is.
+        values = values - center
+        total = total + values.sum(axis=0)
+        squares = squares + np.square(values).sum(axis=0)
+    shift = total / n
+    return center + shift, np.sqrt(np.maximum(squares / n - shift**2, 0))

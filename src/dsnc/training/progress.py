@@ -1,0 +1,34 @@
+"""A progress bar that says how training goes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from dsnc.training.history import Epoch
+
+
+@contextmanager
+def progress_bar(n_epochs: int, enabled: bool) -> Iterator[Callable[[Epoch], None]]:
+    """Yield a function that takes note of an epoch; draws on stderr if enabled."""
+    if not enabled:
+        yield lambda epoch: None
+        return
+    import rich.progress as rp
+    from rich.console import Console
+
+    columns = (
+        rp.TextColumn("epoch"),
+        rp.MofNCompleteColumn(),
+        rp.BarColumn(),
+        rp.TimeRemainingColumn(),
+        rp.TextColumn("{task.description}"),
+    )
+    with rp.Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=n_epochs)
+
+        def advance(epoch: Epoch) -> None:
+            text = f"loss {epoch.loss:.4f}"
+            if epoch.validation_accuracy is not None:
+                text += f", validation accuracy {epoch.validation_accuracy:.4f}"
+            bar.update(task, completed=epoch.epoch, description=text)
+
+        yield advance

@@ -1,0 +1,527 @@
+"""Model files of the classifier: what comes back, what is refused, what stays the same for ever."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dsnc
+from dsnc import DSNCClassifier
+from dsnc.errors import DsncError, InputError, ModelFileError, OutputExistsError
+from dsnc.gradients import Relaxed
+
+X = np.random.default_rng(0).normal(size=(60, 5)) + 3 * np.eye(5)[np.arange(60) % 3]
+Y = np.arange(60) % 3
+
+
+def quick(**settings):
+    return DSNCClassifier(**{"n_bits": 10, "max_epochs": 2, "device": "cpu"} | settings)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return quick().fit(X, Y)
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def rewrite(folder, change):
+    """Change the parsed header, and write it back."""
+    path = folder / "model.json"
+    header = json.loads(path.read_text())
+    change(header)
+    path.write_text(json.dumps(header))
+
+
+# There and back
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**53 + 1, 2**62, -(2**63)]),
+        np.array([1, 2, 3], dtype=np.int32),
+        np.array([1, 2, 3], dtype=np.uint8),
+        np.array([0, 2**63, 2**64 - 1], dtype=np.uint64),
+        np.array([1.0, -0.0, 1e300]),
+        np.array([1.0, 2.0, 3e9], dtype=np.float32),
+        np.array([1.0, 2.0, 4.0], dtype=np.float16),
+        np.array(["ä\0b", "字", "𝔸\n\"'\\"]),
+        np.array(["a\0", "a", "\0"], dtype=object),
+        np.array(["\ud800", "", " "], dtype=object),
+        np.array(["a", "b", "x" * 10_000]),
+    ],
+    ids=lambda labels: f"{labels.dtype}-{labels[0]!r}",
+)
+def test_labels_come_back(labels, tmp_path):
+    model = quick().fit(X, labels[Y])
+    model.save(tmp_path / "model")
+    loaded = dsnc.load(tmp_path / "model")
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert [type(a) for a in loaded.classes_.tolist()] == [type(a) for a in labels.tolist()]
+    predicted = loaded.predict(X)
+    assert predicted.dtype == labels.dtype
+    assert np.array_equal(predicted, model.predict(X))
+
+
+def test_truth_values_come_back(tmp_path):
+    model = quick().fit(X, Y > 0)
+    model.save(tmp_path / "model")
+    loaded = dsnc.load(tmp_path / "model")
+    assert loaded.classes_.dtype == bool
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_labels_that_no_file_can_hold(fitted, tmp_path):
+    for labels in ([b"a", b"b", b"c"], [(1,), (2,), (3,)], [np.inf, 1.0, 2.0]):
+        model = quick().fit(X, Y)
+        model.classes_ = np.empty(3, dtype=object)
+        model.classes_[:] = labels
+        with pytest.raises(InputError, match="classes"):
+            model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"encoder": "mlp", "hidden": (7, 6)},
+        {"encoder": "mlp", "hidden": [np.int64(7)], "normalize": False},
+        {"scaling": "unit_rows", "beta": np.float64(0.5), "gamma": np.float32(0.25)},
+        {"code_values": "bits", "gradient": {"name": "straight_through", "slope_growth": 1.01}},
+        {"gradient": Relaxed(temperature=np.float32(0.5))},
+        {"class_weight": {0: 1, np.int64(1): np.float32(2), 2: 0.5}},
+        {"class_weight": "balanced", "label_smoothing": 0.1},
+        {"patience": 3, "time_limit": 100.0, "schedule": "constant", "weight_decay": 1e-5},
+        {"random_state": np.int64(5), "validation_fraction": 0},
+        {"random_state": np.random.RandomState(0)},
+        {"random_state": None},
+        {"decoder": "linear", "precision": "bfloat16", "verbose": False},
+    ],
+    ids=str,
+)
+def test_everything_comes_back(settings, tmp_path):
+    model = quick(**settings).fit(X, Y)
+    model.save(tmp_path / "model")
+    loaded = dsnc.load(tmp_path / "model")
+    for ask in ("predict", "predict_proba"):
+        assert np.array_equal(getattr(loaded, ask)(X), getattr(model, ask)(X))
+    assert all(map(np.array_equal, loaded.predict_top_k(X, k=2), model.predict_top_k(X, k=2)))
+    assert loaded.encode(X) == model.encode(X)
+    assert loaded.score(X, Y) == model.score(X, Y)
+    mine, other = model.get_params(), loaded.get_params()
+    changed = {name for name in mine if name not in settings and mine[name] != other[name]}
+    assert changed == {"device"}  # of the run, not of the model
+    for name in set(settings) - {"random_state", "gradient"}:
+        value = tuple(settings[name]) if name == "hidden" else settings[name]
+        assert other[name] == value
+    assert loaded.n_features_in_ == 5
+    assert loaded.n_iter_ == model.n_iter_
+    assert loaded.data_ == model.data_
+    assert loaded.history_.best_accuracy == model.history_.best_accuracy
+    loaded.save(tmp_path / "again")
+    again = dsnc.load(tmp_path / "again")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    loaded.set_params(device="cpu").partial_fit(X, Y)
+
+
+def test_saving_what_was_loaded_gives_the_same_bytes(saved, tmp_path):
+    dsnc.load(saved).save(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(saved)
+
+
+def test_names_of_features_come_back(fitted, tmp_path):
+    model = quick().fit(X, Y)
+    names = np.array(["a", "b", "ü", "", "e\n"], dtype=object)
+    model.feature_names_in_ = names
+    model.save(tmp_path / "model")
+    loaded = dsnc.load(tmp_path / "model")
+    assert loaded.feature_names_in_.dtype == object
+    assert np.array_equal(loaded.feature_names_in_, names)
+    assert not hasattr(reload(fitted, tmp_path / "other"), "feature_names_in_")
+
+
+def reload(model, folder):
+    model.save(folder)
+    return dsnc.load(folder)
+
+
+def test_nothing_is_replaced_unasked(fitted, saved):
+    before = contents(saved)
+    with pytest.raises(OutputExistsError, match="overwrite=True"):
+        fitted.save(saved)
+    assert contents(saved) == before
+    fitted.save(saved, overwrite=True)
+    assert contents(saved) == before
+
+
+def test_only_the_first_of_several_processes_writes(fitted, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    fitted.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_arrays_are_mapped_and_nobody_can_change_them(saved):
+    weight = dsnc.load(saved).predictor_.encoder.layers[0].weight
+    assert not weight.flags.writeable
+    assert not weight.flags.owndata
+    base = weight
+    while not isinstance(base, np.memmap) and base.base is not None:
+        base = base.base
+    assert isinstance(base, np.memmap) or type(base).__name__ == "mmap"
+
+
+def test_a_loaded_model_answers_without_torch(saved, fitted):
+    code = """
+        import sys
+        import numpy as np
+        import dsnc
+        model = dsnc.load(sys.argv[1])
+        X = np.load(sys.argv[2])
+        model.predict_proba(X), model.predict_top_k(X, k=2), model.encode(X), model.score(X, X[:, 0] > 9)
+        model.with_decoder("linear"), repr(model), repr(model.history_)
+        assert not {name for name in sys.modules if name.partition(".")[0] in ("torch", "numba")}
+        sys.stdout.write(" ".join(map(str, model.predict(X))))
+    """
+    np.save(saved.parent / "X.npy", X)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), saved, saved.parent / "X.npy"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout == " ".join(map(str, fitted.predict(X)))
+
+
+# The same model twice
+
+
+def test_the_same_seed_gives_the_same_bytes(saved, tmp_path):
+    quick().fit(X, Y).save(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(saved)
+    code = """
+        import sys
+        import numpy as np
+        import dsnc
+        X, y = np.load(sys.argv[1]), np.arange(60) % 3
+        dsnc.DSNCClassifier(n_bits=10, max_epochs=2, device="cpu").fit(X, y).save(sys.argv[2])
+    """
+    np.save(tmp_path / "X.npy", X)
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), tmp_path / "X.npy", tmp_path / "other"],
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "123"},
+    )
+    assert contents(tmp_path / "other") == contents(saved)
+
+
+def test_another_seed_gives_another_model(fitted):
+    other = quick(random_state=1).fit(X, Y)
+    assert not np.array_equal(
+        other.predictor_.decoder.weight, fitted.predictor_.decoder.weight
+    )
+    first, second = (quick(random_state=None).fit(X, Y) for _ in range(2))
+    assert not np.array_equal(
+        first.predictor_.decoder.weight, second.predictor_.decoder.weight
+    )
+
+
+def test_no_global_generator_is_touched():
+    import random
+
+    import torch
+
+    before = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    quick(encoder="mlp", hidden=(4,), gradient="relaxed", beta=0.1, gamma=0.1).fit(X, Y).predict(X)
+    quick().partial_fit(X, Y, classes=Y)
+    after = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    assert before[0] == after[0]
+    assert all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
+    assert torch.equal(before[2], after[2])
+
+
+def test_the_global_seed_does_not_matter(saved, tmp_path):
+    import torch
+
+    state, numpy_state = torch.get_rng_state(), np.random.get_state()
+    try:
+        torch.manual_seed(99)
+        np.random.seed(99)  # noqa: NPY002 - the one that must not matter
+        quick().fit(X, Y).save(tmp_path / "again")
+    finally:
+        torch.set_rng_state(state)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+    assert contents(tmp_path / "again") == contents(saved)
+
+
+# Files that are damaged, or made to do harm
+
+
+def refused(folder, message):
+    with pytest.raises(ModelFileError, match=f"(?s){message}") as caught:
+        dsnc.load(folder)
+    assert str(folder) in str(caught.value)
+    return str(caught.value)
+
+
+def test_files_that_are_no_model(tmp_path, saved):
+    refused(tmp_path / "nowhere", "is no folder")
+    (saved / "model.safetensors").unlink()
+    refused(saved, "is missing")
+
+
+def test_another_kind_of_model(saved):
+    rewrite(saved, lambda header: header.update(kind="other"))
+    refused(saved, "is of kind 'other'. Expected 'dsnc'")
+
+
+@pytest.mark.parametrize(
+    "key", ["parameters", "classes", "encoder", "decoder", "features", "metrics", "data"]
+)
+def test_a_missing_key_is_named(saved, key):
+    rewrite(saved, lambda header: header.pop(key))
+    refused(saved, f"has no '{key}'")
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [
+        ("features", "label_kind"),
+        ("features", "names"),
+        ("metrics", "epochs"),
+        ("metrics", "best_epoch"),
+        ("metrics", "validation_accuracy"),
+    ],
+)
+def test_a_missing_inner_key_is_named(saved, part, key):
+    rewrite(saved, lambda header: header[part].pop(key))
+    refused(saved, f"has no '{key}'")
+
+
+HUGE = 10**4000
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "message"),
+    [
+        ("parameters", "n_bit", 3, "parameters='n_bit' is not known. Did you mean 'n_bits'"),
+        ("parameters", "__class__", "os.system", "'__class__' is not known"),
+        ("parameters", "device", "cuda", "parameters='device' is not known"),
+        ("parameters", "checkpoint", "/etc", "parameters='checkpoint' is not known"),
+        ("parameters", "callbacks", [], "parameters='callbacks' is not known"),
+        ("parameters", "n_bits", 11, "n_bits=11 for codes of 10 bits"),
+        ("parameters", "n_bits", "10", "n_bits='10' must be"),
+        ("parameters", "n_bits", HUGE, "do not fit together"),
+        ("parameters", "n_bits", None, "n_bits=None must be"),
+        ("parameters", "max_epochs", 0, "max_epochs=0 must be"),
+        ("parameters", "learning_rate", "x", "learning_rate='x' must be"),
+        ("parameters", "learning_rate", HUGE, "do not fit together"),
+        ("parameters", "beta", [], r"beta=\[\] must be"),
+        ("parameters", "scaling", {}, "scaling={} is not known"),
+        ("parameters", "decoder", "nope", "decoder='nope' is not known"),
+        ("parameters", "class_weight", [1], "do not fit together"),
+        ("parameters", "class_weight", [[[], 1]], "do not fit together"),
+        ("features", "label_kind", "int65", "label_kind='int65' .* Did you mean 'int64'"),
+        ("features", "label_kind", "text", "not of kind 'text'"),
+        ("features", "label_kind", ["int64"], "do not fit together"),
+        ("features", "label_kind", None, "label_kind=None is not known"),
+        ("features", "names", ["a"], "1 names for 5 features"),
+        ("features", "names", [1, 2, 3, 4, 5], "names is no list of texts"),
+        ("features", "names", "abcde", "names is no list of texts"),
+        ("metrics", "epochs", "2", "metrics: epochs is a str"),
+        ("metrics", "epochs", True, "metrics: epochs is a bool"),
+        ("metrics", "best_epoch", [], "metrics: best_epoch is a list"),
+        ("metrics", "validation_accuracy", {}, "metrics: validation_accuracy is a dict"),
+    ],
+)
+def test_a_wrong_value_is_refused(saved, part, key, value, message):
+    rewrite(saved, lambda header: header[part].update({key: value}))
+    assert len(refused(saved, message)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([], "0 classes for 3 scores"),
+        ([0, 1], "2 classes for 3 scores"),
+        ([0, 1, 2, 3], "4 classes for 3 scores"),
+        ([0, 1, 1], "ascending order, each once"),
+        ([0, 2, 1], "ascending order, each once"),
+        ([0, True, 2], ""),
+        ([0, 1, 2.5], "not of kind 'int64'"),
+        ([0, 1, "2"], "do not fit together"),
+        (["0", "1", "2"], "do not fit together"),
+        ([None, 1, 2], "classes_ holds None"),
+        ([[0], [1], [2]], "classes_ holds"),
+        ([{"a": 1}, 1, 2], "classes_ holds"),
+        ([0, 1, 2**63], "do not fit together"),
+        ([0, 1, HUGE], "do not fit together"),
+        ([-HUGE, 1, 2], "do not fit together"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.parametrize("kind", ["int64", "object"])
+def test_wrong_classes_are_refused(saved, kind, classes, message):
+    rewrite(saved, lambda h: h.update(classes=classes) or h["features"].update(label_kind=kind))
+    if kind == "int64" and message:
+        refused(saved, message)
+        return
+    try:
+        labels = dsnc.load(saved).predict(X)
+    except ModelFileError:
+        return
+    assert set(labels.tolist()) <= set(classes)
+
+
+@pytest.mark.parametrize("key", ["encoder", "decoder"])
+def test_another_encoder_or_decoder_is_refused(saved, key):
+    rewrite(saved, lambda header: header.update({key: "layer"}))
+    refused(saved, f"{key}='layer' is not known")
+
+
+@pytest.mark.parametrize("depth", [50, 200, 400, 900])
+def test_nested_values_do_no_harm(saved, depth):
+    nested = json.loads("[" * depth + "]" * depth)
+    for part, key in (("parameters", "encoder"), ("parameters", "hidden"), ("data", "rows")):
+        before = (saved / "model.json").read_text()
+        rewrite(saved, lambda header, part=part, key=key: header[part].update({key: nested}))
+        loads_or_is_refused(saved)
+        (saved / "model.json").write_text(before)
+
+
+def test_a_label_of_many_characters_does_not_fill_the_memory(saved):
+    rewrite(saved, lambda h: h["features"].update(label_kind="text"))
+    rewrite(saved, lambda h: h.update(classes=["a", "b", "c" * 10_000_000]))
+    loads_or_is_refused(saved)
+
+
+def loads_or_is_refused(folder):
+    """There are two ways a file may go, and no third."""
+    try:
+        model = dsnc.load(folder)
+    except ModelFileError as error:
+        assert str(folder) in str(error)  # noqa: PT017 - the other way is as good
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        assert len(model.predict(X)) == len(X)
+        assert model.predict_proba(X).shape == (len(X), 3)
+        assert model.predict_top_k(X, k=2)[0].shape == (len(X), 2)
+    assert repr(model.history_)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([0, 1, -1, 3, 5, 10, 2**63, 2**64, HUGE])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+    | st.sampled_from(["linear", "mlp", "auto", "text", "int64", "object", "\ud800", "dsnc"]),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places(value, path=()):
+    """Yield the path of every value in a parsed JSON text."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    if isinstance(value, dict | list):
+        for key, item in items if isinstance(value, dict) else enumerate(value):
+            yield from places(item, (*path, key))
+
+
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+def test_any_value_anywhere_does_no_harm(saved, data):
+    path = saved / "model.json"
+    original = path.read_text()
+    try:
+        header = json.loads(original)
+        for _ in range(data.draw(st.integers(1, 2))):
+            *way, key = data.draw(st.sampled_from([p for p in places(header) if p]))
+            inner = header
+            for step in way:
+                inner = inner[step]
+            change = data.draw(st.sampled_from(["replace", "remove", "add"]))
+            if change == "replace" or isinstance(inner, list):
+                inner[key] = data.draw(JSON)
+            elif change == "remove":
+                del inner[key]
+            else:
+                inner[data.draw(st.text(max_size=3))] = data.draw(JSON)
+        path.write_text(json.dumps(header))
+        loads_or_is_refused(saved)
+    finally:
+        path.write_text(original)
+
+
+def test_arrays_that_do_not_belong_together_are_refused(saved, tmp_path):
+    quick(n_bits=9).fit(X, Y).save(tmp_path / "other")
+    for name in ("model.json", "model.safetensors"):
+        before = (saved / name).read_bytes()
+        (saved / name).write_bytes((tmp_path / "other" / name).read_bytes())
+        refused(saved, "model")
+        (saved / name).write_bytes(before)
+    dsnc.load(saved)
+
+
+def test_errors_are_of_the_family(tmp_path):
+    with pytest.raises(DsncError):
+        dsnc.load(tmp_path)
+    with pytest.raises(ValueError, match="model.json"):
+        dsnc.load(tmp_path)
+
+
+# For ever
+
+
+def golden_models(repository):
+    return sorted(path.parent for path in (repository / "tests/data/golden").glob("*/model.json"))
+
+
+def test_golden_models_say_what_they_always_said(repository):
+    folders = golden_models(repository)
+    assert [folder.name for folder in folders] == ["format1"]
+    for folder in folders:
+        assert sum(map(len, contents(folder).values())) < 10_000
+        text = folder.with_name(f"{folder.name}_expected.json").read_text(encoding="utf-8")
+        expected = json.loads(text)
+        rows = np.array(expected["X"])
+        model = dsnc.load(folder)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            assert model.encode(rows).to_bits().astype(int).tolist() == expected["bits"]
+            assert model.predict(rows).tolist() == expected["labels"]
+            probabilities = model.predict_proba(rows)
+        np.testing.assert_allclose(probabilities, expected["probabilities"], atol=1e-5)
+
+
+def test_the_first_golden_model_is_the_file_it_was(repository):
+    folder = repository / "tests/data/golden/format1"
+    header = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    assert header["format"] == 1
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    assert digest == header["sha256"]
+    model = dsnc.load(folder)
+    assert model.classes_.tolist() == ["ant", "bée", "字 cat"]
+    assert model.feature_names_in_.tolist() == ["length", "width", "Höhe", "w/h"]
+    assert (model.n_bits, model.n_features_in_, model.n_iter_) == (8, 4, 20)

@@ -1,0 +1,328 @@
+import os
+import pickle
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from dsnc.errors import CheckpointError
+from dsnc.training.checkpoint import Checkpoint
+from dsnc.training.learner import Examples, Learner
+from dsnc.training.settings import Settings
+
+# Trains in a child, kills it at a random moment after each new checkpoint, and starts it again,
+# until it is done; then once more in one go. Children are forks: torch is imported only once.
+KILLER = """
+import os, random, signal, sys, time
+from pathlib import Path
+import numpy as np
+import torch
+from dsnc.gradients import Reinforce, StraightThrough
+from dsnc.training.learner import Examples, Learner
+from dsnc.training.settings import Settings
+
+torch.set_num_threads(1)
+y = (np.arange(300) % 30).astype(np.int32)
+X = 3 * np.eye(30, 40)[y] + np.random.default_rng(0).normal(size=(300, 40))
+examples = Examples(X.astype(np.float32), y, None, np.arange(200))
+held_out = examples._replace(rows=np.arange(200, 300))
+cases = {
+    "linear": dict(gradient=StraightThrough(slope_growth=1.05), beta=1e-3, gamma=1e-3),
+    "mlp": dict(encoder="mlp", hidden=(32,), gradient=Reinforce(baseline="running")),
+}
+
+def fit(case, **options):
+    settings = Settings(n_bits=8, device="cpu", **cases[case], **options)
+    learner = Learner(settings, examples, 30, 0)
+    return learner, learner.fit(examples, held_out)
+
+def learn(case, folder, result):
+    learner, history = fit(case, max_epochs=15, checkpoint=folder)
+    trained = learner.export()
+    arrays = [array for layer in trained.layers for array in layer[:2]]
+    arrays += [trained.decoder_weight, trained.decoder_bias, np.array(history.best_epoch)]
+    names = ("epoch", "loss", "intra", "inter", "factor", "learning_rate", "validation_accuracy")
+    np.savez(result, *arrays, **{name: np.array(history.column(name)) for name in names})
+
+def start(*arguments):
+    child = os.fork()
+    if child == 0:
+        try:
+            learn(*arguments)
+        finally:
+            os._exit(0 if Path(arguments[-1]).exists() else 1)
+    return child
+
+def is_running(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+def stamp(path):
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+fit("mlp", max_epochs=1)  # torch imports half of itself at the first step
+random.seed(0)
+for case in cases:
+    base, kills = Path(sys.argv[1]) / case, 0
+    base.mkdir()
+    while True:
+        before = stamp(base / "run/checkpoint.pt")
+        child = start(case, base / "run", base / "interrupted.npz")
+        while kills < 4 and is_running(child):
+            if stamp(base / "run/checkpoint.pt") != before:
+                time.sleep(random.random() * 0.04)
+                os.kill(child, signal.SIGKILL)
+                break
+            time.sleep(0.001)
+        status = os.waitpid(child, 0)[1]
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 0
+            break
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        kills += 1
+    child = start(case, base / "whole", base / "whole.npz")
+    assert os.waitpid(child, 0)[1] == 0
+    print(kills)
+"""
+
+
+def test_killed_and_resumed_is_uninterrupted(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLER, str(tmp_path)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert min(map(int, done.stdout.split())) >= 1
+    for case in (tmp_path / "linear", tmp_path / "mlp"):
+        with np.load(case / "interrupted.npz") as one, np.load(case / "whole.npz") as other:
+            assert one.files == other.files
+            for name in one.files:
+                assert one[name].tobytes() == other[name].tobytes(), name
+        assert os.listdir(case / "run") == ["checkpoint.pt"]  # no litter of the killed
+
+
+# In one process
+
+
+def make_data(n=120):
+    y = (np.arange(n) % 4).astype(np.int32)
+    X = 3 * np.eye(4, 6)[y] + np.random.default_rng(0).normal(size=(n, 6))
+    return Examples(X.astype(np.float32), y)
+
+
+def fit(folder, *, examples=None, validation=None, seed=0, **settings):
+    examples = examples or make_data()
+    settings = {"n_bits": 6, "max_epochs": 6, "device": "cpu", "checkpoint": folder, **settings}
+    learner = Learner(Settings(**settings), examples, 4, seed)
+    history = learner.fit(examples, validation)
+    return learner.export(), history
+
+
+def same(a, b):
+    pairs = [
+        (a.decoder_weight, b.decoder_weight),
+        *zip(a.layers[0][:2], b.layers[0][:2], strict=True),
+    ]
+    return all(np.array_equal(x, y) for x, y in pairs)
+
+
+def stop_after(n):
+    return lambda epoch, objective: epoch.epoch >= n
+
+
+@pytest.mark.parametrize("validated", [False, True])
+def test_a_run_goes_on_where_it_stood(tmp_path, validated):
+    validation = make_data(80) if validated else None
+    whole, history = fit(None, validation=validation)
+    _, head = fit(tmp_path / "run", validation=validation, callbacks=[stop_after(2)])
+    resumed, tail = fit(tmp_path / "run", validation=validation)
+    assert len(head) == 2
+    assert same(resumed, whole)
+    assert tail.epochs[:2] == head.epochs
+    assert tail.column("loss") == history.column("loss")
+    assert tail.column("seconds") == sorted(tail.column("seconds"))
+    assert (tail.best_epoch, tail.stopped) == (history.best_epoch, "max_epochs reached")
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    whole, _ = fit(tmp_path)
+
+    def never(epoch, objective):
+        raise AssertionError
+
+    again, history = fit(tmp_path, callbacks=[never])
+    assert same(again, whole)
+    assert len(history) == 6
+
+
+def test_a_run_that_was_out_of_time_goes_on(tmp_path):
+    whole, _ = fit(None)
+    _, first = fit(tmp_path, callbacks=[stop_after(2)])
+    _, second = fit(tmp_path, time_limit=1e-9)  # cut short in its third epoch
+    assert (len(first), len(second), second.stopped) == (2, 3, "time_limit reached")
+    third, history = fit(tmp_path)
+    assert len(history) == 6
+    assert same(third, whole)
+
+
+def test_out_of_time_at_the_end_of_an_epoch(tmp_path, monkeypatch):
+    whole, _ = fit(None)
+    clock = iter([0.0, *[0.5] * 8, *[2.0] * 10])  # the eight steps of an epoch are in time
+    monkeypatch.setattr("dsnc.training.loop.time.monotonic", lambda: next(clock))
+    _, first = fit(tmp_path, time_limit=1.0)
+    monkeypatch.undo()
+    assert (len(first), first.stopped) == (1, "time_limit reached")
+    second, history = fit(tmp_path)
+    assert history.epochs[0] == first.epochs[0]
+    assert same(second, whole)
+
+
+@pytest.mark.parametrize("value", [np.float64(0.01), np.float32(0.01)])
+def test_numbers_of_numpy_do_not_spoil_it(tmp_path, value):
+    options = {
+        "learning_rate": value,
+        "weight_decay": value,
+        "label_smoothing": value,
+        "beta": value,
+    }
+    fit(tmp_path, **options, callbacks=[stop_after(2)])
+    assert len(fit(tmp_path, **options)[1]) == 6
+
+
+def other_weights():
+    examples = make_data()
+    return examples._replace(weight=np.full(120, 0.5, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_bits": 7},
+        {"learning_rate": 0.5},
+        {"seed": 1},
+        {"gradient": "reinforce"},
+        {"examples": make_data(119)},
+        {"examples": make_data()._replace(rows=np.arange(100))},
+        {"examples": make_data()._replace(y=make_data().y[::-1].copy())},
+        {"examples": make_data()._replace(X=make_data().X + 1)},
+        {"examples": other_weights()},
+        {"validation": make_data(80)},
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused_and_kept(tmp_path, change):
+    fit(tmp_path, max_epochs=1)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+    with pytest.raises(CheckpointError, match="other data or settings. Choose another") as caught:
+        fit(tmp_path, **{"max_epochs": 1, **change})
+    assert str(tmp_path / "checkpoint.pt") in str(caught.value)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change", [{"verbose": False}, {"time_limit": 99.0}, {"callbacks": [print]}]
+)
+def test_what_does_not_change_the_result_may_change(tmp_path, change):
+    fit(tmp_path, max_epochs=1)
+    assert len(fit(tmp_path, max_epochs=1, **change)[1]) == 1
+
+
+def damages():
+    yield "empty", lambda content: b""
+    yield "text", lambda content: b"no checkpoint at all"
+    yield "cut", lambda content: content[: len(content) // 2]
+    yield "short", lambda content: content[:-1]
+    yield "zeros", lambda content: bytes(len(content))
+    yield "pickle", lambda content: pickle.dumps({"fingerprint": "x"})
+    yield "list", lambda content: pickle.dumps([1, 2])
+
+
+@pytest.mark.parametrize("damage", [pytest.param(d, id=name) for name, d in damages()])
+def test_a_damaged_checkpoint_is_named_and_kept(tmp_path, damage):
+    fit(tmp_path, max_epochs=1)
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(damage(path.read_bytes()))
+    before = path.read_bytes()
+    with pytest.raises(CheckpointError, match="damaged or no checkpoint .* Delete it to start"):
+        fit(tmp_path, max_epochs=1)
+    assert path.read_bytes() == before
+
+
+class Evil:
+    def __reduce__(self):
+        return (os.mkdir, ("evil",))
+
+
+def test_a_checkpoint_runs_no_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"fingerprint": "x", "model": Evil()}, tmp_path / "checkpoint.pt")
+    with pytest.raises(CheckpointError, match="damaged or no checkpoint"):
+        Checkpoint(tmp_path, "x").load()
+    assert os.listdir(tmp_path) == ["checkpoint.pt"]
+
+
+def test_none_yet(tmp_path):
+    assert Checkpoint(tmp_path / "nowhere", "x").load() is None
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_state_comes_back(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "new" / "folder", "x")
+    checkpoint.save({"a": torch.arange(3), "b": {"c": None, "d": [1.5, "text"]}})
+    state = checkpoint.load()
+    assert state["a"].tolist() == [0, 1, 2]
+    assert state["b"] == {"c": None, "d": [1.5, "text"]}
+    assert set(state) == {"a", "b"}
+
+
+def test_a_file_in_place_of_the_folder(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(
+        CheckpointError, match="cannot be written .* choose another folder"
+    ) as caught:
+        fit(tmp_path / "file")
+    assert f"checkpoint={str(tmp_path / 'file')!r}" in str(caught.value)
+    assert isinstance(caught.value, OSError)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def fails_to_sync(monkeypatch):
+    def fsync(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+def limits_file_sizes(monkeypatch):
+    """Let the system itself refuse to write more than 20 kB."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+
+
+@pytest.fixture
+def file_sizes():
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("fill", [fails_to_sync, limits_file_sizes])
+def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path, monkeypatch, file_sizes, fill):
+    checkpoint = Checkpoint(tmp_path, "x")
+    checkpoint.save({"a": torch.zeros(3)})
+    fill(monkeypatch)
+    with pytest.raises(CheckpointError, match="Free some space .* previous checkpoint.* is intact"):
+        checkpoint.save({"a": torch.ones(50_000)})
+    assert os.listdir(tmp_path) == ["checkpoint.pt"]
+    assert checkpoint.load()["a"].tolist() == [0, 0, 0]
+
+
+def test_what_the_killed_left_is_cleared(tmp_path):
+    (tmp_path / ".checkpoint-abc").write_bytes(b"half")
+    (tmp_path / "notes.txt").write_text("mine")
+    Checkpoint(tmp_path, "x").save({})
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint.pt", "notes.txt"]

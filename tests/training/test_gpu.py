@@ -1,0 +1,123 @@
+"""The same small runs on a CUDA device: ``pytest -m gpu``."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from dsnc.encoders import SparseRows
+from dsnc.training.batches import make_source
+from dsnc.training.cross_entropy import linear_cross_entropy
+from dsnc.training.learner import Examples, Learner
+from dsnc.training.settings import Settings
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+K = 20
+
+
+def make_dense(n=1000):
+    y = (np.arange(n) % K).astype(np.int32)
+    X = 5 * np.eye(K, 30)[y] + np.random.default_rng(0).normal(size=(n, 30))
+    return Examples(X.astype(np.float32), y)
+
+
+def make_sparse(n=1000):
+    dense = make_dense(n)
+    X = np.where(np.abs(dense.X) > 1, dense.X, 0)
+    X[::50] = 0  # empty rows
+    return dense._replace(X=sp.csr_array(X))
+
+
+def learn(examples, device, **settings):
+    settings = {"n_bits": 16, "max_epochs": 8, "device": device, **settings}
+    learner = Learner(Settings(**settings), examples, K, 0)
+    rows = np.random.default_rng(1).permutation(len(examples.y))
+    training, held_out = (examples._replace(rows=part) for part in np.split(rows, [800]))
+    return learner.export(), learner.fit(training, held_out), learner.export()
+
+
+def arrays(trained):
+    return [*(a for layer in trained.layers for a in layer[:2]), trained.decoder_weight]
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"precision": "bfloat16"},
+        {"beta": 1e-3, "gamma": 1e-3},
+        {"encoder": "mlp", "hidden": (32,)},
+        {"gradient": "disarm"},
+    ],
+)
+def test_the_device_learns_as_well_as_the_host(make, settings):
+    examples = make()
+    host = {name: value for name, value in settings.items() if name != "precision"}
+    before, history, after = learn(examples, "cuda", **settings)
+    same_start, on_host, _ = learn(examples, "cpu", **host)
+    assert history.best_accuracy > 0.9
+    assert history.best_accuracy == pytest.approx(on_host.best_accuracy, abs=0.05)
+    for a, b in zip(arrays(before), arrays(same_start), strict=True):
+        assert np.array_equal(a, b)  # the first weights do not depend on the device
+    assert all(np.isfinite(a).all() for a in arrays(after))
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_the_same_seed_gives_the_same_bits(make):
+    first, second = (learn(make(), "cuda", beta=1e-3, gamma=1e-3)[2] for _ in range(2))
+    for a, b in zip(arrays(first), arrays(second), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_killed_and_resumed_is_uninterrupted(tmp_path):
+    whole = learn(make_dense(), "cuda")[2]
+    stop = lambda epoch, objective: epoch.epoch == 3  # noqa: E731
+    learn(make_dense(), "cuda", checkpoint=tmp_path, callbacks=[stop])
+    resumed = learn(make_dense(), "cuda", checkpoint=tmp_path)[2]
+    for a, b in zip(arrays(whole), arrays(resumed), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_the_loss_is_that_of_the_host(precision):
+    generator = torch.Generator().manual_seed(0)
+    leaves = [torch.randn(*s, generator=generator) for s in [(200, 16), (50, 16), (50,)]]
+    y, weight = torch.randint(50, (200,), generator=generator), torch.full((200,), 1 / 200)
+
+    def results(device, precision):
+        there = [leaf.to(device).requires_grad_() for leaf in leaves]
+        total, each = linear_cross_entropy(
+            *there, y.to(device), weight.to(device), smoothing=0.1, precision=precision
+        )
+        gradients = torch.autograd.grad(total, there)
+        return [part.detach().cpu() for part in (total, each, *gradients)]
+
+    tolerance = 1e-4 if precision == torch.float32 else 0.02
+    for a, b in zip(results("cuda", precision), results("cpu", torch.float32), strict=True):
+        assert (a - b).norm() < tolerance * b.norm()
+
+
+def host(rows):
+    return SparseRows(*(part.cpu() for part in rows)) if isinstance(rows, tuple) else rows.cpu()
+
+
+@pytest.mark.parametrize("unit_rows", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.uint8, np.int32, bool])
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_rows_are_those_of_the_host(make, dtype, unit_rows, tmp_path):
+    X = make().X
+    if sp.issparse(X):
+        if dtype == np.float16:
+            pytest.skip("scipy has no sparse float16")
+        X = abs(X).astype(dtype)
+    else:  # a memory map that cannot be written
+        np.save(tmp_path / "X.npy", np.abs(X).astype(dtype))
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    rows = torch.tensor([50, 3, 3, 0, 999])
+    there, here = (make_source(X, torch.device(d), unit_rows=unit_rows) for d in ("cuda", "cpu"))
+    for a, b in zip(host(there.take(rows)), host(here.take(rows)), strict=True):
+        torch.testing.assert_close(a, b, check_dtype=False)

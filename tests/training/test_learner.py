@@ -1,0 +1,404 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch import nn
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders import LinearDecoder
+from dsnc.encoders import as_batch
+from dsnc.errors import InputError
+from dsnc.gradients import StraightThrough
+from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.training import learner as module
+from dsnc.training.learner import Examples, Learner, choose_device, fingerprint
+from dsnc.training.settings import Settings
+
+CPU = torch.device("cpu")
+K, D = 10, 12
+
+
+def make_dense(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) % K).astype(np.int32)
+    X = 6 * np.eye(K, D)[y] + rng.normal(size=(n, D))
+    X = X * np.exp(rng.normal(size=D)) + 50 * rng.normal(size=D)  # units differ
+    return Examples(X.astype(np.float32), y)
+
+
+def make_sparse(n=300, d=400, seed=0):
+    """Each class has words of its own; some rows are empty."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) % K).astype(np.int32)
+    columns = rng.integers(0, 20, size=(n, 6)) + 20 * y[:, None]
+    columns[:, :2] = rng.integers(0, d, size=(n, 2))
+    X = sp.csr_array((np.ones(6 * n, "f4"), (np.repeat(np.arange(n), 6), columns.ravel())), (n, d))
+    X = X.tolil()
+    X[::50] = 0
+    return Examples(X.tocsr(), y)
+
+
+def make_settings(**settings):
+    return Settings(**{"n_bits": 12, "max_epochs": 8, "device": "cpu", **settings})
+
+
+def learn(examples, validation=None, *, seed=0, **settings):
+    learner = Learner(make_settings(**settings), examples, K, seed)
+    return learner, learner.fit(examples, validation)
+
+
+def predictor_of(learner):
+    trained = learner.export()
+    encoder = trained.module or NumpyEncoder(
+        [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
+    )
+    return Predictor(encoder, LinearDecoder(trained.decoder_weight, trained.decoder_bias))
+
+
+def accuracy(learner, examples):
+    return (predictor_of(learner).predict(examples.X) == examples.y).mean()
+
+
+# Learning
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+@pytest.mark.parametrize("encoder", ["linear", "mlp"])
+def test_what_was_learned_predicts_without_torch(make, encoder):
+    examples = make()
+    learner, history = learn(examples, encoder=encoder, hidden=(32,))
+    assert accuracy(learner, examples) > 0.95
+    assert history.stopped == "max_epochs reached"
+    assert learner.export().module is None
+
+
+@pytest.mark.parametrize("gradient", ["reinforce", "relaxed", "disarm", StraightThrough()])
+def test_every_gradient_learns(gradient):
+    examples = make_dense()
+    learner, _ = learn(examples, gradient=gradient, max_epochs=20)
+    assert accuracy(learner, examples) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # a processor without bfloat16
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"code_values": "bits"},
+        {"label_smoothing": 0.1},
+        {"beta": 1e-3, "gamma": 1e-3},
+        {"precision": "bfloat16"},
+        {"batch_size": 7},
+        {"schedule": "constant"},
+    ],
+)
+def test_every_setting_learns(settings):
+    examples = make_sparse()
+    learner, _ = learn(examples, max_epochs=10, **settings)
+    assert accuracy(learner, examples) > 0.9
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_the_predictor_agrees_with_the_validation(make):
+    examples = make()
+    chosen = np.random.default_rng(0).permutation(300)
+    training, held_out = (examples._replace(rows=rows) for rows in np.split(chosen, [200]))
+    learner, history = learn(training, held_out, max_epochs=3)
+    rows = held_out.rows
+    share = (predictor_of(learner).predict(examples.X[rows]) == examples.y[rows]).mean()
+    assert history.best_accuracy == pytest.approx(share, abs=0.011)  # at most a row at its border
+    assert share > 1 / K
+
+
+def test_a_memory_map_is_as_good_as_an_array(tmp_path):
+    examples = make_dense()
+    np.save(tmp_path / "X.npy", examples.X)
+    mapped = examples._replace(X=np.load(tmp_path / "X.npy", mmap_mode="r"))
+    first, second = (learn(e, max_epochs=2)[0].export() for e in (examples, mapped))
+    assert np.array_equal(first.layers[0][0], second.layers[0][0])
+
+
+def test_a_million_features_cost_no_dense_row():
+    examples = make_sparse()
+    X = sp.csr_array(
+        (examples.X.data, examples.X.indices * 2500, examples.X.indptr), shape=(300, 1_000_000)
+    )
+    learner, _ = learn(examples._replace(X=X), n_bits=6, max_epochs=1, batch_size=300)
+    assert learner.export().layers[0][0].shape == (1_000_000, 6)
+
+
+def test_a_last_batch_of_one_row_is_no_trouble():
+    examples = make_dense(97)  # batches of 16: one row is left
+    learner, _ = learn(examples, encoder="mlp", hidden=(8,), max_epochs=2)
+    assert accuracy(learner, examples) > 0.2
+
+
+def test_rows_of_no_weight_teach_nothing():
+    examples = make_dense()
+    weight = np.zeros(300, dtype=np.float32)
+    weight[:20] = 1  # whole batches are left without any
+    learner, history = learn(examples._replace(weight=weight), max_epochs=3)
+    assert np.isfinite(history.column("loss")).all()
+    wrong = examples._replace(y=np.where(weight > 0, examples.y, 0).astype(np.int32), weight=weight)
+    other, _ = learn(wrong, max_epochs=3)
+    assert np.array_equal(learner.export().decoder_weight, other.export().decoder_weight)
+
+
+# Repeatability
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_the_seed_decides_everything(make):
+    examples = make(100)
+    state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first, twin, other = (
+        learn(examples, seed=seed, max_epochs=2, encoder="mlp", hidden=(8,))[0].export()
+        for seed in (0, 0, 1)
+    )
+    assert torch.equal(torch.get_rng_state(), state[0])
+    assert np.array_equal(np.random.get_state()[1], state[1])  # noqa: NPY002
+    for a, b, c in zip(first.layers, twin.layers, other.layers, strict=True):
+        assert np.array_equal(a[0], b[0]) and not np.array_equal(a[0], c[0])
+    assert np.array_equal(first.decoder_weight, twin.decoder_weight)
+
+
+def test_the_users_gradient_stays_as_it_was():
+    gradient = StraightThrough(slope_growth=2.0)
+    learn(make_dense(100), gradient=gradient, max_epochs=3)
+    assert gradient.state_dict() == {"slope": 1.0}
+
+
+# Scaling
+
+
+def test_dense_features_are_standardized_over_the_rows_in_use(monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    examples = make_dense(100)._replace(rows=np.arange(0, 100, 3))
+    layer = Learner(make_settings(), examples, K, 0).objective.encoder.input
+    used = examples.X[::3].astype(np.float64)
+    np.testing.assert_allclose(layer.mean, used.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(1 / layer.inverse_deviation, used.std(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.1, -1e-8])
+@pytest.mark.parametrize("n", [3, 97, 1000])
+def test_a_constant_feature_is_only_centered(value, n):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    X[:, 0] = value
+    examples = Examples(X, (np.arange(n) % K).astype(np.int32))
+    layer = Learner(make_settings(), examples, K, 0).objective.encoder.input
+    assert layer.inverse_deviation[0] == 1
+    assert layer.mean[0].item() == pytest.approx(value, rel=1e-6)
+
+
+def test_a_large_offset_does_not_eat_the_deviation():
+    X = 1e7 + np.random.default_rng(0).normal(size=(500, 1))
+    mean, deviation = module._moments(Examples(X, np.zeros(500, dtype=np.int32)))
+    assert deviation[0] == pytest.approx(X.std(), rel=1e-6)
+    assert mean[0] == pytest.approx(X.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_the_users_rows_are_only_read(make, dtype):
+    examples = make(100)
+    X = examples.X.astype(dtype)
+    before = X.copy()
+    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        array.flags.writeable = False
+    learn(examples._replace(X=X), max_epochs=1, beta=1e-3, gamma=1e-3)
+    assert (X != before).sum() == 0
+
+
+def test_auto_is_unit_rows_for_sparse_and_standard_for_dense():
+    sparse = Learner(make_settings(), make_sparse(), K, 0)
+    dense = Learner(make_settings(), make_dense(), K, 0)
+    plain = Learner(make_settings(scaling="none"), make_dense(), K, 0)
+    assert (sparse.unit_rows, len(sparse.objective.encoder.input.mean)) == (True, 0)
+    assert (dense.unit_rows, len(dense.objective.encoder.input.mean)) == (False, D)
+    assert (plain.unit_rows, len(plain.objective.encoder.input.mean)) == (False, 0)
+
+
+def test_sparse_rows_cannot_be_standardized():
+    with pytest.raises(InputError, match="scaling='standard' would make a sparse X dense"):
+        Learner(make_settings(scaling="standard"), make_sparse(), K, 0)
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+@pytest.mark.parametrize("scaling", ["unit_rows", "none"])
+def test_training_and_prediction_scale_alike(make, scaling):
+    examples = make()
+    learner, _ = learn(examples, scaling=scaling, max_epochs=3)
+    source = learner._source(examples.X)
+    with torch.no_grad():
+        logits = learner.objective.encoder(source.take(torch.arange(300))).numpy()
+    codes = PackedCodes.from_logits(logits)
+    apart = predictor_of(learner).encode(examples.X).words != codes.words
+    assert apart.mean() < 0.01
+
+
+# Going on
+
+
+@pytest.mark.parametrize("code_values", ["signs", "bits"])
+@pytest.mark.parametrize("encoder", ["linear", "mlp"])
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_a_loaded_model_is_the_same_model(make, encoder, code_values):
+    examples = make()
+    first, _ = learn(examples, encoder=encoder, hidden=(8,), code_values=code_values, max_epochs=3)
+    model = predictor_of(first)
+    some = examples._replace(rows=np.arange(40))  # a scaling of their own, which must not matter
+    second = Learner(first.settings, some, K, 1)
+    second.load(model.encoder, model.decoder)
+    expected, logits = (m.encoder.logits(examples.X) for m in (model, predictor_of(second)))
+    np.testing.assert_allclose(logits, expected, atol=1e-4 * np.abs(expected).max())
+    weight = second.export().decoder_weight
+    np.testing.assert_allclose(weight, model.decoder.weight, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loaded_model_learns_on():
+    examples = make_dense()
+    first, _ = learn(examples)
+    before = accuracy(first, examples)
+    second = Learner(make_settings(learning_rate=1e-3), examples, K, 0)
+    model = predictor_of(first)
+    second.load(model.encoder, model.decoder)
+    second.partial_fit(examples, 1)
+    assert accuracy(second, examples) > before - 0.02  # a first step must not wreck it
+
+
+def test_partial_fit_learns_pass_by_pass():
+    examples = make_dense()
+    learner = Learner(make_settings(learning_rate=0.01), examples, K, 0)
+    histories = [learner.partial_fit(examples, call) for call in range(1, 9)]
+    assert accuracy(learner, examples) > 0.95
+    assert {len(history) for history in histories} == {1}
+    assert [h.epochs[0].learning_rate for h in histories] == [0.01] * 8
+
+
+@pytest.mark.parametrize("encoder", ["linear", "mlp"])
+def test_partial_fit_of_a_single_row(encoder):
+    examples = make_dense()
+    learner = Learner(make_settings(encoder=encoder, hidden=(8,)), examples, K, 0)
+    learner.partial_fit(Examples(examples.X[:1], examples.y[:1]), 1)
+    assert np.isfinite(learner.export().decoder_weight).all()
+
+
+# A module of one's own
+
+
+class Own(nn.Module):
+    def __init__(self, n_features=D, n_bits=12):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(
+            nn.BatchNorm1d(n_features), nn.Linear(n_features, 32), nn.ReLU(), nn.Linear(32, n_bits)
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class OwnSparse(nn.Module):
+    accepts_sparse = True
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.bag = nn.EmbeddingBag(400, 12, mode="sum")
+
+    def forward(self, rows):
+        return self.bag(rows.indices, rows.offsets, per_sample_weights=rows.values)
+
+
+@pytest.fixture
+def restored_generator():
+    state = torch.get_rng_state()
+    yield
+    torch.set_rng_state(state)
+
+
+@pytest.mark.usefixtures("restored_generator")
+def test_a_module_of_ones_own_is_trained():
+    examples = make_dense()
+    own = Own()
+    learner, _ = learn(examples, encoder=own)
+    assert learner.objective.encoder is own
+    assert learner.export().layers == []
+    assert accuracy(learner, examples) > 0.95
+    again = Learner(make_settings(encoder=Own()), examples, K, 0)
+    again.load(learner.export().module, predictor_of(learner).decoder)
+    assert accuracy(again, examples) == accuracy(learner, examples)
+
+
+@pytest.mark.usefixtures("restored_generator")
+def test_a_module_that_takes_sparse_rows_sees_the_same_in_training_and_prediction():
+    examples = make_sparse()
+    learner, _ = learn(examples, encoder=OwnSparse(), max_epochs=15)
+    assert accuracy(learner, examples) > 0.9
+    seen = learner._source(examples.X).take(torch.arange(300))
+    with torch.no_grad():
+        in_training = learner.objective.encoder(seen).numpy()
+    np.testing.assert_allclose(
+        learner.export().module.logits(examples.X), in_training, rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.usefixtures("restored_generator")
+def test_a_module_that_takes_no_sparse_rows_is_told_so():
+    with pytest.raises(InputError, match="accepts_sparse = True"):
+        Learner(make_settings(encoder=Own(400)), make_sparse(), K, 0)
+
+
+# The door
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", "meta:x", 3.5])
+def test_a_device_that_is_not_there_is_named(device):
+    with pytest.raises(InputError, match=f"device={device!r} cannot be used here"):
+        choose_device(device)
+
+
+def test_auto_finds_a_device():
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert choose_device("cpu") == CPU
+
+
+def test_settings_are_checked():
+    with pytest.raises(InputError, match="n_bits=0"):
+        Learner(make_settings(n_bits=0), make_dense(), K, 0)
+    with pytest.raises(InputError, match="encoder='conv'"):
+        Learner(make_settings(encoder="conv"), make_dense(), K, 0)
+    with pytest.raises(InputError, match="gradient='magic'"):
+        Learner(make_settings(gradient="magic"), make_dense(), K, 0)
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+def test_the_fingerprint_knows_the_data(make):
+    examples = make()
+    changes = [
+        examples._replace(X=examples.X * 2),
+        examples._replace(y=examples.y[::-1].copy()),
+        examples._replace(weight=np.ones(300, dtype=np.float32)),
+        examples._replace(rows=np.arange(10)),
+        make(200),
+    ]
+    seen = {fingerprint(e) for e in (examples, *changes)}
+    assert len(seen) == 6
+    assert fingerprint(make()) == fingerprint(examples)
+
+
+def test_the_model_says_what_it_was_made_from():
+    examples = make_sparse()._replace(rows=np.arange(100))
+    learner = Learner(make_settings(), examples, K, 0)
+    assert learner.describe(examples) == {
+        "rows": 100,
+        "features": 400,
+        "sparse": True,
+        "fingerprint": fingerprint(examples),
+    }
+
+
+def test_empty_rows_only():
+    examples = Examples(sp.csr_array((40, 5), dtype=np.float32), make_dense(40).y)
+    learner, _ = learn(examples, max_epochs=1)
+    assert learner.objective.encoder(as_batch(examples.X, CPU)).shape == (40, 12)
