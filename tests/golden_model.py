@@ -23,8 +23,6 @@ def main(folder: Path) -> None:
     X = centers[y] + rng.normal(scale=0.5, size=(60, 4))
     model = DSNCClassifier(n_bits=8, max_epochs=20, learning_rate=0.1, device="cpu")
     model.fit(X, CLASSES[y])
-    model.feature_names_in_ = np.array(["length", "width", "Höhe", "w/h"], dtype=object)
-    model.save(folder)
     rows = np.round(X[:12], 2)
     assert np.abs(model.predictor_.logits(rows)).min() > 0.05, "a bit hangs on a rounding"
     expected = {
@@ -33,9 +31,11 @@ def main(folder: Path) -> None:
         "labels": model.predict(rows).tolist(),
         "probabilities": model.predict_proba(rows).astype(float).round(6).tolist(),
     }
+    model.feature_names_in_ = np.array(["length", "width", "Höhe", "w/h"], dtype=object)
+    model.save(folder)
     lines = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in expected.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
-    folder.with_name(f"{folder.name}_expected.json").write_text(text, encoding="utf-8")
+    (folder / "expected.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

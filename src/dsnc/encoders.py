@@ -64,14 +64,15 @@ class InputLayer(nn.Module):
     def forward(self, rows: Rows) -> Tensor:
         """Map rows to outputs."""
         if isinstance(rows, SparseRows):
+            weight: Tensor = self.weight
+            bias: Tensor = self.bias
+            if len(self.mean):  # scale the weights instead: centered rows would be dense
+                weight = weight * self.inverse_deviation[:, None]
+                bias = bias - self.mean @ weight
             bags = F.embedding_bag(
-                rows.indices,
-                self.weight,
-                rows.offsets,
-                mode="sum",
-                per_sample_weights=rows.values,
+                rows.indices, weight, rows.offsets, mode="sum", per_sample_weights=rows.values
             )
-            return bags + self.bias
+            return bags + bias
         if len(self.mean):
             rows = (rows - self.mean) * self.inverse_deviation
         return torch.addmm(self.bias, rows, self.weight)
@@ -262,7 +263,7 @@ def make_encoder(
     """
     if isinstance(encoder, nn.Module):
         return encoder
-    if encoder not in ENCODERS:
+    if not isinstance(encoder, str) or encoder not in ENCODERS:
         raise unknown_name("encoder", encoder, ENCODERS)
     # Sparse rows have norm 1, standardized dense ones about sqrt(n_features): start with logits
     # of a like size, small enough for all bits to be undecided.

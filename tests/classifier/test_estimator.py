@@ -522,3 +522,34 @@ def test_fit_forgets_what_was_before(model):
     other = quick().fit(X[:, :3], np.arange(len(X)) % 2)
     assert other.fit(X, Y).n_features_in_ == 8
     assert same_model(other, model)
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Linear(3, 16), "your module cannot map rows of 8 features"),
+        (nn.Linear(8, 7), r"your module maps 2 rows to shape \(2, 7\); expected n_bits=16"),
+    ],
+)
+def test_a_module_of_the_wrong_width_is_named(module, message):
+    with pytest.raises(InputError, match=message):
+        quick(encoder=module).fit(*blobs())
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("encoder", ["linear"], "encoder=.* is not known"),
+        ("checkpoint", 5, "checkpoint=5 must be the path of a folder"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_named(parameter, value, message):
+    with pytest.raises(InputError, match=message):
+        quick(**{parameter: value}).fit(*blobs())
+
+
+def test_a_loaded_model_cannot_change_its_bits(tmp_path):
+    quick().fit(*blobs()).save(tmp_path / "model")
+    model = dsnc.load(tmp_path / "model").set_params(n_bits=9)
+    with pytest.raises(InputError, match="n_bits=9, but the model has 16 bits"):
+        model.partial_fit(*blobs())

@@ -216,7 +216,6 @@ def test_given_validation_rows_choose_the_epoch():
     quick().fit(X, Y, validation=(other[some], labels[some]))
 
 
-@pytest.mark.xfail(reason="the encoder does not standardize sparse rows", strict=True)
 def test_given_validation_rows_may_be_sparse_where_the_others_are_dense():
     rows = X + 50
     dense = quick().fit(rows, Y, validation=(rows, Y))

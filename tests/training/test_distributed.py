@@ -8,21 +8,20 @@ import pytest
 import torch
 
 from dsnc.errors import InputError
-from dsnc.training.distributed import World, joined_world
+from dsnc.training.distributed import World, join_world
 
-# What both processes run, and one process alone: the same calls of `fit`.
+# What one process runs alone, and then two together: the same calls of `fit`. The two are forks of
+# the one, so that torch is imported only once.
 WORK = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
-import torch
 from dsnc import DSNCClassifier
 from dsnc.training.learner import Examples, Learner
 from dsnc.training.settings import Settings
 
-torch.set_num_threads(1)
-folder, rank = Path(sys.argv[1]), os.environ.get("RANK", "alone")
+folder = Path(sys.argv[1])
 y = (np.arange(161) % 5).astype(np.int32)
 X = (2 * np.eye(5, 8)[y] + np.random.default_rng(0).normal(size=(161, 8))).astype(np.float32)
 weight = np.linspace(0.5, 1.5, 161).astype(np.float32)
@@ -30,10 +29,10 @@ S = sp.csr_array(np.where(X > 0.5, X, 0))
 arrays = {}
 
 def learn(name, X, n_rows, **settings):
-    settings = {"n_bits": 8, "max_epochs": 4, "device": "cpu", "batch_size": 16, **settings}
+    defaults = {"n_bits": 8, "max_epochs": 4, "device": "cpu", "learning_rate": 0.03}
     examples = Examples(X, y, weight, np.arange(n_rows))
     held_out = Examples(X, y, weight, np.arange(n_rows, 161))
-    learner = Learner(Settings(**settings), examples, 5, 0)
+    learner = Learner(Settings(**defaults, **settings), examples, 5, 0)
     history = learner.fit(examples, held_out)
     trained = learner.export()
     for number, layer in enumerate(trained.layers):
@@ -42,20 +41,33 @@ def learn(name, X, n_rows, **settings):
     for column in ("loss", "intra", "inter", "validation_accuracy", "factor"):
         arrays[f"{name}/{column}"] = np.array(history.column(column))
 
-checkpoint = folder / ("alone" if rank == "alone" else "together")
-# 97 rows in batches of 16: the last one has one row, and one process none
-learn("dense", X, 97, checkpoint=checkpoint)
-learn("sparse", S, 97, beta=1e-2, gamma=1e-2, gradient="disarm")
-learn("mlp", X, 97, encoder="mlp", hidden=(6,), normalize=False)
-learn("one", X, 160)  # a single row to validate on
-if rank != "alone":
-    learn("normalized", X, 97, encoder="mlp", hidden=(6,))
-    learn("resumed", X, 97, checkpoint=checkpoint)
-    assert not torch.distributed.is_initialized()
-clf = DSNCClassifier(n_bits=8, max_epochs=3, device="cpu").fit(X, y)
-arrays["classifier/logits"] = clf.predictor_.encoder.logits(X)
-arrays["classifier/accuracy"] = np.array(clf.history_.best_accuracy)
-np.savez(folder / f"{rank}.npz", **arrays)
+def work(rank):
+    checkpoint = folder / ("alone" if rank == "alone" else "together")
+    # 97 rows in batches of 16: the last one has one row, and one process none
+    learn("dense", X, 97, checkpoint=checkpoint)
+    learn("sparse", S, 97, beta=1e-2, gamma=1e-2, gradient="disarm")
+    learn("mlp", X, 97, encoder="mlp", hidden=(6,), normalize=False)
+    learn("one", X, 160)  # a single row to validate on
+    if rank != "alone":
+        learn("normalized", X, 97, encoder="mlp", hidden=(6,))
+        learn("resumed", X, 97, checkpoint=checkpoint)
+    clf = DSNCClassifier(n_bits=8, max_epochs=3, device="cpu").fit(X, y)
+    arrays["classifier/logits"] = clf.predictor_.encoder.logits(X)
+    arrays["classifier/accuracy"] = np.array(clf.history_.best_accuracy)
+    np.savez(folder / f"{rank}.npz", **arrays)
+
+def start(rank):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os.environ.update(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2")
+        work(rank)
+        sys.exit()
+    return child
+
+work("alone")
+statuses = [os.waitpid(child, 0)[1] for child in [start("0"), start("1")]]
+sys.exit(any(statuses))
 """
 
 
@@ -65,29 +77,19 @@ def free_port():
         return server.getsockname()[1]
 
 
-def start(folder, **environment):
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", WORK, str(folder)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """The arrays of one process, and of each of two."""
+    """The folder, and the arrays of one process and of each of two."""
     folder = tmp_path_factory.mktemp("world")
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
-    processes = [start(folder, RANK=str(rank), LOCAL_RANK=str(rank), **place) for rank in (0, 1)]
-    processes.append(start(folder))
-    try:
-        outputs = [process.communicate(timeout=100)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0, 0, 0], "\n".join(outputs)
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", WORK, str(folder)],
+        env={**os.environ, **place},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
     loaded = []
     for name in ("alone", "0", "1"):
         with np.load(folder / f"{name}.npz") as file:
@@ -112,15 +114,15 @@ def test_both_end_with_the_same_bits(results):
 
 
 def test_something_was_learned(results):
-    _, alone, first, _ = results
+    _, _, first, _ = results
     for case in ("dense", "sparse", "mlp"):
-        assert first[f"{case}/loss"][-1] < 0.8 * first[f"{case}/loss"][0]
+        assert first[f"{case}/loss"][-1] < 0.95 * first[f"{case}/loss"][0]
     assert set(first["one/validation_accuracy"]) <= {0.0, 1.0}
     assert first["sparse/intra"].min() > 0
 
 
 def test_the_first_process_alone_writes_the_checkpoint(results):
-    folder, alone, first, second = results
+    folder, _, first, second = results
     assert os.listdir(folder / "together") == os.listdir(folder / "alone") == ["checkpoint.pt"]
     for process in (first, second):  # the second fit found the first one's, in both processes
         for name in ("0.weight", "decoder", "loss", "validation_accuracy"):
@@ -152,19 +154,16 @@ def test_alone_there_is_nothing_to_ask():
 
 def test_without_torchrun_one_is_alone(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    with joined_world("cpu") as world:
-        assert world == World()
+    assert join_world("cpu") == World()
     monkeypatch.setenv("WORLD_SIZE", "1")
-    with joined_world("cpu") as world:
-        assert world == World()
+    assert join_world("cpu") == World()
 
 
-@pytest.mark.parametrize("environment", [{}, {"RANK": "first"}])
+@pytest.mark.parametrize("environment", [{}, {"RANK": "first"}, {"WORLD_SIZE": "two", "RANK": "0"}])
 def test_half_an_environment_is_an_error(monkeypatch, environment):
     for name, value in {"WORLD_SIZE": "2", **environment}.items():
         monkeypatch.setenv(name, value)
     if not environment:
         monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(InputError, match="RANK is missing or wrong .* start with torchrun"):
-        with joined_world("cpu"):
-            pass
+        join_world("cpu")

@@ -59,7 +59,7 @@ def test_the_device_learns_as_well_as_the_host(make, settings):
     host = {name: value for name, value in settings.items() if name != "precision"}
     before, history, after = learn(examples, "cuda", **settings)
     same_start, on_host, _ = learn(examples, "cpu", **host)
-    assert history.best_accuracy > 0.9
+    assert history.best_accuracy > 0.8
     assert history.best_accuracy == pytest.approx(on_host.best_accuracy, abs=0.05)
     for a, b in zip(arrays(before), arrays(same_start), strict=True):
         assert np.array_equal(a, b)  # the first weights do not depend on the device

@@ -5,9 +5,9 @@ gradients averaged by DDP, counts summed here. A run of several processes comput
 with the whole batch computes, up to rounding.
 """
 
+import atexit
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +22,6 @@ class World:
 
     rank: int = 0
     size: int = 1
-    local_rank: int = 0
 
     @property
     def is_first(self) -> bool:
@@ -53,27 +52,26 @@ class World:
         return self.sum(float(flag), device=device)[0] > 0
 
 
-@contextmanager
-def joined_world(device_type: str) -> Iterator[World]:
-    """Join the other processes, if ``torchrun`` started any; leave them at the end."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield World()
-        return
+def join_world(device_type: str) -> World:
+    """Join the other processes, if ``torchrun`` started any.
+
+    They stay together until the program ends: meeting again at the same address, for a second
+    `fit`, they would miss each other and wait for ever.
+    """
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return World()
     try:
-        world = World(
-            rank=int(os.environ["RANK"]),
-            size=int(os.environ["WORLD_SIZE"]),
-            local_rank=int(os.environ.get("LOCAL_RANK", "0")),
-        )
+        world = World(rank=int(os.environ["RANK"]), size=int(os.environ["WORLD_SIZE"]))
     except (KeyError, ValueError) as error:
         raise InputError(
-            f"WORLD_SIZE is set but RANK is missing or wrong ({error}); start with torchrun."
+            f"WORLD_SIZE is set, but it or RANK is missing or wrong ({error}); start with torchrun."
         ) from error
-    joined_here = not dist.is_initialized()
-    if joined_here:
+    if not dist.is_initialized():
         dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
-    try:
-        yield world
-    finally:
-        if joined_here:
-            dist.destroy_process_group()
+        atexit.register(_part)
+    return world
+
+
+def _part() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,6 +1,7 @@
 """From arrays to trained arrays: puts source, encoder, objective and loop together."""
 
 import hashlib
+import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from dsnc.errors import InputError
 from dsnc.gradients import make_gradient
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.checkpoint import Checkpoint
-from dsnc.training.distributed import World, joined_world
+from dsnc.training.distributed import World, join_world
 from dsnc.training.history import History
 from dsnc.training.loop import TrainConfig, Validation, train
 from dsnc.training.objective import Objective
@@ -80,6 +81,23 @@ class Learner:
         if scaling == "standard" and isinstance(self.objective.encoder, _OURS):
             self.objective.encoder.input.scale(*_moments(examples))
         self.objective.to(self.device)
+        if not isinstance(self.objective.encoder, _OURS):
+            self._try_module(examples.X)
+
+    def _try_module(self, X: Any) -> None:
+        """Show a module of the user's own two rows, to fail here rather than in torch."""
+        module = ModuleEncoder(self.objective.encoder, self.n_features, self.settings.n_bits)
+        try:
+            shape = module.logits(X[:2]).shape
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise InputError(
+                f"encoder: your module cannot map rows of {self.n_features} features ({error})."
+            ) from error
+        if shape != (min(2, X.shape[0]), self.settings.n_bits):
+            raise InputError(
+                f"encoder: your module maps {min(2, X.shape[0])} rows to shape {shape}; expected "
+                f"n_bits={self.settings.n_bits} numbers a row."
+            )
 
     def _make_objective(self, sparse: bool) -> Objective:
         settings = self.settings
@@ -117,32 +135,32 @@ class Learner:
         """Train from the first epoch to the last."""
         settings = self.settings
         self._expect_frequencies(examples)
-        with joined_world(self.device.type) as world:
-            config = TrainConfig(
-                max_epochs=settings.max_epochs,
-                learning_rate=float(settings.learning_rate),  # a checkpoint takes no numpy scalar
-                weight_decay=float(settings.weight_decay),
-                schedule=settings.schedule,
-                validation_every=settings.validation_every,
-                patience=settings.patience,
-                time_limit=settings.time_limit,
-                verbose=settings.verbose,
-            )
-            source = self._source(examples.X)
-            held_out = None
-            if validation is not None:
-                shared = validation.X is examples.X
-                theirs = source if shared else self._source(validation.X)
-                held_out = Validation(*self._select(validation, theirs))
-            return train(
-                self.objective,
-                self._batches(source, examples, self.seed, world),
-                config,
-                validation=held_out,
-                world=world,
-                checkpoint=self._checkpoint(examples, validation),
-                callbacks=settings.callbacks,
-            )
+        world = join_world(self.device.type)
+        config = TrainConfig(
+            max_epochs=settings.max_epochs,
+            learning_rate=float(settings.learning_rate),  # a checkpoint takes no numpy scalar
+            weight_decay=float(settings.weight_decay),
+            schedule=settings.schedule,
+            validation_every=settings.validation_every,
+            patience=settings.patience,
+            time_limit=settings.time_limit,
+            verbose=settings.verbose,
+        )
+        source = self._source(examples.X)
+        held_out = None
+        if validation is not None:
+            shared = validation.X is examples.X
+            theirs = source if shared else self._source(validation.X)
+            held_out = Validation(*self._select(validation, theirs))
+        return train(
+            self.objective,
+            self._batches(source, examples, self.seed, world),
+            config,
+            validation=held_out,
+            world=world,
+            checkpoint=self._checkpoint(examples, validation),
+            callbacks=settings.callbacks,
+        )
 
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
@@ -158,6 +176,11 @@ class Learner:
 
     def load(self, encoder: Any, decoder: Any) -> None:
         """Go on from trained arrays; the scaling is inside their weights."""
+        if encoder.n_bits != self.settings.n_bits:
+            raise InputError(
+                f"n_bits={self.settings.n_bits}, but the model has {encoder.n_bits} bits; to "
+                "change them, fit anew."
+            )
         if isinstance(encoder, ModuleEncoder):
             self.objective.encoder = encoder.module
         else:
@@ -243,9 +266,11 @@ def choose_device(device: str) -> torch.device:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
+        if device == "cuda":  # under torchrun each process has its own
+            device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError, TypeError) as error:
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise InputError(f"device={device!r} cannot be used here ({error}); try 'cpu'.") from error
     return chosen
 

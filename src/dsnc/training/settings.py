@@ -1,6 +1,7 @@
 """All that one can set about training, in one flat object that checks itself."""
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,8 @@ class Settings:
             _at_least_one("patience", self.patience)
         if self.time_limit is not None:
             _number("time_limit", self.time_limit, lowest=0.0, strict=True)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
+            raise InputError(f"checkpoint={self.checkpoint!r} must be the path of a folder.")
         for name, valid in (
             ("scaling", SCALINGS),
             ("schedule", SCHEDULES),
