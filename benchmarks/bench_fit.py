@@ -1,9 +1,9 @@
 """An epoch of ``fit`` against the barest torch loop that does the same mathematics.
 
-python benchmarks/bench_fit.py [--rows 120000 --classes 12000 --features 20000 --bits 100]
+python benchmarks/bench_fit.py [--data FOLDER | --rows 50000 --classes 12275 ...] [--bits 100]
 
-The data are synthetic documents of about 20 words. On a GPU the step's time is put beside the time
-that reading and writing its bytes once would take. Memory is measured in a process of its own.
+Without a folder of sparse rows the data are synthetic documents of about 20 words. Beside a step's
+time stand the bytes that it has to move at least. Memory is measured in a process of its own.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from dsnc.classifier import DSNCClassifier
-from dsnc.data import Dataset, make_sparse_topics
+from dsnc.data import Dataset, load_dataset, make_sparse_topics
 from harness import peak_megabytes, report
 
 SAMPLES, BATCH = 4, 1000
@@ -23,9 +23,13 @@ SAMPLES, BATCH = 4, 1000
 MEMORY = """
 import sys, torch, numpy as np
 from dsnc.classifier import DSNCClassifier
-from dsnc.data import make_sparse_topics
-rows, classes, features, bits = map(int, sys.argv[1:5])
-data = make_sparse_topics(rows, classes, features, words_per_row=24)
+from dsnc.data import load_dataset, make_sparse_topics
+folder, bits = sys.argv[1], int(sys.argv[2])
+rows, classes, features = map(int, sys.argv[3:6])
+if folder:
+    data = load_dataset(folder)
+else:
+    data = make_sparse_topics(rows, classes, features, words_per_row=24)
 warm = make_sparse_topics(2000, 20, 50)
 DSNCClassifier(n_bits=bits, max_epochs=1, device="cpu").fit(warm.X, warm.y)
 before = now()
@@ -99,6 +103,7 @@ def _wait(device: str) -> None:
 def main() -> None:
     """Run both in turns and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="", help="a folder of sparse rows, one class each")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--classes", type=int, default=12_275)
     parser.add_argument("--features", type=int, default=20_333)
@@ -106,7 +111,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     a = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    data = make_sparse_topics(a.rows, a.classes, a.features, words_per_row=24)
+    if a.data:
+        data = load_dataset(a.data)
+        a.rows, a.classes, a.features = len(data), data.n_classes, data.width
+    else:
+        data = make_sparse_topics(a.rows, a.classes, a.features, words_per_row=24)
     model = Bare(a.features, a.classes, a.bits).to(device)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     bare, ours = [], []
@@ -118,7 +127,8 @@ def main() -> None:
     scores = SAMPLES * BATCH * a.classes
     # Scores are written once and read twice, parameters, gradients and moments read and written.
     floor_bytes = 4 * (3 * scores + 8 * parameters)
-    memory = peak_megabytes(MEMORY, *map(str, (a.rows, a.classes, a.features, a.bits)))
+    sizes = map(str, (a.bits, a.rows, a.classes, a.features))
+    memory = peak_megabytes(MEMORY, a.data, *sizes)
     row = {
         "device": device,
         "rows": a.rows,
