@@ -56,17 +56,11 @@ def make_sparse_topics(
     part : int
         Other rows of the same problem: what does not fit memory can be made part by part.
     """
-    _check_positive(
-        n_rows=n_rows,
-        n_classes=n_classes,
-        n_features=n_features,
-        words_per_row=words_per_row,
-        words_per_topic=words_per_topic,
-    )
+    _check_positive(n_rows=n_rows, n_classes=n_classes, n_features=n_features)
+    _check_positive(words_per_row=words_per_row, words_per_topic=words_per_topic)
+    _check_share(background=background)
     if branching < 2:
         raise InputError(f"branching={branching}: a node needs at least 2 children.")
-    if not 0 <= background <= 1:
-        raise InputError(f"background={background}: a share is between 0 and 1.")
     rng = np.random.default_rng([seed, part])
     y = _draw_classes(n_rows, n_classes, class_skew, rng)
     depth = max(1, int(np.ceil(np.log(n_classes) / np.log(branching) - 1e-9)))
@@ -124,8 +118,7 @@ def make_dense_codes(
         Other rows of the same problem: what does not fit memory can be made part by part.
     """
     _check_positive(n_rows=n_rows, n_classes=n_classes, n_features=n_features, n_bits=n_bits)
-    if not 0 <= bit_noise <= 1:
-        raise InputError(f"bit_noise={bit_noise}: a share is between 0 and 1.")
+    _check_share(bit_noise=bit_noise)
     if feature_noise < 0:
         raise InputError(f"feature_noise={feature_noise}: a standard deviation is 0 or more.")
     codes = class_codes(n_classes, n_bits, seed)
@@ -204,3 +197,9 @@ def _check_positive(**sizes: int) -> None:
     for parameter, value in sizes.items():
         if value < 1:
             raise InputError(f"{parameter}={value}: must be 1 or more.")
+
+
+def _check_share(**shares: float) -> None:
+    for parameter, value in shares.items():
+        if not 0 <= value <= 1:
+            raise InputError(f"{parameter}={value}: a share is between 0 and 1.")
