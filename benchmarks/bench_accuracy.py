@@ -1,9 +1,10 @@
 """Test accuracy and training speed of the linear decoder on data sets of your own.
 
-python benchmarks/bench_accuracy.py FOLDER... --bits 24 36 100 [--recipe paper] [--seeds 0 1 2]
+python benchmarks/bench_accuracy.py [DATA...] [--bits 24 36 100] [--recipe paper] [--seeds 0 1 2]
 
-A folder is what `dsnc.data.load_dataset` reads; its predefined split is used, or 80/10/10. Sparse
-rows are taken for counts and become (1 + log tf) * idf; dense integers are divided by the largest.
+Data are what `dsnc.data.load_dataset` reads, by default the built-in glyphs. A predefined split is
+used, or 80/10/10. Sparse rows are taken for counts and become (1 + log tf) * idf; dense integers
+are divided by the largest.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("data", nargs="+", help="folders or files")
+    parser.add_argument("data", nargs="*", default=["glyphs"], help="names, folders or files")
     parser.add_argument("--bits", nargs="+", type=int, default=[64])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--recipe", choices=RECIPES, default="default")

@@ -27,7 +27,7 @@ from dsnc.data import load_dataset, make_sparse_topics
 folder, bits = sys.argv[1], int(sys.argv[2])
 rows, classes, features = map(int, sys.argv[3:6])
 if folder:
-    data = load_dataset(folder)
+    data = load_dataset(folder).take(slice(rows))
 else:
     data = make_sparse_topics(rows, classes, features, words_per_row=24)
 warm = make_sparse_topics(2000, 20, 50)
@@ -112,7 +112,8 @@ def main() -> None:
     a = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if a.data:
-        data = load_dataset(a.data)
+        whole = load_dataset(a.data)
+        data = whole.take(np.random.default_rng(0).permutation(len(whole))[: a.rows])
         a.rows, a.classes, a.features = len(data), data.n_classes, data.width
     else:
         data = make_sparse_topics(a.rows, a.classes, a.features, words_per_row=24)
