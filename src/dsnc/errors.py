@@ -32,6 +32,10 @@ class OutputExistsError(DsncError, FileExistsError):
     """Something is in the way of what is to be written."""
 
 
+class OutputError(DsncError, OSError):
+    """A file that cannot be written."""
+
+
 class CheckpointError(DsncError, OSError):
     """A checkpoint that cannot be written, read, or used for this run."""
 

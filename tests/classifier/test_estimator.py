@@ -420,7 +420,7 @@ def test_copies(model, tmp_path):
 
 
 def test_partial_fit_learns_over_the_calls():
-    model = quick(learning_rate=0.02)
+    model = quick(learning_rate=0.05)
     scores = []
     for call in range(12):
         rows = slice(call % 3, None, 3)

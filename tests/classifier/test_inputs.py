@@ -474,3 +474,18 @@ def test_seeds():
     assert seed_of(2**80) == 2**80
     assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
     assert seed_of(None) != seed_of(None)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_values_beyond_float32_are_named(make):
+    with pytest.raises(InputError, match="X has values up to .*e.4., too large for float32"):
+        quick().fit(make(X * 1e39), Y)
+
+
+def test_weights_count_also_where_a_row_is_alone_in_its_batch():
+    """Labels are noise, and those of class 1 weigh ten times as much."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    weight = np.where(labels == 1, 10.0, 1.0)
+    model = quick(batch_size=1, learning_rate=0.003).fit(rows, labels, sample_weight=weight)
+    assert model.predict_proba(rows)[:, 1].mean() > 0.75

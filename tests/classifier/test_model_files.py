@@ -176,6 +176,7 @@ def test_nothing_is_replaced_unasked(fitted, saved):
 
 def test_only_the_first_of_several_processes_writes(fitted, tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
     fitted.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
@@ -509,3 +510,11 @@ def test_the_first_golden_model_is_the_file_it_was(repository):
     assert model.classes_.tolist() == ["ant", "bée", "字 cat"]
     assert model.feature_names_in_.tolist() == ["length", "width", "Höhe", "w/h"]
     assert (model.n_bits, model.n_features_in_, model.n_iter_) == (8, 4, 20)
+
+
+def test_a_lone_rank_is_no_other_process(fitted, tmp_path, monkeypatch):
+    """Batch systems set RANK for purposes of their own."""
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("RANK", "3")
+    fitted.save(tmp_path / "model")
+    assert dsnc.load(tmp_path / "model").n_bits == fitted.n_bits

@@ -343,5 +343,5 @@ def test_an_instance_is_copied_with_its_state():
 def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="gradient='reinforced' is not known. Did you mean 'reinf"):
         make_gradient("reinforced")
-    with pytest.raises(InputError, match="must be a name or an instance"):
+    with pytest.raises(InputError, match="must be a name, a mapping with one, or an instance"):
         make_gradient(DisARM)

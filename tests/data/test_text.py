@@ -133,8 +133,12 @@ def test_another_encoding(write):
         (read_tsv, "label\ttext\na\tb\tc\n", r"line 2: has 3 columns: 'a\\tb\\tc'. Expected 2"),
         (read_tsv, "", "is empty"),
         (read_tsv, "label\ttext\n", "is empty"),
-        (read_tsv, "a\tb\tc\n", "line 1: has 3 columns without names: which is the label"),
-        (read_tsv, "id\tlabel\tn\n1\ta\tb\n", r"has columns \['id', 'label', 'n'\]: which"),
+        (
+            read_tsv,
+            "a\tb\tc\n",
+            "line 1: has 3 columns without names, and none says",
+        ),
+        (read_tsv, "id\tlabel\tn\n1\ta\tb\n", r"has columns \['id', 'label', 'n'\], and none"),
         (read_tsv, "just text\n", "has 1 columns without names"),
         (read_csv, 'label,text\na,"open\nb,c\n', "line 2: cannot be split into columns"),
         (read_csv, 'label,text\na,b\n"x"y,c\n', "line 3: cannot be split into columns"),
@@ -142,7 +146,7 @@ def test_another_encoding(write):
         (read_jsonl, '{"label": 1, "text": "a"}\n{"label": 2}\n', "line 2: has no 'text'"),
         (read_jsonl, '{"label": 1, "text"\n', "line 1: is not JSON"),
         (read_jsonl, "[1]\n", "line 1: is not a JSON object"),
-        (read_jsonl, '{"a": 1, "b": "x"}\n', r"line 1: has keys \['a', 'b'\]: which is the label"),
+        (read_jsonl, '{"a": 1, "b": "x"}\n', r"line 1: has keys \['a', 'b'\], and none says which"),
         (read_jsonl, '{"label": 1, "text": 5}\n', "line 1: label or text is of the wrong kind"),
         (read_jsonl, '{"label": {}, "text": "a"}\n', "line 1: label or text is of the wrong kind"),
         (

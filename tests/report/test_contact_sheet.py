@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from PIL import Image
 
 from dsnc.data.dataset import Dataset
-from dsnc.errors import InputError, MissingExtraError
+from dsnc.errors import InputError, MissingExtraError, OutputError
 from dsnc.report import contact_sheet
 
 
@@ -149,3 +149,12 @@ def test_missing_extra_is_named_with_the_pip_line(tmp_path, monkeypatch):
         MissingExtraError, match=r"contact_sheet needs .*pip install 'dsnc\[report\]'"
     ):
         contact_sheet(pictures(), tmp_path / "sheet.png")
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "file" / "sheet.png", tmp_path / "folder"):
+        with pytest.raises(OutputError, match="cannot be written .*; choose another file"):
+            contact_sheet(pictures(), path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsnc.classifier import files
 from dsnc.classifier.inputs import (
     check_classes,
+    check_range,
     class_numbers,
     hold_out,
     row_weights,
@@ -71,8 +72,8 @@ class DSNCClassifier(ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None
         As in scikit-learn.
     max_epochs, batch_size, learning_rate, schedule, weight_decay
-        Of Adam; `schedule` is "one_cycle" or "constant". A small data set gets smaller batches,
-        so that an epoch has fifty steps.
+        Of Adam; `schedule` is "one_cycle" or "constant". ``batch_size="auto"`` takes a fiftieth of
+        the rows, at least 16 and at most 1,000.
     validation_fraction : float
         Share of the rows held out to choose the best epoch, where `fit` is given no others. A
         class never loses its last row to it.
@@ -125,7 +126,7 @@ class DSNCClassifier(ClassifierMixin, BaseEstimator):
         label_smoothing: float = 0.0,
         class_weight: Any = None,
         max_epochs: int = 50,
-        batch_size: int = 1000,
+        batch_size: int | str = "auto",
         learning_rate: float = 2e-2,
         schedule: str = "one_cycle",
         weight_decay: float = 0.0,
@@ -294,6 +295,7 @@ class DSNCClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_rows_and_labels(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=reset)
+        check_range(X)
         with warnings.catch_warnings():
             # Here a class may well have one row only; that is no sign of a regression.
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

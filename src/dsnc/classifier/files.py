@@ -36,7 +36,7 @@ _LABEL_KINDS: dict[str, Any] = {
 
 def save(model: "DSNCClassifier", path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Write a fitted classifier as a folder."""
-    if os.environ.get("RANK", "0") != "0":
+    if os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK", "0") != "0":
         return  # one of several processes writes
     history = model.history_
     header = {

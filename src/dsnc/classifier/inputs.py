@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
@@ -85,3 +86,13 @@ def hold_out(
     spare = np.delete(order, first)
     held = np.sort(spare[: int(fraction * len(rows))])
     return np.setdiff1d(rows, held, assume_unique=True), held
+
+
+def check_range(X: Any) -> None:
+    """Refuse values that float32, in which everything is computed, cannot hold."""
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind != "f" or values.dtype.itemsize <= 4 or not values.size:
+        return
+    largest = max(abs(float(values.min())), abs(float(values.max())))
+    if largest > float(np.finfo(np.float32).max):
+        raise InputError(f"X has values up to {largest:.3g}, too large for float32; scale them.")

@@ -201,7 +201,7 @@ def _columns(
         shown = f"columns {names}" if header else f"{len(first)} columns without names"
         raise DataFileError.at(
             path,
-            f"has {shown}: which is the label and which the text?",
+            f"has {shown}, and none says which is the label and which the text",
             line=1,
             expected="a header with 'label' and 'text', or label_column= and text_column=",
         )
@@ -251,7 +251,7 @@ def _json_keys(
     if label is None or text is None:
         raise DataFileError.at(
             path,
-            f"has keys {sorted(item)}: which is the label and which the text?",
+            f"has keys {sorted(item)}, and none says which is the label and which the text",
             line=number,
             expected="keys 'label' and 'text', or label_column= and text_column=",
         )

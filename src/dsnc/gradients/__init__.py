@@ -71,5 +71,6 @@ def make_gradient(gradient: str | Mapping[str, Any] | Gradient) -> Gradient:
     kind = GRADIENTS[name]
     for setting in settings:
         if setting not in inspect.signature(kind).parameters:
-            raise unknown_name(f"gradient {name!r}", setting, inspect.signature(kind).parameters)
+            parameters = inspect.signature(kind).parameters
+            raise unknown_name(f"the setting of gradient {name!r}", setting, parameters)
     return kind(**settings)

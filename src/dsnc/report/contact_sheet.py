@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import Dataset
-from dsnc.errors import InputError, require
+from dsnc.errors import InputError, OutputError, require
 
 _LABEL_LENGTH = 14  # characters of a label that are shown
 _LABEL_WIDTH = 1.6  # of a strip's label, in pictures
@@ -160,6 +160,13 @@ def _range(
 
 def _save(figure: Any, path: Path) -> Path:
     """Write aside and rename: whoever looks sees the old sheet or the new, never half of one."""
+    try:
+        return _write_aside(figure, path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error}); choose another file.") from error
+
+
+def _write_aside(figure: Any, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".png", dir=path.parent)
     aside = Path(name)

@@ -121,7 +121,7 @@ def make_source(X: Any, device: torch.device, *, unit_rows: bool) -> RowSource:
 
 @dataclass
 class Batch:
-    """A process's part of a batch; `weight` adds up to 1 over the whole batch."""
+    """A process's part of a batch; on average over batches, the whole one's `weight` sums to 1."""
 
     rows: Rows
     y: Tensor
@@ -157,6 +157,7 @@ class Batches:
     ) -> None:
         # On the device once: a copy in every step would make it wait.
         self._source, self._y, self._weight = source, y.to(device), weight.to(device)
+        self._mean_weight = float(weight.mean())
         self._size, self._seed, self._device = batch_size, seed, device
         self._partners = partners
         self._world = world or World()
@@ -178,11 +179,9 @@ class Batches:
     def _part(self, whole: Tensor, partners: Partners | None, noise: torch.Generator) -> Batch:
         share = self._world.share(len(whole))
         rows = whole[share]
-        weight = self._weight[whole]
-        # DDP takes the mean over processes: what one process has counts as often as there are.
-        # All rows of a batch may weigh nothing: then nothing is learned from it.
-        total = weight.sum().clamp_min(torch.finfo(weight.dtype).tiny)
-        weight = (weight / total)[share] * self._world.size
+        # Divided by what a batch weighs on average, not by its own sum: heavy rows must make large
+        # steps also where they are alone. DDP takes the mean over processes, hence their number.
+        weight = self._weight[rows] * (self._world.size / (len(whole) * self._mean_weight))
         batch = Batch(
             self._source.take(rows),
             self._y[rows],

@@ -18,14 +18,15 @@ from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.distributed import World, join_world
 from dsnc.training.history import History
-from dsnc.training.loop import TrainConfig, Validation, train
+from dsnc.training.loop import TrainConfig, Validation, make_optimizer, train
 from dsnc.training.objective import Objective
 from dsnc.training.regularizer import PartnerSampler
 from dsnc.training.settings import Settings
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
 _BLOCK = 1 << 15  # rows looked at at a time
-_MIN_STEPS = 50  # an epoch of a small data set has so many steps, if its rows allow it
+_LARGEST_BATCH, _SMALLEST_BATCH = 1000, 16  # of batch_size="auto", which makes in between
+_STEPS = 50  # steps of an epoch
 
 
 class Examples(NamedTuple):
@@ -77,6 +78,7 @@ class Learner:
                 "scaling='standard' would make a sparse X dense; use 'unit_rows' or 'none'."
             )
         self.unit_rows = scaling == "unit_rows"
+        self._optimizer: torch.optim.Optimizer | None = None
         self.objective = self._make_objective(sparse)
         if scaling == "standard" and isinstance(self.objective.encoder, _OURS):
             self.objective.encoder.input.scale(*_moments(examples))
@@ -162,6 +164,11 @@ class Learner:
             callbacks=settings.callbacks,
         )
 
+    def _batch_size(self, n_rows: int) -> int:
+        if isinstance(self.settings.batch_size, str):
+            return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, -(-n_rows // _STEPS)))
+        return int(self.settings.batch_size)
+
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
         config = TrainConfig(
@@ -172,7 +179,9 @@ class Learner:
         )
         seed = _derived(self.seed, call)
         batches = self._batches(self._source(examples.X), examples, seed, World())
-        return train(self.objective, batches, config)
+        if self._optimizer is None:  # kept from call to call: its moments are what it has learned
+            self._optimizer = make_optimizer(self.objective, config)
+        return train(self.objective, batches, config, optimizer=self._optimizer)
 
     def load(self, encoder: Any, decoder: Any) -> None:
         """Go on from trained arrays; the scaling is inside their weights."""
@@ -184,7 +193,13 @@ class Learner:
         if isinstance(encoder, ModuleEncoder):
             self.objective.encoder = encoder.module
         else:
-            self.objective.encoder.load_layers(list(encoder.layers))  # type: ignore[operator]
+            try:
+                self.objective.encoder.load_layers(list(encoder.layers))  # type: ignore[operator]
+            except (RuntimeError, ValueError) as error:
+                raise InputError(
+                    f"encoder={self.settings.encoder!r}, hidden={self.settings.hidden!r} is not "
+                    "the encoder that the model has; to change it, fit anew."
+                ) from error
             self.unit_rows = encoder.row_normalize
         self.objective.load_decoder(decoder.weight, decoder.bias)
         self.objective.to(self.device)
@@ -244,7 +259,7 @@ class Learner:
             chosen,
             y,
             weight,
-            batch_size=min(self.settings.batch_size, max(16, -(-len(y) // _MIN_STEPS))),
+            batch_size=self._batch_size(len(y)),
             seed=seed,
             device=self.device,
             partners=PartnerSampler(y, self.n_classes) if regularized else None,
@@ -272,17 +287,20 @@ def choose_device(device: str) -> torch.device:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise InputError(f"device={device!r} cannot be used here ({error}); try 'cpu'.") from error
+    if chosen.type == "meta":
+        raise InputError(f"device={device!r} holds no numbers; try 'cpu'.")
     return chosen
 
 
 def fingerprint(examples: Examples) -> str:
     """Return a short text that changes with the rows, classes, weights or choice of rows."""
-    digest = hashlib.sha256(repr(examples.X.shape).encode())
-    step = max(1, len(examples.y) // 1000)
-    sample = examples.X[::step]
-    arrays = (sample.data, sample.indices) if sp.issparse(sample) else (np.asarray(sample),)
+    X = examples.X
+    arrays = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
+    digest = hashlib.blake2b(repr((X.shape, X.dtype.str)).encode(), digest_size=16)
     for array in (*arrays, examples.y, examples.weight, examples.rows):
-        digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+        for start in range(0, 0 if array is None else len(array), _BLOCK):
+            digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
+        digest.update(b"|")
     return digest.hexdigest()
 
 

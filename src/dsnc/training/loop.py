@@ -92,28 +92,34 @@ def train(
     world: World | None = None,
     checkpoint: Checkpoint | None = None,
     callbacks: Sequence[Callback] = (),
+    optimizer: torch.optim.Optimizer | None = None,
 ) -> History:
     """Train, and leave the best weights in `objective`.
 
     The best are those with the highest validation accuracy; without validation rows, the last.
-    Ctrl-C ends training early and keeps the best so far.
+    Ctrl-C after the first epoch ends training early and keeps the best so far. An optimizer may be
+    given to go on with its state.
     """
-    run = _Run(objective, batches, config, validation, world or World(), checkpoint)
+    optimizer = optimizer or make_optimizer(objective, config)
+    run = _Run(objective, optimizer, batches, config, validation, world or World(), checkpoint)
     run.resume()
     with progress_bar(config.max_epochs, config.verbose and run.world.is_first) as advance:
         try:
             while not run.history.stopped:
                 epoch = run.one_epoch()
                 advance(epoch)
-                if any([callback(epoch, objective) for callback in callbacks]):
+                wish = any([callback(epoch, objective) for callback in callbacks])
+                if run.world.any(wish, device=objective.weight.device):
                     run.history.stopped = "a callback asked for it"
         except KeyboardInterrupt:
+            if not run.history.epochs:
+                raise  # there is nothing to keep yet
             run.history.stopped = "interrupted"
             warnings.warn(
                 f"Training was interrupted in epoch {len(run.history) + 1} of "
                 f"{config.max_epochs}; the best model so far is kept.",
                 DsncWarning,
-                stacklevel=2,
+                stacklevel=4,  # where the user called fit
             )
     run.keep_best()
     return run.history
@@ -125,6 +131,7 @@ class _Run:
     def __init__(
         self,
         objective: Objective,
+        optimizer: torch.optim.Optimizer,
         batches: Batches,
         config: TrainConfig,
         validation: Validation | None,
@@ -134,12 +141,7 @@ class _Run:
         self.objective, self.batches, self.config = objective, batches, config
         self.validation, self.world, self.checkpoint = validation, world, checkpoint
         self.model = objective if world.size == 1 else DistributedDataParallel(objective)
-        self.optimizer = torch.optim.Adam(
-            objective.parameters(),
-            lr=config.learning_rate,
-            weight_decay=config.weight_decay,
-            fused=True,
-        )
+        self.optimizer = optimizer
         self.history = History()
         self.best: dict[str, Any] | None = None
         self.started = time.monotonic()
@@ -186,7 +188,7 @@ class _Run:
         n_steps = self.config.max_epochs * len(self.batches)
         rate = one_cycle(step / n_steps) * peak if self.config.schedule == "one_cycle" else peak
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group.update(lr=rate, weight_decay=self.config.weight_decay)
 
     def _validate(self, number: int) -> float | None:
         last = number + 1 == self.config.max_epochs
@@ -257,7 +259,18 @@ class _Run:
     def keep_best(self) -> None:
         if self.best is not None:
             self.objective.load_state_dict(self.best)
+        self.objective.zero_grad(set_to_none=True)  # as large as the model, and of no use now
         self.objective.eval()
+
+
+def make_optimizer(objective: Objective, config: TrainConfig) -> torch.optim.Optimizer:
+    """Return Adam for all parameters."""
+    return torch.optim.Adam(
+        objective.parameters(),
+        lr=config.learning_rate,
+        weight_decay=config.weight_decay,
+        fused=True,
+    )
 
 
 def one_cycle(progress: float) -> float:

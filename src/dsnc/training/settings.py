@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Settings:
     adaptive: bool = True
     label_smoothing: float = 0.0
     max_epochs: int = 50
-    batch_size: int = 1000
+    batch_size: int | str = "auto"
     learning_rate: float = 2e-2
     schedule: str = "one_cycle"
     weight_decay: float = 0.0
@@ -46,20 +46,11 @@ class Settings:
 
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
-        for name in ("n_bits", "n_samples", "max_epochs", "batch_size", "validation_every"):
-            _at_least_one(name, getattr(self, name))
-        for name in ("beta", "gamma", "weight_decay"):
-            _number(name, getattr(self, name), lowest=0.0)
-        _number("learning_rate", self.learning_rate, lowest=0.0, strict=True)
-        _number("label_smoothing", self.label_smoothing, lowest=0.0, highest=1.0)
+        self._check_numbers()
         if not _all(_is_count, self.hidden) or not len(self.hidden):
             raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
         if not _all(callable, self.callbacks):
             raise InputError(f"callbacks={self.callbacks!r} must be a sequence of functions.")
-        if self.patience is not None:
-            _at_least_one("patience", self.patience)
-        if self.time_limit is not None:
-            _number("time_limit", self.time_limit, lowest=0.0, strict=True)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
             raise InputError(f"checkpoint={self.checkpoint!r} must be the path of a folder.")
         for name, valid in (
@@ -68,8 +59,23 @@ class Settings:
             ("code_values", CODE_VALUES),
             ("precision", PRECISIONS),
         ):
-            if getattr(self, name) not in valid:
-                raise unknown_name(name, getattr(self, name), valid)
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in valid:
+                raise unknown_name(name, value, valid)
+
+    def _check_numbers(self) -> None:
+        for name in ("n_bits", "n_samples", "max_epochs", "validation_every"):
+            _at_least_one(name, getattr(self, name))
+        if self.batch_size != "auto":
+            _at_least_one("batch_size", self.batch_size)
+        if self.patience is not None:
+            _at_least_one("patience", self.patience)
+        for name in ("beta", "gamma", "weight_decay"):
+            _number(name, getattr(self, name), lowest=0.0)
+        _number("label_smoothing", self.label_smoothing, lowest=0.0, highest=1.0)
+        _number("learning_rate", self.learning_rate, lowest=0.0, strict=True)
+        if self.time_limit is not None:
+            _number("time_limit", self.time_limit, lowest=0.0, strict=True)
 
 
 def _is_count(value: Any) -> bool:
@@ -77,7 +83,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _all(fits: Callable[[Any], bool], values: Any) -> bool:
-    return isinstance(values, Iterable) and all(fits(value) for value in values)
+    return isinstance(values, Collection) and all(fits(value) for value in values)
 
 
 def _at_least_one(name: str, value: Any) -> None:
