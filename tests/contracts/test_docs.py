@@ -30,6 +30,13 @@ def test_links_lead_somewhere(path):
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_nothing_is_left_to_fill_in(path):
+    text = path.read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+    assert re.findall(r"\b(?:[A-Z]{3,}_[A-Z]+|TODO|TBD|MEASURED|XXX)\b", prose) == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
 def test_python_blocks_run(path, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     if not blocks:
