@@ -32,7 +32,8 @@ def make_sparse(n=1000):
 
 
 def learn(examples, device, **settings):
-    settings = {"n_bits": 16, "max_epochs": 8, "device": device, **settings}
+    few = {"n_bits": 16, "max_epochs": 8, "learning_rate": 0.02, "device": device}
+    settings = few | settings
     learner = Learner(Settings(**settings), examples, K, 0)
     rows = np.random.default_rng(1).permutation(len(examples.y))
     training, held_out = (examples._replace(rows=part) for part in np.split(rows, [800]))

@@ -39,7 +39,8 @@ def make_sparse(n=300, d=400, seed=0):
 
 
 def make_settings(**settings):
-    return Settings(**{"n_bits": 12, "max_epochs": 8, "device": "cpu", **settings})
+    few = {"n_bits": 12, "max_epochs": 8, "learning_rate": 0.02, "device": "cpu"}
+    return Settings(**few | settings)
 
 
 def learn(examples, validation=None, *, seed=0, **settings):
@@ -402,3 +403,9 @@ def test_empty_rows_only():
     examples = Examples(sp.csr_array((40, 5), dtype=np.float32), make_dense(40).y)
     learner, _ = learn(examples, max_epochs=1)
     assert learner.objective.encoder(as_batch(examples.X, CPU)).shape == (40, 12)
+
+
+@pytest.mark.parametrize(("make", "rate"), [(make_dense, 0.02), (make_sparse, 0.01)])
+def test_the_automatic_rate_depends_on_the_rows(make, rate):
+    history = learn(make(), learning_rate="auto", schedule="constant", max_epochs=1)[1]
+    assert history.epochs[0].learning_rate == rate

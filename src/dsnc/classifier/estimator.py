@@ -73,7 +73,8 @@ class DSNCClassifier(ClassifierMixin, BaseEstimator):
         As in scikit-learn.
     max_epochs, batch_size, learning_rate, schedule, weight_decay
         Of Adam; `schedule` is "one_cycle" or "constant". ``batch_size="auto"`` takes a fiftieth of
-        the rows, at least 16 and at most 1,000.
+        the rows, at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for dense rows
+        and 0.01 for sparse ones.
     validation_fraction : float
         Share of the rows held out to choose the best epoch, where `fit` is given no others. A
         class never loses its last row to it.
@@ -127,7 +128,7 @@ class DSNCClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Any = None,
         max_epochs: int = 50,
         batch_size: int | str = "auto",
-        learning_rate: float = 2e-2,
+        learning_rate: float | str = "auto",
         schedule: str = "one_cycle",
         weight_decay: float = 0.0,
         validation_fraction: float = 0.1,

@@ -32,7 +32,7 @@ class Settings:
     label_smoothing: float = 0.0
     max_epochs: int = 50
     batch_size: int | str = "auto"
-    learning_rate: float = 2e-2
+    learning_rate: float | str = "auto"
     schedule: str = "one_cycle"
     weight_decay: float = 0.0
     validation_every: int = 1
@@ -73,7 +73,8 @@ class Settings:
         for name in ("beta", "gamma", "weight_decay"):
             _number(name, getattr(self, name), lowest=0.0)
         _number("label_smoothing", self.label_smoothing, lowest=0.0, highest=1.0)
-        _number("learning_rate", self.learning_rate, lowest=0.0, strict=True)
+        if self.learning_rate != "auto":
+            _number("learning_rate", self.learning_rate, lowest=0.0, strict=True)
         if self.time_limit is not None:
             _number("time_limit", self.time_limit, lowest=0.0, strict=True)
 
