@@ -32,7 +32,7 @@ def make_sparse(n=1000):
 
 
 def learn(examples, device, **settings):
-    few = {"n_bits": 16, "max_epochs": 8, "learning_rate": 0.02, "device": device}
+    few = {"n_bits": 32, "max_epochs": 12, "learning_rate": 0.02, "device": device}
     settings = few | settings
     learner = Learner(Settings(**settings), examples, K, 0)
     rows = np.random.default_rng(1).permutation(len(examples.y))
@@ -60,7 +60,7 @@ def test_the_device_learns_as_well_as_the_host(make, settings):
     host = {name: value for name, value in settings.items() if name != "precision"}
     before, history, after = learn(examples, "cuda", **settings)
     same_start, on_host, _ = learn(examples, "cpu", **host)
-    assert history.best_accuracy > 0.8
+    assert history.best_accuracy > 0.9
     assert history.best_accuracy == pytest.approx(on_host.best_accuracy, abs=0.05)
     for a, b in zip(arrays(before), arrays(same_start), strict=True):
         assert np.array_equal(a, b)  # the first weights do not depend on the device
