@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _ROOMS = ("codes", "data", "errors", "gradients")
+_WITH_MODELS = ("classifier",)
 _FROM_CLASSIFIER = ("PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load")
 
 __all__ = ["__version__", *_ROOMS, *_FROM_CLASSIFIER]
@@ -28,6 +29,9 @@ def __getattr__(name: str) -> Any:
     """Import a room, or what a room holds, at its first use (PEP 562)."""
     if name in _ROOMS:
         return importlib.import_module(f"dsnc.{name}")
+    if name == "load":  # these rooms tell it which models there are
+        for room in _WITH_MODELS:
+            importlib.import_module(f"dsnc.{room}")
     if name in _FROM_CLASSIFIER:
         return getattr(importlib.import_module("dsnc.classifier"), name)
     raise AttributeError(f"module 'dsnc' has no attribute {name!r}")

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
-from dsnc.decoders import DECODERS, Decoder
+from dsnc.decoders import DECODERS, Cost, Decoder
 from dsnc.decoders.base import bounded, check_arrays
 from dsnc.errors import InputError, unknown_name
 
@@ -101,6 +101,11 @@ class NumpyEncoder:
                     np.maximum(hidden, 0, out=hidden)
         result: Floats = hidden
         return result
+
+    def cost(self) -> Cost:
+        """Return the multiplications of a dense row, and the bytes of all layers."""
+        n_bytes = sum(layer.weight.nbytes + layer.bias.nbytes for layer in self.layers)
+        return Cost(float(sum(layer.weight.size for layer in self.layers)), n_bytes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""

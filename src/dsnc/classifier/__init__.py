@@ -1,11 +1,13 @@
 """The scikit-learn face of the whole.
 
-scikit-learn meets torch here and only here, and torch only in ``fit``: a fitted or loaded model
-predicts without it.
+scikit-learn meets torch here and in the baselines, which wear the same face, and torch only in
+``fit``: a fitted or loaded model predicts without it.
 """
 
 from dsnc.classifier.estimator import DSNCClassifier
-from dsnc.classifier.files import load
+from dsnc.classifier.files import KINDS, load
 from dsnc.classifier.recipes import PAPER, PAPER_REGULARIZED
+
+KINDS[DSNCClassifier.kind] = DSNCClassifier
 
 __all__ = ["PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load"]

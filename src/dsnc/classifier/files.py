@@ -17,9 +17,12 @@ from dsnc.persistence.layout import DTYPES
 from dsnc.predictor import Predictor
 
 if TYPE_CHECKING:
-    from dsnc.classifier.estimator import DSNCClassifier
+    from dsnc.classifier.base import PredictorClassifier
 
-KIND = "dsnc"
+KINDS: dict[str, type["PredictorClassifier"]] = {}
+"""Name in a model file to estimator. A room that has models enters them here when it is imported;
+`dsnc.load` imports all of them."""
+
 _ENCODER = "layers"
 _OF_THE_RUN = {"callbacks", "checkpoint", "device", "verbose"}  # not of the model
 _FIGURES = {  # of training, and what JSON makes of them
@@ -34,13 +37,13 @@ _LABEL_KINDS: dict[str, Any] = {
 }
 
 
-def save(model: "DSNCClassifier", path: str | os.PathLike[str], *, overwrite: bool) -> None:
+def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Write a fitted classifier as a folder."""
     if os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK", "0") != "0":
         return  # one of several processes writes
     history = model.history_
     header = {
-        "kind": KIND,
+        "kind": model.kind,
         "parameters": _plain_parameters(model),
         "classes": _plain_labels(model.classes_.tolist()),
         "encoder": _ENCODER,
@@ -64,28 +67,34 @@ def save(model: "DSNCClassifier", path: str | os.PathLike[str], *, overwrite: bo
     write_model(path, header, model.predictor_.arrays(), overwrite=overwrite)
 
 
-def load(path: str | os.PathLike[str]) -> "DSNCClassifier":
-    """Read a classifier that `DSNCClassifier.save` wrote; runs nothing, needs no torch.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` of one of our estimators wrote; runs nothing, needs no torch.
 
     Parameters
     ----------
     path : path
         The folder.
-    """
-    from dsnc.classifier.estimator import DSNCClassifier
 
+    Returns
+    -------
+    model : DSNCClassifier or another estimator
+        Of the kind that was saved.
+    """
     header, arrays = read_model(path)
-    if header["kind"] != KIND:
-        raise ModelFileError.at(path, f"is of kind {header['kind']!r}", expected=repr(KIND))
+    if header["kind"] not in KINDS:
+        known = ", ".join(map(repr, sorted(KINDS)))
+        raise ModelFileError.at(path, f"is of kind {header['kind']!r}", expected=known)
+    kind = KINDS[header["kind"]]
     try:
-        model = DSNCClassifier(**_parameters(header["parameters"], DSNCClassifier))
-        model._settings()
+        model = kind(**_parameters(header["parameters"], kind))
+        model._check_parameters()
         if header["encoder"] != _ENCODER:
             raise unknown_name("encoder", header["encoder"], [_ENCODER])
         model.predictor_ = Predictor.from_arrays(arrays, decoder=header["decoder"])
         model.n_features_in_ = model.predictor_.n_features
-        if model.n_bits != model.predictor_.n_bits:
-            raise InputError(f"n_bits={model.n_bits} for codes of {model.predictor_.n_bits} bits.")
+        width = getattr(model, kind.width) if kind.width else model.predictor_.n_bits
+        if width != model.predictor_.n_bits:
+            raise InputError(f"{kind.width}={width} for codes of {model.predictor_.n_bits} bits.")
         model.classes_ = _labels(header["classes"], header["features"]["label_kind"])
         if len(model.classes_) != model.predictor_.n_classes:
             raise InputError(
@@ -94,6 +103,7 @@ def load(path: str | os.PathLike[str]) -> "DSNCClassifier":
         if names := _names(header["features"]["names"], model.n_features_in_):
             model.feature_names_in_ = object_array(names)
         _restore_figures(model, header)
+        model._restore()
     except KeyError as error:
         raise ModelFileError.at(path, f"its model.json has no {error}") from error
     except (
@@ -108,7 +118,7 @@ def load(path: str | os.PathLike[str]) -> "DSNCClassifier":
     return model
 
 
-def _restore_figures(model: "DSNCClassifier", header: dict[str, Any]) -> None:
+def _restore_figures(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     from dsnc.training.history import History
 
     metrics = header["metrics"]
@@ -124,12 +134,13 @@ def _restore_figures(model: "DSNCClassifier", header: dict[str, Any]) -> None:
     )
 
 
-def _plain_parameters(model: "DSNCClassifier") -> dict[str, Any]:
+def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
     """Return the parameters as JSON has them; objects are named."""
     plain: dict[str, Any] = {}
     for name, value in model.get_params(deep=False).items():
         if name in _OF_THE_RUN:
             continue
+        value = model._plain_parameter(name, value)
         if name == "class_weight" and isinstance(value, dict):
             value = [[_item(label), float(weight)] for label, weight in value.items()]
         elif name == "gradient" and hasattr(value, "settings"):

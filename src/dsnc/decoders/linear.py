@@ -80,7 +80,7 @@ class LinearDecoder(Decoder):
         """Find the k best classes of each row; see `Decoder.top_k`."""
         k = self.check_k(k)
         find = _best if k == 1 else _best_k
-        parts = [find(self._scores(signs), k) for signs in self._signs(codes)]
+        parts = [find(self._scores(signs), k) for signs in self._inputs(codes, logits)]
         if len(parts) == 1:
             return parts[0]
         classes, scores = zip(*parts, strict=True)
@@ -90,7 +90,7 @@ class LinearDecoder(Decoder):
         """Return the softmax of the scores; see `Decoder.proba`."""
         result = np.empty((len(codes), self.n_classes), dtype=np.float32)
         start = 0
-        for signs in self._signs(codes):
+        for signs in self._inputs(codes, logits):
             block = result[start : start + len(signs)]
             for first, scores in self._scores(signs):
                 block[:, first : first + scores.shape[1]] = scores
@@ -116,14 +116,19 @@ class LinearDecoder(Decoder):
         """Return c*K operations, and the bytes of weight and bias."""
         return Cost(float(self.n_bits * self.n_classes), self.weight.nbytes + self.bias.nbytes)
 
-    def _signs(self, codes: PackedCodes) -> Iterator[Floats]:
-        """Yield the signs of the codes, block of rows by block of rows; one block at least."""
+    def _inputs(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Iterator[Floats]:
+        """Yield what the weights multiply, block of rows by block of rows; one block at least."""
         self.check_codes(codes)
+        for rows in self._row_blocks(len(codes)):
+            block = codes if rows is None else codes.take(rows)
+            yield np.where(block.to_bits(), np.float32(1), np.float32(-1))
+
+    def _row_blocks(self, n_rows: int) -> Iterator[slice | None]:
+        """Yield slices of rows to decode together, or None for all of them."""
         by_classes = max(_MIN_ROWS, _BLOCK // self.n_classes)
         step = max(1, min(_BLOCK // self.n_bits, by_classes))
-        for start in range(0, max(1, len(codes)), step):
-            block = codes if len(codes) <= step else codes.take(slice(start, start + step))
-            yield np.where(block.to_bits(), np.float32(1), np.float32(-1))
+        for start in range(0, max(1, n_rows), step):
+            yield None if n_rows <= step else slice(start, start + step)
 
     def _scores(self, signs: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield (first class, scores of a block of classes), classes ascending.

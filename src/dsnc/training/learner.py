@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,25 +10,25 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from dsnc.encoders import Layers, LinearEncoder, MLPEncoder, ModuleEncoder, make_encoder
 from dsnc.errors import InputError
-from dsnc.gradients import make_gradient
+from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.distributed import World, join_world
 from dsnc.training.history import History
 from dsnc.training.loop import TrainConfig, Validation, make_optimizer, train
-from dsnc.training.objective import Objective
+from dsnc.training.objective import code_objective
 from dsnc.training.regularizer import PartnerSampler
-from dsnc.training.settings import Settings
+from dsnc.training.settings import RunSettings, Settings
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
 _BLOCK = 1 << 15  # rows looked at at a time
-_LARGEST_BATCH, _SMALLEST_BATCH = 1000, 16  # of batch_size="auto", which makes in between
-_STEPS = 50  # steps of an epoch
-_DENSE_RATE, _SPARSE_RATE = 2e-2, 1e-2  # of learning_rate="auto"; measured to be best
+
+MakeObjective = Callable[[Any, nn.Module, int, torch.Generator], BaseObjective]
+"""(settings, encoder, number of classes, generator of first weights) to what is trained."""
 
 
 class Examples(NamedTuple):
@@ -46,8 +47,19 @@ class Trained:
     layers: Layers
     module: ModuleEncoder | None
     unit_rows: bool
-    decoder_weight: NDArray[np.float32]  # for codes of -1 and +1
-    decoder_bias: NDArray[np.float32]
+    decoder: Any  # a dsnc.decoders.Decoder
+
+    @property
+    def decoder_weight(self) -> NDArray[np.float32]:
+        """Weights of a linear decoder."""
+        weight: NDArray[np.float32] = self.decoder.weight
+        return weight
+
+    @property
+    def decoder_bias(self) -> NDArray[np.float32]:
+        """Biases of a linear decoder."""
+        bias: NDArray[np.float32] = self.decoder.bias
+        return bias
 
 
 class Learner:
@@ -55,7 +67,7 @@ class Learner:
 
     Parameters
     ----------
-    settings : Settings
+    settings : RunSettings
         How.
     examples : Examples
         The rows that decide the scaling; training may use them or others of the same width.
@@ -63,9 +75,18 @@ class Learner:
         Number of classes.
     seed : int
         Decides everything that is random.
+    make_objective : MakeObjective, optional
+        What to train around the encoder; by default the model of the paper.
     """
 
-    def __init__(self, settings: Settings, examples: Examples, n_classes: int, seed: int) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        examples: Examples,
+        n_classes: int,
+        seed: int,
+        make_objective: MakeObjective | None = None,
+    ) -> None:
         settings.check()
         self.settings, self.n_classes, self.seed = settings, n_classes, seed
         self.n_features = int(examples.X.shape[1])
@@ -80,7 +101,7 @@ class Learner:
             )
         self.unit_rows = scaling == "unit_rows"
         self._optimizer: torch.optim.Optimizer | None = None
-        self.objective = self._make_objective(sparse)
+        self.objective = self._make_objective(sparse, make_objective or code_objective)
         if scaling == "standard" and isinstance(self.objective.encoder, _OURS):
             self.objective.encoder.input.scale(*_moments(examples))
         self.objective.to(self.device)
@@ -102,11 +123,11 @@ class Learner:
                 f"n_bits={self.settings.n_bits} numbers a row."
             )
 
-    def _make_objective(self, sparse: bool) -> Objective:
+    def _make_objective(self, sparse: bool, make: MakeObjective) -> BaseObjective:
         settings = self.settings
         generator = torch.Generator().manual_seed(_derived(self.seed, 0))
         options: dict[str, Any] = {}
-        if settings.encoder == "mlp":
+        if settings.encoder == "mlp" and isinstance(settings, Settings):
             options = {"hidden": tuple(settings.hidden), "normalize": settings.normalize}
         encoder = make_encoder(
             settings.encoder, self.n_features, settings.n_bits, generator, sparse=sparse, **options
@@ -117,22 +138,7 @@ class Learner:
                 "encoder: X is sparse and your module does not say accepts_sparse = True; give it "
                 "that attribute and SparseRows, or pass X.toarray()."
             )
-        gradient = settings.gradient
-        if isinstance(gradient, str):
-            gradient = {"name": gradient, "n_samples": settings.n_samples}
-        return Objective(
-            encoder,
-            make_gradient(gradient),
-            settings.n_bits,
-            self.n_classes,
-            generator,
-            signs=settings.code_values == "signs",
-            beta=settings.beta,
-            gamma=settings.gamma,
-            adaptive=settings.adaptive,
-            smoothing=settings.label_smoothing,
-            precision=getattr(torch, settings.precision),
-        )
+        return make(settings, encoder, self.n_classes, generator)
 
     def fit(self, examples: Examples, validation: Examples | None = None) -> History:
         """Train from the first epoch to the last."""
@@ -167,12 +173,14 @@ class Learner:
 
     def _learning_rate(self) -> float:
         if isinstance(self.settings.learning_rate, str):
-            return _SPARSE_RATE if self._sparse else _DENSE_RATE
+            dense, sparse = self.settings.rates
+            return sparse if self._sparse else dense
         return float(self.settings.learning_rate)  # a checkpoint takes no numpy scalar
 
     def _batch_size(self, n_rows: int) -> int:
         if isinstance(self.settings.batch_size, str):
-            return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, -(-n_rows // _STEPS)))
+            smallest, largest = self.settings.batch_sizes
+            return min(largest, max(smallest, -(-n_rows // self.settings.steps)))
         return int(self.settings.batch_size)
 
     def partial_fit(self, examples: Examples, call: int) -> History:
@@ -202,19 +210,18 @@ class Learner:
             try:
                 self.objective.encoder.load_layers(list(encoder.layers))  # type: ignore[operator]
             except (RuntimeError, ValueError) as error:
+                hidden = getattr(self.settings, "hidden", ())
                 raise InputError(
-                    f"encoder={self.settings.encoder!r}, hidden={self.settings.hidden!r} is not "
+                    f"encoder={self.settings.encoder!r}, hidden={hidden!r} is not "
                     "the encoder that the model has; to change it, fit anew."
                 ) from error
             self.unit_rows = encoder.row_normalize
-        self.objective.load_decoder(decoder.weight, decoder.bias)
+        self.objective.take_over(decoder)
         self.objective.to(self.device)
 
     def export(self) -> Trained:
         """Return what was learned."""
-        objective = self.objective
-        weight, bias = objective.decoder_for_signs()
-        encoder = objective.encoder
+        encoder = self.objective.encoder
         own = not isinstance(encoder, _OURS)
         return Trained(
             layers=[] if own else encoder.layers(),  # type: ignore[operator]
@@ -224,8 +231,7 @@ class Learner:
             if own
             else None,
             unit_rows=self.unit_rows,
-            decoder_weight=weight,
-            decoder_bias=bias,
+            decoder=self.objective.make_decoder(),
         )
 
     def describe(self, examples: Examples) -> dict[str, Any]:

@@ -12,18 +12,18 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from dsnc.errors import DsncWarning, InputError
+from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.distributed import World
 from dsnc.training.history import Epoch, History
-from dsnc.training.objective import Objective
 from dsnc.training.progress import progress_bar
 
 _WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
 _VALIDATION_ROWS = 4096  # encoded at a time
 _LATE = "time_limit reached"
 
-Callback = Callable[[Epoch, Objective], bool | None]
+Callback = Callable[[Epoch, BaseObjective], bool | None]
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Validation:
     y: Tensor
     weight: Tensor
 
-    def accuracy(self, objective: Objective, world: World) -> float:
+    def accuracy(self, objective: BaseObjective, world: World) -> float:
         """Return the (weighted) share of rows that the linear decoder gets right on hard codes."""
         objective.eval()
-        device = objective.weight.device
+        device = objective.device
         rows = torch.arange(len(self.y), device=device)[world.share(len(self.y))]
         hits = 0.0
         for part in rows.split(_VALIDATION_ROWS):
@@ -84,7 +84,7 @@ class Validation:
 
 
 def train(
-    objective: Objective,
+    objective: BaseObjective,
     batches: Batches,
     config: TrainConfig,
     *,
@@ -109,7 +109,7 @@ def train(
                 epoch = run.one_epoch()
                 advance(epoch)
                 wish = any([callback(epoch, objective) for callback in callbacks])
-                if run.world.any(wish, device=objective.weight.device):
+                if run.world.any(wish, device=objective.device):
                     run.history.stopped = "a callback asked for it"
         except KeyboardInterrupt:
             if not run.history.epochs:
@@ -130,7 +130,7 @@ class _Run:
 
     def __init__(
         self,
-        objective: Objective,
+        objective: BaseObjective,
         optimizer: torch.optim.Optimizer,
         batches: Batches,
         config: TrainConfig,
@@ -151,7 +151,7 @@ class _Run:
         number = len(self.history)
         self.objective.start_epoch(number)
         self.objective.train()
-        sums = torch.zeros(3, dtype=torch.float64, device=self.objective.weight.device)
+        sums = torch.zeros(3, dtype=torch.float64, device=self.objective.device)
         n_steps = n_rows = 0
         for step, batch in enumerate(self.batches.epoch(number)):
             self._set_learning_rate(number * len(self.batches) + step)
@@ -209,7 +209,7 @@ class _Run:
             return self._diverged(epoch)
         if epoch.epoch >= self.config.max_epochs:
             return "max_epochs reached"
-        if self.world.any(self._is_late(), device=self.objective.weight.device):
+        if self.world.any(self._is_late(), device=self.objective.device):
             return _LATE
         if self.config.patience is not None:
             measured = [a for a in self.history.column("validation_accuracy") if a is not None]
@@ -263,7 +263,7 @@ class _Run:
         self.objective.eval()
 
 
-def make_optimizer(objective: Objective, config: TrainConfig) -> torch.optim.Optimizer:
+def make_optimizer(objective: BaseObjective, config: TrainConfig) -> torch.optim.Optimizer:
     """Return Adam for all parameters."""
     return torch.optim.Adam(
         objective.parameters(),

@@ -3,35 +3,111 @@
     E_b[ -log P(y | b) ]  +  beta * f * intra  -  gamma * f * inter
 
 b are the sampled bits of x, P the linear decoder's softmax, intra and inter the mean squared
-distances of the bits' probabilities within and between classes, f the adaptive factor.
+distances of the bits' probabilities within and between classes, f the adaptive factor. Other models
+keep the frame, `BaseObjective`, and put a loss of their own into it.
 """
 
 import math
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dsnc.encoders import Rows, SparseRows
-from dsnc.gradients import Gradient
+from dsnc.decoders import LinearDecoder
+from dsnc.gradients import Gradient, make_gradient
+from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
-from dsnc.training.cross_entropy import linear_cross_entropy, rows_at_once
-from dsnc.training.regularizer import AdaptiveFactor, pair_distance
+from dsnc.training.cross_entropy import linear_cross_entropy
+from dsnc.training.settings import Settings
 
 
-class Terms(NamedTuple):
-    """The parts of the objective for one batch; only `total` carries a gradient."""
+class SoftmaxObjective(BaseObjective):
+    """An encoder under a linear layer with a softmax over the classes.
 
-    total: Tensor
-    loss: Tensor
-    intra: Tensor
-    inter: Tensor
+    Parameters
+    ----------
+    encoder : nn.Module
+        Rows to logits.
+    n_bits, n_classes : int
+        Size of the layer.
+    generator : torch.Generator
+        For its first weights.
+    smoothing : float
+        Label smoothing.
+    precision : dtype
+        Of the layer's matrix products.
+    **regularizer
+        As of `BaseObjective`.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        n_bits: int,
+        n_classes: int,
+        generator: torch.Generator,
+        *,
+        smoothing: float = 0.0,
+        precision: torch.dtype = torch.float32,
+        **regularizer: Any,
+    ) -> None:
+        super().__init__(encoder, **regularizer)
+        self.weight = nn.Parameter(torch.empty(n_classes, n_bits))
+        self.bias = nn.Parameter(torch.zeros(n_classes))
+        bound = 1 / math.sqrt(n_bits)
+        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        self.smoothing, self.precision = smoothing, precision
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.weight)
+
+    @abstractmethod
+    def hidden(self, logits: Tensor) -> Tensor:
+        """Return what the layer sees in prediction."""
+
+    def cross_entropy(self, inputs: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the weighted sum of the losses of the layer's inputs, and each loss."""
+        return linear_cross_entropy(
+            inputs,
+            self.weight,
+            self.bias,
+            y,
+            weight,
+            smoothing=self.smoothing,
+            precision=self.precision,
+        )
+
+    def scores(self, logits: Tensor) -> Tensor:
+        """Return the layer's outputs."""
+        return torch.addmm(self.bias, self.hidden(logits), self.weight.T)
+
+    def expect(self, class_weight: Tensor) -> None:
+        """Start the biases at the log of the classes' frequencies.
+
+        Training need not spend its first steps on learning which classes are rare.
+        """
+        smoothed = class_weight + class_weight.sum() / len(class_weight) ** 2
+        with torch.no_grad():
+            self.bias.copy_(torch.log(smoothed / smoothed.mean()))
+
+    def take_over(self, decoder: Any) -> None:
+        """Go on from the weights of a decoder."""
+        self.load_decoder(decoder.weight, decoder.bias)
+
+    def load_decoder(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
+        """Take over the layer."""
+        with torch.no_grad():
+            self.weight.copy_(torch.tensor(weight))
+            self.bias.copy_(torch.tensor(bias))
 
 
-class Objective(nn.Module):
-    """Encoder, gradient, linear decoder and regularizer.
+class Objective(SoftmaxObjective):
+    """Encoder, gradient, linear decoder and regularizer: the model of the paper.
 
     Parameters
     ----------
@@ -45,14 +121,8 @@ class Objective(nn.Module):
         For its first weights.
     signs : bool
         Whether the decoder sees bits as -1 and +1, or as the paper's 0 and 1.
-    beta, gamma : float
-        Weights of the intra- and the inter-class term.
-    adaptive : bool
-        Whether validation accuracy scales both.
-    smoothing : float
-        Label smoothing.
-    precision : dtype
-        Of the decoder's matrix products.
+    **options
+        As of `SoftmaxObjective` and `BaseObjective`.
     """
 
     def __init__(
@@ -64,67 +134,34 @@ class Objective(nn.Module):
         generator: torch.Generator,
         *,
         signs: bool = True,
-        beta: float = 0.0,
-        gamma: float = 0.0,
-        adaptive: bool = True,
-        smoothing: float = 0.0,
-        precision: torch.dtype = torch.float32,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        self.encoder, self.gradient = encoder, gradient
-        self.weight = nn.Parameter(torch.empty(n_classes, n_bits))
-        self.bias = nn.Parameter(torch.zeros(n_classes))
-        bound = 1 / math.sqrt(n_bits)
-        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
-        self.signs, self.beta, self.gamma = signs, beta, gamma
-        self.adaptive, self.factor = adaptive, AdaptiveFactor()
-        self.smoothing, self.precision = smoothing, precision
+        super().__init__(encoder, n_bits, n_classes, generator, **options)
+        self.gradient, self.signs = gradient, signs
 
-    @property
-    def is_regularized(self) -> bool:
-        """Whether batches must come with partners."""
-        return bool(self.beta or self.gamma)
-
-    def forward(self, batch: Batch) -> Terms:
-        """Return the terms of the objective for a batch."""
-        logits, partner_logits = self._encode(batch)
+    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the gradient's surrogate, and the mean loss of the codes that were drawn."""
 
         def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
             n_samples, n_rows, n_bits = code.shape
             weight = (batch.weight / n_samples).repeat(n_samples)
-            mean, each = linear_cross_entropy(
-                self.decoder_input(code).reshape(-1, n_bits),
-                self.weight,
-                self.bias,
-                batch.y.repeat(n_samples),
-                weight,
-                smoothing=self.smoothing,
-                precision=self.precision,
-            )
+            inputs = self.decoder_input(code).reshape(-1, n_bits)
+            mean, each = self.cross_entropy(inputs, batch.y.repeat(n_samples), weight)
             return mean, each.view(n_samples, n_rows) * batch.weight
 
-        total, loss = self.gradient(logits, loss_of_code, batch.uniform)
-        intra = inter = loss.new_zeros(())
-        if batch.partners is not None and partner_logits is not None:
-            phi = torch.sigmoid(logits)
-            same, other = torch.sigmoid(partner_logits).chunk(2)
-            intra = pair_distance(phi, same, batch.partners.same_weight)
-            inter = pair_distance(phi, other, batch.partners.other_weight)
-            total = total + self.factor.factor * (self.beta * intra - self.gamma * inter)
-        return Terms(total, loss, intra.detach(), inter.detach())
+        return self.gradient(logits, loss_of_code, batch.uniform)
 
     def decoder_input(self, code: Tensor) -> Tensor:
         """Return bits as the decoder sees them."""
         return 2 * code - 1 if self.signs else code
 
-    def expect(self, class_weight: Tensor) -> None:
-        """Start the decoder's biases at the log of the classes' frequencies.
+    def hidden(self, logits: Tensor) -> Tensor:
+        """Return the most probable code as the decoder sees it."""
+        return self.decoder_input((logits > 0).to(self.weight.dtype))
 
-        Training need not spend its first steps on learning which classes are rare.
-        """
-        smoothed = class_weight + class_weight.sum() / len(class_weight) ** 2
-        with torch.no_grad():
-            self.bias.copy_(torch.log(smoothed / smoothed.mean()))
+    def make_decoder(self) -> LinearDecoder:
+        """Return the decoder for codes of -1 and +1."""
+        return LinearDecoder(*self.decoder_for_signs())
 
     def decoder_for_signs(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return weight and bias of the decoder for codes of -1 and +1, whatever it was fed."""
@@ -139,53 +176,39 @@ class Objective(nn.Module):
         """Take over a decoder for codes of -1 and +1."""
         factor = 1 if self.signs else 2
         shift = 0 if self.signs else weight.sum(axis=1)
-        with torch.no_grad():
-            self.weight.copy_(torch.tensor(factor * weight))
-            self.bias.copy_(torch.tensor(bias - shift))
-
-    @torch.no_grad()
-    def is_correct(self, rows: Rows, y: Tensor) -> Tensor:
-        """Tell for each row whether the linear decoder gives its most probable code its class."""
-        inputs = self.decoder_input((self.encoder(rows) > 0).to(self.weight.dtype))
-        step = rows_at_once(len(self.weight), inputs.device)
-        answers = [
-            torch.addmm(self.bias, part, self.weight.T).argmax(dim=1) for part in inputs.split(step)
-        ]
-        return torch.cat(answers) == y
+        super().load_decoder(factor * weight, bias - shift)
 
     def start_epoch(self, epoch: int) -> None:
         """Tell the gradient which epoch begins."""
         self.gradient.start_epoch(epoch)
 
-    def after_validation(self, accuracy: float) -> None:
-        """Adapt the regularizer."""
-        if self.adaptive:
-            self.factor.update(accuracy)
-
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides the weights."""
-        factor = {"factor": self.factor.factor, "previous": self.factor.previous}
-        return {**factor, "gradient": self.gradient.state_dict()}
+        return {**super().get_extra_state(), "gradient": self.gradient.state_dict()}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Take back what `get_extra_state` gave."""
-        self.factor.factor, self.factor.previous = state["factor"], state["previous"]
+        super().set_extra_state(state)
         self.gradient.load_state_dict(state["gradient"])
 
-    def _encode(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Encode rows and partners in one pass."""
-        if batch.partner_rows is None:
-            return self.encoder(batch.rows), None
-        logits: Tensor = self.encoder(_join(batch.rows, batch.partner_rows))
-        return logits[: len(batch.y)], logits[len(batch.y) :]
 
-
-def _join(first: Rows, second: Rows) -> Rows:
-    if isinstance(first, SparseRows) and isinstance(second, SparseRows):
-        return SparseRows(
-            torch.cat([first.indices, second.indices]),
-            torch.cat([first.offsets, second.offsets + len(first.indices)]),
-            torch.cat([first.values, second.values]),
-        )
-    dense: list[Any] = [first, second]
-    return torch.cat(dense)
+def code_objective(
+    settings: Settings, encoder: nn.Module, n_classes: int, generator: torch.Generator
+) -> Objective:
+    """Return the objective of the paper's model."""
+    gradient = settings.gradient
+    if isinstance(gradient, str):
+        gradient = {"name": gradient, "n_samples": settings.n_samples}
+    return Objective(
+        encoder,
+        make_gradient(gradient),
+        settings.n_bits,
+        n_classes,
+        generator,
+        signs=settings.code_values == "signs",
+        beta=settings.beta,
+        gamma=settings.gamma,
+        adaptive=settings.adaptive,
+        smoothing=settings.label_smoothing,
+        precision=getattr(torch, settings.precision),
+    )

@@ -1,0 +1,271 @@
+"""The face that all classifiers share: what scikit-learn asks for, around a `Predictor`."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsnc.classifier import files
+from dsnc.classifier.inputs import (
+    check_classes,
+    check_range,
+    class_numbers,
+    hold_out,
+    row_weights,
+    rows_that_count,
+    seed_of,
+)
+from dsnc.decoders import Cost
+from dsnc.errors import InputError
+from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from dsnc.training.history import History
+    from dsnc.training.learner import Examples, Learner, MakeObjective
+
+
+class ModelCost(NamedTuple):
+    """What one row takes on its way through the model."""
+
+    encoding: Cost  # a sparse row takes only its share of nonzero features
+    decoding: Cost
+
+
+class PredictorClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose fitted state is a `Predictor` and the labels of its class numbers."""
+
+    kind: ClassVar[str]  # the key in KINDS and in model files, for ever the same
+    width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is
+    predictor_: Predictor
+    classes_: NDArray[Any]
+    history_: "History"
+    n_iter_: int
+    data_: dict[str, Any]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row."""
+        X = self._check_rows(X)
+        labels: NDArray[Any] = self.classes_[self.predictor_.predict(X)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Return the probability of each class for each row, in the order of `classes_`."""
+        X = self._check_rows(X)
+        return self.predictor_.proba(X)
+
+    def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return the `k` most probable labels of each row, best first, and their probabilities."""
+        X = self._check_rows(X)
+        numbers, probabilities = self.predictor_.top_k_proba(X, k)
+        return self.classes_[numbers], probabilities
+
+    def cost(self) -> ModelCost:
+        """Return the operations that one row takes, and the bytes that must be in memory."""
+        check_is_fitted(self, "predictor_")
+        of_encoder = getattr(self.predictor_.encoder, "cost", None)
+        unknown = Cost(float("nan"), 0)  # a module or estimators of the user's own
+        return ModelCost(of_encoder() if of_encoder else unknown, self.predictor_.decoder.cost())
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model as a folder, whole or not at all; `dsnc.load` reads it.
+
+        Under ``torchrun`` the first process writes and the others do nothing.
+        """
+        check_is_fitted(self, "predictor_")
+        files.save(self, path, overwrite=overwrite)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot work."""
+
+    def _plain_parameter(self, name: str, value: Any) -> Any:
+        """Return a parameter as JSON can hold it; for those that need more than `files` does."""
+        return value
+
+    def _restore(self) -> None:
+        """Set what `_plain_parameter` left to the arrays of the model file."""
+
+    def _check_rows_and_labels(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=reset)
+        check_range(X)
+        with warnings.catch_warnings():
+            # Here a class may well have one row only; that is no sign of a regression.
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+            check_classification_targets(y)
+        return X, y
+
+    def _check_rows(self, X: Any) -> Any:
+        check_is_fitted(self, "predictor_")
+        return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that sparse rows are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LearnedClassifier(PredictorClassifier):
+    """A classifier that the training loop trains: `fit` and `partial_fit`.
+
+    A member names its settings in `settings_kind`, has a parameter for each of their fields that
+    it lets the user choose, and says in `_make_objective` what is trained around the encoder.
+    """
+
+    settings_kind: ClassVar[type[RunSettings]] = RunSettings
+    class_weight: Any
+    random_state: Any
+    validation_fraction: float
+    callbacks: Sequence[Callable[..., Any]]
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : ndarray, CSR or memory map of shape (n, d)
+            The rows.
+        y : array of shape (n,)
+            Labels of any type.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+        validation : (X, y), optional
+            Rows to choose the best epoch by, instead of a share of the others.
+        """
+        from dsnc.training.learner import Examples
+
+        settings = self._settings()
+        X, y = self._check_rows_and_labels(X, y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        check_classes("y", classes)
+        seed = seed_of(self.random_state)
+        weight = row_weights(X, y, sample_weight, self.class_weight)
+        examples = Examples(X, numbers.astype(np.int32), weight, rows_that_count(weight))
+        held_out: Examples | None = None
+        if validation is not None:
+            held_out = self._given_validation(validation, classes)
+        else:
+            rows, held = hold_out(examples.y, self.validation_fraction, seed, examples.rows)
+            if len(held):
+                held_out = examples._replace(rows=held)
+                examples = examples._replace(rows=rows)
+        learner = self._make_learner(settings, examples, len(classes), seed)
+        history = learner.fit(examples, held_out)
+        self._finish(learner, examples, classes, history, calls=0)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array, optional
+            All labels that will ever come; needed at the first call.
+        """
+        from dsnc.training.learner import Examples
+
+        first = not hasattr(self, "predictor_")
+        X, y = self._check_rows_and_labels(X, y, reset=first)
+        if first:
+            if classes is None:
+                raise InputError("classes must name all labels at the first call of partial_fit.")
+            known = np.unique(classes)
+            check_classes("classes", known)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise InputError("classes differs from the classes of the first call of partial_fit.")
+        else:
+            known = self.classes_
+        weight = row_weights(X, y, sample_weight, self.class_weight)
+        examples = Examples(X, class_numbers(y, known), weight, rows_that_count(weight))
+        learner = self._learner_for(examples, len(known))
+        calls = getattr(self, "_calls", 0) + 1
+        history = learner.partial_fit(examples, calls)
+        self._finish(learner, examples, known, history, calls=calls)
+        return self
+
+    def _settings(self) -> RunSettings:
+        """Return the checked settings of a run; what the user cannot choose has its default."""
+        names = [field.name for field in fields(self.settings_kind)]
+        settings = self.settings_kind(**{n: getattr(self, n) for n in names if hasattr(self, n)})
+        settings.check()
+        return settings
+
+    def _check_parameters(self) -> None:
+        self._settings()
+
+    def _make_objective(self, n_classes: int, seed: int) -> "MakeObjective | None":
+        """Return what makes the objective; None for the model of the paper."""
+        return None
+
+    def _make_learner(
+        self, settings: RunSettings, examples: "Examples", n_classes: int, seed: int
+    ) -> "Learner":
+        from dsnc.training.learner import Learner
+
+        make_objective = self._make_objective(n_classes, seed)
+        return Learner(settings, examples, n_classes, seed, make_objective)
+
+    def _given_validation(self, validation: Any, classes: NDArray[Any]) -> "Examples":
+        from dsnc.training.learner import Examples
+
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            raise InputError(f"validation is a {type(validation).__name__}; pass a pair (X, y).")
+        X, y = self._check_rows_and_labels(*validation, reset=False)
+        weight = row_weights(X, y, None, self.class_weight)
+        return Examples(X, class_numbers(y, classes), weight)
+
+    def _learner_for(self, examples: "Examples", n_classes: int) -> "Learner":
+        """Return the learner of the last call, or one that goes on from the trained arrays."""
+        learner: Learner | None = getattr(self, "_learner", None)
+        if learner is not None:
+            names = ("batch_size", "learning_rate", "weight_decay")  # may be set between calls
+            pace = {name: getattr(self, name) for name in names if hasattr(self, name)}
+            learner.settings = replace(learner.settings, **pace)
+            learner.settings.check()
+        else:
+            seed = seed_of(self.random_state)
+            learner = self._make_learner(self._settings(), examples, n_classes, seed)
+            if hasattr(self, "predictor_"):
+                learner.load(self.predictor_.encoder, self.predictor_.decoder)
+        return learner
+
+    def _finish(
+        self,
+        learner: "Learner",
+        examples: "Examples",
+        classes: NDArray[Any],
+        history: "History",
+        calls: int,
+    ) -> None:
+        """Keep what was learned, all of it at once: a `fit` that fails changes nothing."""
+        trained = learner.export()
+        encoder = trained.module or NumpyEncoder(
+            [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
+        )
+        self.predictor_ = Predictor(encoder, trained.decoder)
+        self.classes_, self.history_ = classes, history
+        self.n_iter_ = len(self.history_)
+        self.data_ = learner.describe(examples)
+        self._learner, self._calls = learner, calls
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the learner: it holds the state of training, and torch."""
+        state = dict(super().__getstate__())
+        state.pop("_learner", None)
+        return state

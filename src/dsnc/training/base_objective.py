@@ -1,0 +1,135 @@
+"""The frame of every objective: encode, lose, regularize, and be asked for the answer."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dsnc.decoders import Decoder
+from dsnc.encoders import Rows, SparseRows
+from dsnc.training.batches import Batch
+from dsnc.training.cross_entropy import rows_at_once
+from dsnc.training.regularizer import AdaptiveFactor, pair_distance
+
+
+class Terms(NamedTuple):
+    """The parts of the objective for one batch; only `total` carries a gradient."""
+
+    total: Tensor
+    loss: Tensor
+    intra: Tensor
+    inter: Tensor
+
+
+class BaseObjective(nn.Module, ABC):
+    """What the loop trains: an encoder, a loss of its outputs, the regularizer.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        Rows to logits.
+    beta, gamma : float
+        Weights of the intra- and the inter-class term.
+    adaptive : bool
+        Whether validation accuracy scales both.
+    """
+
+    def __init__(
+        self, encoder: nn.Module, *, beta: float = 0.0, gamma: float = 0.0, adaptive: bool = True
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.beta, self.gamma = beta, gamma
+        self.adaptive, self.factor = adaptive, AdaptiveFactor()
+
+    @abstractmethod
+    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the scalar to backpropagate, and the loss to report, detached."""
+
+    @abstractmethod
+    def scores(self, logits: Tensor) -> Tensor:
+        """Return (rows, classes) numbers, the largest at the answer."""
+
+    @abstractmethod
+    def make_decoder(self) -> Decoder:
+        """Return what reads classes off the encoder's outputs, without torch."""
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return next(self.parameters()).device
+
+    @property
+    def is_regularized(self) -> bool:
+        """Whether batches must come with partners."""
+        return bool(self.beta or self.gamma)
+
+    def phi(self, logits: Tensor) -> Tensor:
+        """Return what the regularizer draws together and apart."""
+        return torch.sigmoid(logits)
+
+    def expect(self, class_weight: Tensor) -> None:  # noqa: B027 - a hook, not a duty
+        """Hear how much each class weighs in the rows to come."""
+
+    def take_over(self, decoder: Any) -> None:  # noqa: B027
+        """Go on from a decoder that `make_decoder` gave."""
+
+    def forward(self, batch: Batch) -> Terms:
+        """Return the terms of the objective for a batch."""
+        logits, partner_logits = self._encode(batch)
+        total, loss = self.loss(logits, batch)
+        intra = inter = loss.new_zeros(())
+        if batch.partners is not None and partner_logits is not None:
+            phi = self.phi(logits)
+            same, other = self.phi(partner_logits).chunk(2)
+            intra = pair_distance(phi, same, batch.partners.same_weight)
+            inter = pair_distance(phi, other, batch.partners.other_weight)
+            total = total + self.factor.factor * (self.beta * intra - self.gamma * inter)
+        return Terms(total, loss, intra.detach(), inter.detach())
+
+    @torch.no_grad()
+    def is_correct(self, rows: Rows, y: Tensor) -> Tensor:
+        """Tell for each row whether its class has the highest score."""
+        logits = self.encoder(rows)
+        step = rows_at_once(self.n_classes, logits.device)
+        return torch.cat([self.scores(part).argmax(dim=1) for part in logits.split(step)]) == y
+
+    def start_epoch(self, epoch: int) -> None:  # noqa: B027
+        """Hear which epoch begins."""
+
+    def after_validation(self, accuracy: float) -> None:
+        """Adapt the regularizer."""
+        if self.adaptive:
+            self.factor.update(accuracy)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return what a checkpoint needs besides the weights."""
+        return {"factor": self.factor.factor, "previous": self.factor.previous}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Take back what `get_extra_state` gave."""
+        self.factor.factor, self.factor.previous = state["factor"], state["previous"]
+
+    def _encode(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Encode rows and partners in one pass."""
+        if batch.partner_rows is None:
+            return self.encoder(batch.rows), None
+        logits: Tensor = self.encoder(_join(batch.rows, batch.partner_rows))
+        return logits[: len(batch.y)], logits[len(batch.y) :]
+
+
+def _join(first: Rows, second: Rows) -> Rows:
+    if isinstance(first, SparseRows) and isinstance(second, SparseRows):
+        return SparseRows(
+            torch.cat([first.indices, second.indices]),
+            torch.cat([first.offsets, second.offsets + len(first.indices)]),
+            torch.cat([first.values, second.values]),
+        )
+    dense: list[Any] = [first, second]
+    return torch.cat(dense)
