@@ -44,5 +44,5 @@ bench: $(READY)  ## side-by-side speed: tables, and JSON lines in benchmarks/res
 
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) demo dist build benchmarks/results
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .numba_cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,7 +1,16 @@
+import hashlib
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Compiled kernels are kept under the digest of all their sources: numba looks at one file only,
+# and would miss a change in what a kernel calls.
+_ROOT = Path(__file__).parents[1]
+_SOURCES = sorted((_ROOT / "src/dsnc/codes/_kernels").glob("*.py"))
+_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_ROOT / ".numba_cache" / _DIGEST))
 
 # Machines differ in speed: a slow one must not fail a property. The examples are always the same
 # ones, so that a run says the same thing twice; `make test-all` draws many more, at random.
@@ -12,4 +21,4 @@ settings.load_profile("default")
 
 @pytest.fixture(scope="session")
 def repository():
-    return Path(__file__).parents[1]
+    return _ROOT

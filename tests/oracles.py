@@ -34,6 +34,21 @@ def unique(bits):
     return rows, counts, inverse
 
 
+def neighbors(bits, queries, k, labels=None):
+    """(distance, row) of the k nearest of each query, each label once where there are labels."""
+    result = []
+    for query in queries:
+        distances = (bits != query).sum(axis=1)
+        found, seen = [], set()
+        for row in np.lexsort([np.arange(len(bits)), distances]).tolist():
+            label = row if labels is None else labels[row]
+            if label not in seen:
+                seen.add(label)
+                found.append((int(distances[row]), row))
+        result.append(found[:k])
+    return result
+
+
 def svmlight(text):
     """(labels, {index: value}) of each line that holds something."""
     rows = []
@@ -73,3 +88,13 @@ def forward(layers, X, row_normalize):
             x = np.maximum(x, 0) if activation == "relu" else x
         result.append(x)
     return np.array(result).reshape(len(X), len(layers[-1][1]))
+
+
+def code_table(bits, labels):
+    """(distance, label) of the nearest code of every code, in integer order; smallest label."""
+    ints, n_bits = as_ints(bits), bits.shape[1]
+    nearest = [
+        min(((v ^ code).bit_count(), label) for code, label in zip(ints, labels, strict=True))
+        for v in range(2**n_bits)
+    ]
+    return np.array(nearest, dtype=int).reshape(2**n_bits, 2).T

@@ -1,4 +1,4 @@
-"""The command line: ``dsnc data list | show | fetch``.
+"""The command line: ``dsnc data list | show | fetch``, ``dsnc warm-up``.
 
 Commands import what they need when they run, so that ``dsnc --help`` is quick. Results go to
 stdout, everything else to stderr; 0 is success, 1 a failure, 2 a wrong use.
@@ -55,6 +55,18 @@ def _root(
     ] = False,
 ) -> None:
     """Classification with very many classes through short binary codes."""
+
+
+@app.command("warm-up")
+def warm_up() -> None:
+    """Compile the search kernels now, so that the first prediction need not (seconds, once)."""
+    import time
+
+    from dsnc.codes import warm_up
+
+    begin = time.perf_counter()
+    warm_up()
+    typer.echo(f"The kernels are ready ({time.perf_counter() - begin:.1f} s).", err=True)
 
 
 def _print_version() -> None:

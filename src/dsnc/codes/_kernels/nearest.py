@@ -1,0 +1,40 @@
+"""The list of the nearest found so far: one sorted row of keys for each query.
+
+A key is ``distance << ROW_BITS | row``: keys ascend as neighbors are ordered, by distance and then
+by row, so that exactness in ties is one integer comparison. Each entry has an owner, the class of
+its row or the row itself; an owner has one entry, its nearest. A free entry is FREE, owned by -1.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dsnc.codes._kernels.tools import part
+
+ROW_BITS = 40
+FREE = (1 << 62) - 1
+NO_LABELS = np.empty(0, dtype=np.int64)  # each code owns itself
+NO_LABELS.flags.writeable = False
+
+
+@part
+def insert(keys: Any, owners: Any, query: Any, key: Any, owner: Any) -> Any:
+    """Put a key that is below the query's last one in its place; drop it if its owner has less."""
+    place = keys.shape[1] - 1
+    for entry in range(keys.shape[1]):
+        if owners[query, entry] == owner:
+            if keys[query, entry] <= key:
+                return
+            place = entry
+            break
+    while place > 0 and keys[query, place - 1] > key:
+        keys[query, place] = keys[query, place - 1]
+        owners[query, place] = owners[query, place - 1]
+        place -= 1
+    keys[query, place] = key
+    owners[query, place] = owner
+
+
+def empty_lists(n_queries: int, k: int) -> tuple[Any, Any]:
+    """Return keys and owners of lists with nothing in them."""
+    return np.full((n_queries, k), FREE), np.full((n_queries, k), -1)

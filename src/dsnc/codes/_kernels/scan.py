@@ -1,0 +1,119 @@
+"""Exhaustive search over octet planes.
+
+Octet p of 512 codes lies together, so that one instruction works on as many codes as a vector
+register has octets, and distances are sums of octets. Two queries share each reading.
+"""
+
+from typing import Any
+
+from dsnc.codes._kernels.nearest import ROW_BITS, insert
+from dsnc.codes._kernels.tools import add_saturated, column_distance, kernel, part, smaller
+
+BLOCK = 512  # codes in a block
+_GROUP = 32  # distances that are looked at together where a block has something near
+_TILE_BYTES = 32768
+
+
+@kernel
+def fill_planes(octets: Any, planes: Any) -> Any:
+    """Lay the (n, n_octets) codes out as (n_blocks, n_octets, BLOCK)."""
+    for row in range(octets.shape[0]):
+        for p in range(planes.shape[1]):
+            planes[row // BLOCK, p, row % BLOCK] = octets[row, p]
+
+
+@kernel
+def scan(
+    planes: Any,
+    n_codes: Any,
+    octets: Any,
+    rows: Any,
+    labels: Any,
+    keys: Any,
+    owners: Any,
+    sums: Any,
+) -> Any:
+    """Bring the lists of the queries `rows` up to date with all codes.
+
+    `octets` (n_queries, n_planes) are the queries; `labels` owns the codes, or is empty where each
+    owns itself. Distances are added up in `sums` (2, BLOCK): they saturate at the largest number
+    of its type.
+    """
+    n_blocks, n_planes, last_entry = planes.shape[0], planes.shape[1], keys.shape[1] - 1
+    tile = max(1, _TILE_BYTES // (n_planes * BLOCK))
+    sum_a, sum_b = sums[0], sums[1]
+    for first in range(0, n_blocks, tile):
+        for pair in range(0, rows.shape[0], 2):
+            i, j = rows[pair], rows[min(pair + 1, rows.shape[0] - 1)]
+            a, b = octets[i], octets[j]
+            for block in range(first, min(n_blocks, first + tile)):
+                start = block * BLOCK
+                # The largest distance that would still enter the list from this block.
+                limit_a = (keys[i, last_entry] - start - 1) >> ROW_BITS
+                limit_b = (keys[j, last_entry] - start - 1) >> ROW_BITS
+                # Written out here: behind a call of its own, this costs a quarter more.
+                p = n_planes % 8
+                if p:
+                    low_a, low_b = _add(planes, block, 0, _four(a), _four(b), sum_a, sum_b, None)
+                else:
+                    p = 8
+                    low_a, low_b = _add(
+                        planes, block, 0, _eight(a, 0), _eight(b, 0), sum_a, sum_b, None
+                    )
+                while p < n_planes and (low_a <= limit_a or low_b <= limit_b):
+                    low_a, low_b = _add(
+                        planes, block, p, _eight(a, p), _eight(b, p), sum_a, sum_b, True
+                    )
+                    p += 8
+                if low_a <= limit_a:
+                    _collect(sum_a, start, n_codes, labels, keys, owners, i)
+                if low_b <= limit_b and i != j:
+                    _collect(sum_b, start, n_codes, labels, keys, owners, j)
+
+
+@part
+def _add(planes: Any, block: Any, p: Any, a: Any, b: Any, sum_a: Any, sum_b: Any, more: Any) -> Any:
+    """Add (or set, where `more` is None) the distances in as many planes as the tuples are long."""
+    low_a = low_b = sum_a.dtype.type(-1)
+    for g in range(BLOCK):
+        distance_a = column_distance(planes, block, p, g, a)
+        distance_b = column_distance(planes, block, p, g, b)
+        if more is None:
+            sum_a[g] = distance_a
+            sum_b[g] = distance_b
+        else:
+            sum_a[g] = add_saturated(sum_a[g], distance_a)
+            sum_b[g] = add_saturated(sum_b[g], distance_b)
+        low_a = smaller(low_a, sum_a[g])
+        low_b = smaller(low_b, sum_b[g])
+    return low_a, low_b
+
+
+@part
+def _eight(q: Any, p: Any) -> Any:
+    return (q[p], q[p + 1], q[p + 2], q[p + 3], q[p + 4], q[p + 5], q[p + 6], q[p + 7])
+
+
+@part
+def _four(q: Any) -> Any:
+    return (q[0], q[1], q[2], q[3])
+
+
+@part
+def _collect(
+    distances: Any, start: Any, n_codes: Any, labels: Any, keys: Any, owners: Any, query: Any
+) -> Any:
+    """Put the codes of a block that are near enough into the query's list."""
+    bound = keys[query, -1]
+    for first in range(0, min(BLOCK, n_codes - start), _GROUP):
+        low = distances.dtype.type(-1)
+        for g in range(_GROUP):
+            low = smaller(low, distances[first + g])
+        if (low << ROW_BITS) + start + first >= bound:
+            continue
+        for g in range(first, min(first + _GROUP, n_codes - start)):
+            row = start + g
+            key = (distances[g] << ROW_BITS) + row
+            if key < bound:
+                insert(keys, owners, query, key, labels[row] if len(labels) else row)
+                bound = keys[query, -1]

@@ -1,0 +1,122 @@
+"""How kernels are compiled, and the few machine instructions that numba does not offer.
+
+numba widens small integers in every operation, which keeps the compiler from filling whole vector
+registers; the operations here stay in the type of their first argument.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+# Kernels allocate nothing, so arrays need no counting of references: that would cost more than the
+# work of a lookup. Scratch space comes from the caller.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function on first use, free of the GIL, and keep the machine code on disk.
+
+    Where no folder for it can be written (a read-only container), each process compiles anew.
+    """
+    try:
+        return njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:
+        return njit(**_OPTIONS)(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Mark a function that only kernels call: it is compiled into them, and nothing else."""
+    return njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Mark a part that would lose more by being called than by being compiled several times."""
+    return njit(inline="always", no_cpython_wrapper=True, **_OPTIONS)(function)
+
+
+@intrinsic
+def popcount(typing: Any, value: Any) -> Any:
+    """Count the set bits of an unsigned integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return value(value), generate
+
+
+@intrinsic
+def smaller(typing: Any, a: Any, b: Any) -> Any:
+    """Return the smaller of two unsigned integers of one type, without a branch."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _call(builder, "llvm.umin", arguments)
+
+    return a(a, a), generate
+
+
+@intrinsic
+def add_saturated(typing: Any, a: Any, b: Any) -> Any:
+    """Return a + b, or the largest number of a's type; b may be narrower."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first, second = arguments
+        if b.bitwidth < a.bitwidth:
+            second = builder.zext(second, first.type)
+        return _call(builder, "llvm.uadd.sat", [first, second])
+
+    return a(a, b), generate
+
+
+@intrinsic
+def column_distance(
+    typing: Any, planes: Any, block: Any, first: Any, column: Any, octets: Any
+) -> Any:
+    """Return ``sum(popcount(planes[block, first + p, column] ^ octets[p]) for all p)``.
+
+    In 8 bits: at most 31 octets. The loop over the tuple is unrolled here, as a tree, because the
+    compiler does not do it before it looks for loops to vectorize.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(planes)(context, builder, arguments[0])
+        terms = []
+        for p, octet in enumerate(cgutils.unpack_tuple(builder, arguments[4], octets.count)):
+            plane = builder.add(arguments[2], context.get_constant(types.intp, p))
+            place = [arguments[1], plane, arguments[3]]
+            pointer = cgutils.get_item_pointer(
+                context, builder, planes, array, place, wraparound=False
+            )
+            terms.append(builder.ctpop(builder.xor(builder.load(pointer), octet)))
+        while len(terms) > 1:
+            pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+            terms = [builder.add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return terms[0]
+
+    return types.uint8(planes, types.intp, types.intp, types.intp, octets), generate
+
+
+@intrinsic
+def prefetch(typing: Any, array: Any, place: Any) -> Any:
+    """Ask for ``array[place]`` to be brought into the cache; the place may be any number."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [pointer, number(0), number(3), number(1)])  # read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+def _call(builder: Any, name: str, arguments: Any) -> Any:
+    kind = arguments[0].type
+    signature = ir.FunctionType(kind, [kind, kind])
+    function = builder.module.declare_intrinsic(name, [kind], signature)
+    return builder.call(function, arguments)

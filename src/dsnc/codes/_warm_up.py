@@ -1,0 +1,21 @@
+"""Compile all kernels ahead of their first use, so that no user waits for the compiler."""
+
+import numpy as np
+
+from dsnc.codes.index import HammingIndex
+from dsnc.codes.packed import PackedCodes
+from dsnc.codes.table import CodeTable
+
+
+def warm_up() -> None:
+    """Run every kernel once, on little; what is compiled is kept on disk for later processes."""
+    for n_bits in (64, 512):  # distances in one octet, and in two
+        codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
+        index = HammingIndex(codes, method="multi_index")
+        index.search(codes)
+        HammingIndex.from_arrays(index.arrays(), method="scan").search(codes)
+    few = PackedCodes.from_ints([1, 2], n_bits=4)
+    for largest in (1, 1 << 8, 1 << 16):  # labels of one, two and four octets
+        table = CodeTable.build(few, [0, largest], keep_distances=True)
+        table.lookup(few)
+        table.lookup_distances(few)

@@ -1,0 +1,279 @@
+"""Exact nearest neighbors in Hamming space, by whichever way is faster for each query."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.codes._kernels.nearest import FREE, NO_LABELS, ROW_BITS, empty_lists
+from dsnc.codes.multi_index import Counts, MultiIndex
+from dsnc.codes.packed import PackedCodes
+from dsnc.codes.scan import CodeScan
+from dsnc.errors import InputError, unknown_name
+
+Ints = NDArray[np.int64]
+METHODS = ("auto", "scan", "multi_index")
+_ROW_MASK = (1 << ROW_BITS) - 1
+_MIN_CODES = 4096  # fewer are scanned faster than they are looked up
+_PATIENCE = 1 << 28  # octets to compare before a multi-index is worth its making: some 10 ms
+_MIN_QUERIES = 64  # of a thread
+
+
+class ClassNeighbors(NamedTuple):
+    """The nearest classes of each query, nearest first."""
+
+    distances: NDArray[np.int32]
+    classes: Ints
+    rows: Ints  # the code of the class that is that near
+
+
+class Explanation(NamedTuple):
+    """How some queries were answered."""
+
+    n_queries: int
+    looked_up: float  # share of the queries that the multi-index answered
+    scanned: float  # share that was left to the scan
+    lookups: float  # for each query, in the multi-index
+    candidates: float  # rows found by them
+    codes: int
+    bytes_per_code: float
+
+
+class HammingIndex:
+    """Finds the nearest codes, exactly: by distance, equal distances by row.
+
+    A multi-index answers queries that have something near in a time that grows like the square
+    root of the number of codes; the others are scanned, at some ten codes a nanosecond. What each
+    costs is measured once, and decides query by query.
+
+    Parameters
+    ----------
+    codes : PackedCodes
+        What is searched: fewer than 2^32 codes.
+    method : "auto", "scan" or "multi_index"
+        "auto" makes the multi-index when the queries so far would have paid for it. "multi_index"
+        makes it at once. "scan" never does, and needs a tenth of the memory.
+
+    Examples
+    --------
+    >>> codes = PackedCodes.from_ints([0b0000, 0b0011, 0b1111], n_bits=4)
+    >>> index = HammingIndex(codes)
+    >>> index.search(PackedCodes.from_ints([0b0111], n_bits=4), k=2)
+    (array([[1, 1]], dtype=int32), array([[1, 2]]))
+    """
+
+    def __init__(self, codes: PackedCodes, *, method: str = "auto") -> None:
+        if method not in METHODS:
+            raise unknown_name("method", method, METHODS)
+        if len(codes) >= 1 << 32:
+            raise InputError(f"{len(codes):,} codes are too many; an index holds fewer than 2^32.")
+        self.codes, self.method = codes, method
+        self._scan = CodeScan(codes)
+        self._multi: MultiIndex | None = None
+        self._pending, self._lock = _PATIENCE, threading.Lock()
+        if method == "multi_index" and len(codes):
+            self.prepare()
+
+    def search(
+        self, queries: PackedCodes, k: int = 1, *, n_jobs: int = 1
+    ) -> tuple[NDArray[np.int32], Ints]:
+        """Find the k nearest codes of each query.
+
+        Parameters
+        ----------
+        queries : PackedCodes
+            As wide as the codes.
+        k : int
+            How many; where there are fewer codes, all of them.
+        n_jobs : int
+            Threads; -1 takes all cores.
+
+        Returns
+        -------
+        distances : int32 array of shape (n_queries, min(k, n_codes))
+        rows : int64 array of the same shape
+            By (distance, row), nearest first.
+        """
+        keys, _ = self._lists(queries, k, NO_LABELS, n_jobs)
+        return (keys >> ROW_BITS).astype(np.int32), keys & _ROW_MASK
+
+    def search_classes(
+        self, queries: PackedCodes, k: int, labels: ArrayLike, *, n_jobs: int = 1
+    ) -> ClassNeighbors:
+        """Find the k nearest classes of each query: those of the nearest codes, each class once.
+
+        Parameters
+        ----------
+        queries : PackedCodes
+        k : int
+            How many; where there are fewer classes, all of them.
+        labels : int array of shape (n_codes,)
+            Class of each code, 0 or more.
+        n_jobs : int
+            Threads; -1 takes all cores.
+
+        Returns
+        -------
+        ClassNeighbors
+            Arrays of shape (n_queries, min(k, n_classes)): distances, classes, and the nearest row
+            of each class, by (distance, row).
+        """
+        keys, owners = self._lists(queries, k, check_labels(labels, len(self.codes)), n_jobs)
+        return ClassNeighbors((keys >> ROW_BITS).astype(np.int32), owners, keys & _ROW_MASK)
+
+    def explain(self, queries: PackedCodes, k: int = 1) -> Explanation:
+        """Search, and tell how it was done."""
+        self._check(queries, k)
+        if self.method != "scan" and len(self.codes) >= _MIN_CODES:
+            self.prepare()
+        done, counts = self._update(queries, NO_LABELS, *empty_lists(len(queries), k))
+        n, n_codes = max(1, len(queries)), len(self.codes)
+        share = float(done.sum()) / n
+        each = self.nbytes / max(1, n_codes)
+        return Explanation(
+            len(queries),
+            share,
+            1 - share,
+            counts.lookups / n,
+            counts.candidates / n,
+            n_codes,
+            each,
+        )
+
+    def prepare(self) -> None:
+        """Make the multi-index now, and measure what it costs: the first large search need not."""
+        with self._lock:
+            if self._multi is None:
+                multi = MultiIndex(self.codes)
+                multi.calibrate(self._scan)
+                self._multi = multi
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, the codes included."""
+        multi = self._multi
+        extra = 0 if multi is None else multi.nbytes
+        return self.codes.words.nbytes + self._scan.nbytes + extra
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a file: the codes, and the multi-index if there is one."""
+        multi = self._multi
+        return self.codes.arrays() | ({} if multi is None else multi.arrays())
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], *, method: str = "auto") -> Self:
+        """Make the index from what `arrays` gave, checking everything; memory maps stay mapped."""
+        tables = {"offsets", "ids", "signatures"}
+        index = cls(PackedCodes.from_arrays({k: a for k, a in arrays.items() if k not in tables}))
+        if method not in METHODS:
+            raise unknown_name("method", method, METHODS)
+        index.method = method
+        present = tables & set(arrays)
+        if present and present != tables:
+            raise InputError(f"index: arrays {sorted(tables - present)} are missing.")
+        if present:
+            multi = MultiIndex.from_arrays(index.codes, arrays)
+            multi.calibrate(index._scan)
+            index._multi = multi
+        return index
+
+    def _lists(self, queries: PackedCodes, k: int, labels: Ints, n_jobs: int) -> tuple[Ints, Ints]:
+        """Return complete lists of the queries, without the entries that nothing fills."""
+        k = self._check(queries, k)
+        self._prepare_if_worth_it(len(queries))
+        keys, owners = empty_lists(len(queries), k)
+
+        def work(rows: slice) -> None:
+            part = queries if rows == slice(0, len(queries)) else queries.take(rows)
+            self._update(part, labels, keys[rows], owners[rows])
+
+        in_threads(work, len(queries), n_jobs)
+        # A list that is not full holds everything there is: all of them have the same length.
+        if len(keys) and keys[0, -1] == FREE:
+            filled = int((keys[0] != FREE).sum())
+            keys, owners = keys[:, :filled], owners[:, :filled]
+        elif not len(keys):
+            filled = min(k, len(np.unique(labels)) if len(labels) else len(self.codes))
+            keys, owners = keys[:, :filled], owners[:, :filled]
+        return keys, owners
+
+    def _update(
+        self, queries: PackedCodes, labels: Ints, keys: Ints, owners: Ints
+    ) -> tuple[NDArray[np.bool_], Counts]:
+        """Complete the lists: first by lookups, what they leave by scanning."""
+        multi = self._multi
+        if multi is None:
+            done, counts = np.zeros(len(queries), dtype=np.bool_), Counts(0, 0, 0)
+        else:
+            done, counts = multi.update(queries, labels, keys, owners)
+        self._scan.update(queries, np.flatnonzero(~done), labels, keys, owners)
+        return done, counts
+
+    def _prepare_if_worth_it(self, n_queries: int) -> None:
+        if self._multi is not None or self.method == "scan" or len(self.codes) < _MIN_CODES:
+            return
+        self._pending -= n_queries * self._scan.nbytes
+        if self._pending < 0:
+            self.prepare()
+
+    def _check(self, queries: PackedCodes, k: int) -> int:
+        if queries.n_bits != self.codes.n_bits:
+            raise InputError(
+                f"queries have {queries.n_bits} bits; the index was made of {self.codes.n_bits}."
+            )
+        if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
+            raise InputError(f"k={k!r} is not a number of neighbors; give 1 or more.")
+        return int(k)
+
+    def __len__(self) -> int:
+        """Return the number of codes."""
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        """Return the size, and what it takes."""
+        size = f"{len(self.codes):,} codes of {self.codes.n_bits} bits"
+        return f"HammingIndex({size}, {self.nbytes / 1e6:.1f} MB)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without the lock."""
+        return {key: value for key, value in vars(self).items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take back what `__getstate__` gave."""
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+
+def check_labels(labels: ArrayLike, n_codes: int) -> Ints:
+    """Return labels as the kernels take them, or refuse them."""
+    array = np.asarray(labels)
+    if array.shape != (n_codes,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"labels has shape {array.shape} and type {array.dtype}; expected whole numbers, one "
+            f"for each of the {n_codes} codes."
+        )
+    if array.size and array.min() < 0:
+        raise InputError(f"labels has {array.min()}; a class is 0 or more.")
+    result: Ints = np.ascontiguousarray(array, dtype=np.int64).view()
+    result.flags.writeable = False
+    return result
+
+
+def in_threads(work: Callable[[slice], None], n: int, n_jobs: int) -> None:
+    """Do the work on n rows in blocks, one thread for each; kernels release the GIL."""
+    if n_jobs == -1:
+        n_jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        n_jobs = max(n_jobs, 1)
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+        raise InputError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or -1.")
+    n_jobs = min(int(n_jobs), max(1, n // _MIN_QUERIES))
+    if n_jobs == 1:
+        work(slice(0, n))
+        return
+    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(work, map(slice, edges[:-1], edges[1:])))

@@ -1,0 +1,260 @@
+"""Multi-index hashing: exact search in sublinear time (Norouzi, Punjani, Fleet 2014)."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes._kernels import probe as kernels
+from dsnc.codes._kernels.nearest import NO_LABELS, empty_lists
+from dsnc.codes.packed import PackedCodes
+from dsnc.codes.scan import CodeScan
+from dsnc.errors import InputError
+
+Ints = NDArray[np.int64]
+_MAX_WIDTH = 24  # bits of a chunk: its 2^24 offsets are 64 MiB
+_MAX_CHUNKS = 32  # of very long codes some bits are in no chunk, which keeps the search exact
+_MAX_RADIUS = 7
+_MAX_MASKS = 1 << 18  # values of a chunk at one radius: scanning is cheaper than so many lookups
+_UNITS = (6.0, 8.0, 1.5, 18.0)  # of lookup, bucket, candidate, check; what a unit is, is measured
+_SAMPLE = 256  # queries of a calibration
+_SCANNED = 1 << 16  # codes of a calibration
+
+
+class Counts(NamedTuple):
+    """What the probing of some queries did."""
+
+    lookups: int
+    candidates: int  # rows found, again in each chunk that finds them
+    checks: int  # candidates whose whole code was compared
+
+
+class MultiIndex:
+    """Tables from the values of m chunks of the bits to the rows that have them.
+
+    Parameters
+    ----------
+    codes : PackedCodes
+        Fewer than 2^32.
+    """
+
+    def __init__(self, codes: PackedCodes) -> None:
+        self._lay_out(codes)
+        n, m = len(codes), len(self.chunks)
+        offsets = np.empty(_n_offsets(self.chunks), dtype=np.uint32)
+        ids = np.empty(n * m, dtype=np.uint32)
+        signatures = np.empty((n * m, _n_parts(codes)), dtype=np.uint64)
+        kernels.fill_buckets(codes.words, codes.n_bits, self.chunks, offsets, ids, signatures)
+        for array in (offsets, ids, signatures):
+            array.flags.writeable = False  # as one from a file: kernels are compiled for one kind
+        self.offsets, self.ids, self.signatures = offsets, ids, signatures
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables, without the codes."""
+        return self.offsets.nbytes + self.ids.nbytes + self.signatures.nbytes
+
+    def update(
+        self,
+        queries: PackedCodes,
+        labels: Ints,
+        keys: Ints,
+        owners: Ints,
+        *,
+        max_radius: int = _MAX_RADIUS,
+    ) -> tuple[NDArray[np.bool_], Counts]:
+        """Bring the lists of the queries up to date where that is cheaper than scanning.
+
+        Returns
+        -------
+        done : bool array
+            Whose lists are complete; the others hold neighbors, not yet the nearest.
+        counts : Counts
+        """
+        n, m = len(queries), len(self.chunks)
+        done = np.zeros(n, dtype=np.bool_)
+        counts = np.zeros(3, dtype=np.int64)
+        kernels.probe(
+            self.codes.words,
+            self.codes.n_bits,
+            queries.words,
+            labels,
+            self.chunks,
+            self.offsets,
+            self.ids,
+            self.signatures,
+            self._masks,
+            self._mask_starts,
+            min(max_radius + 1, self._mask_starts.shape[1] - 1),
+            self._costs,
+            self._ahead,
+            keys,
+            owners,
+            done,
+            counts,
+            np.empty((kernels.AT_ONCE, m), dtype=np.int64),
+            np.empty((m, self.signatures.shape[1]), dtype=np.uint64),
+            np.empty((kernels.AT_ONCE, 2), dtype=np.int64),
+        )
+        return done, Counts(*counts.tolist())
+
+    def calibrate(self, scan: CodeScan) -> None:
+        """Measure what a scan and a lookup cost here and now, in a few milliseconds."""
+        queries = _noisy(self.codes, 4 * _SAMPLE)
+        best = math.inf
+        self._set_costs(math.inf, 1.0)
+        for start in range(0, len(queries), _SAMPLE):
+            sample, lists = queries.take(slice(start, start + _SAMPLE)), empty_lists(_SAMPLE, 1)
+            begin = time.perf_counter()
+            _, counts = self.update(sample, NO_LABELS, *lists, max_radius=2)
+            seconds = time.perf_counter() - begin
+            lookup, bucket, candidate, check = _UNITS
+            units = (
+                lookup * counts.lookups
+                + bucket * min(counts.lookups, counts.candidates)
+                + candidate * counts.candidates
+                + check * counts.checks
+            )
+            best = min(best, seconds * 1e9 / units)
+        self._set_costs(_scan_ns(scan, queries.take(slice(0, 8))), best)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the tables for a file; with the codes, `from_arrays` is the way back."""
+        return {"offsets": self.offsets, "ids": self.ids, "signatures": self.signatures}
+
+    @classmethod
+    def from_arrays(cls, codes: PackedCodes, arrays: Mapping[str, Any]) -> Self:
+        """Make the index from what `arrays` gave, checking all that could lead astray."""
+        index = cls.__new__(cls)
+        index._lay_out(codes)
+        n, m = len(codes), len(index.chunks)
+        expected: dict[str, tuple[Any, tuple[int, ...]]] = {
+            "offsets": (np.uint32, (_n_offsets(index.chunks),)),
+            "ids": (np.uint32, (n * m,)),
+            "signatures": (np.uint64, (n * m, _n_parts(codes))),
+        }
+        for name, (dtype, shape) in expected.items():
+            array = np.asarray(arrays[name])
+            if array.dtype != dtype or array.shape != shape:
+                raise InputError(
+                    f"index: array {name!r} has type {array.dtype} and shape {array.shape}; "
+                    f"expected {np.dtype(dtype)} and {shape}."
+                )
+            array = np.require(array, requirements=["C", "A"]).view()
+            array.flags.writeable = False
+            setattr(index, name, array)
+        index._check_tables()
+        return index
+
+    def _check_tables(self) -> None:
+        """Refuse tables that point outside of the codes."""
+        n = len(self.codes)
+        for j, (_, width, base) in enumerate(self.chunks.tolist()):
+            ends = self.offsets[base : base + (1 << width) + 1]
+            if ends[0] != 0 or ends[-1] != n or (ends[1:] < ends[:-1]).any():
+                raise InputError(f"index: the offsets of chunk {j} do not ascend from 0 to {n}.")
+        if len(self.ids) and self.ids.max() >= n:
+            raise InputError(f"index: array 'ids' has row {self.ids.max()}; there are {n} codes.")
+
+    def _lay_out(self, codes: PackedCodes) -> None:
+        self.codes = codes
+        self.chunks = _chunks(codes.n_bits, len(codes))
+        self._masks, self._mask_starts = _masks(self.chunks[:, kernels.WIDTH])
+        self._set_costs(math.inf, 1.0)
+
+    def _set_costs(self, scan_ns: float, unit_ns: float) -> None:
+        """Set the costs that decide when a query is better scanned."""
+        widths = self.chunks[:, kernels.WIDTH]
+        self._costs = np.array([scan_ns, *(unit_ns * units for units in _UNITS)])
+        _, lookup, bucket, candidate, _ = self._costs.tolist()
+        occupancy = len(self.codes) / 2.0**widths
+        each = lookup + bucket * np.minimum(1, occupancy) + candidate * occupancy
+        self._ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
+
+
+def _chunks(n_bits: int, n_codes: int) -> Ints:
+    """Cut the bits into chunks of about log2(n_codes); returns their (start, width, base)."""
+    wanted = min(_MAX_WIDTH, max(4.0, math.log2(max(1, n_codes))))
+    m = math.ceil(n_bits / wanted)
+    edges = np.linspace(0, n_bits, m + 1).astype(np.int64)
+    starts, widths = edges[:-1], np.diff(edges)
+    if m > _MAX_CHUNKS:
+        chosen = np.linspace(0, m - 1, _MAX_CHUNKS).astype(np.int64)
+        starts, widths = starts[chosen], widths[chosen]
+    sizes = (1 << widths) + 1
+    return np.ascontiguousarray(np.stack([starts, widths, np.cumsum(sizes) - sizes], axis=1))
+
+
+def _masks(widths: Ints) -> tuple[NDArray[np.uint32], Ints]:
+    """List the values of r bits for chunks of each width, and where those of each r begin.
+
+    Radii go as far as the values are few enough for all widths.
+    """
+    n_radii = 1
+    while n_radii <= _MAX_RADIUS and math.comb(int(widths.max()), n_radii) <= _MAX_MASKS:
+        n_radii += 1
+    starts = np.zeros((int(widths.max()) + 1, n_radii + 1), dtype=np.int64)
+    parts, total = [], 0
+    for width in np.unique(widths).tolist():
+        values = np.zeros(1, dtype=np.uint32)
+        for radius in range(n_radii):
+            starts[width, radius] = total
+            parts.append(values)
+            total += len(values)
+            # One bit more, above the highest: ascending values stay ascending.
+            bits = [np.uint32(1 << bit) for bit in range(width)]
+            values = np.concatenate([values[: np.searchsorted(values, b)] | b for b in bits])
+        starts[width, n_radii] = total
+    masks = np.concatenate(parts)
+    masks.flags.writeable = False
+    return masks, starts
+
+
+def _ahead(cumulated: NDArray[np.float64], n_bits: int) -> NDArray[np.float64]:
+    """Tabulate what going on costs, from the cost of all lookups before each radius.
+
+    ``[r, d]`` is the cost from radius r to the end of a list that ends at distance d, and
+    ``[r, n_bits + 1]`` that of radius r alone.
+    """
+    m, n_radii = cumulated.shape[0], cumulated.shape[1] - 1
+    ahead = np.empty((n_radii, n_bits + 2))
+    # Chunk j is tried up to this radius before a list that ends at distance d is complete.
+    final = (np.arange(n_bits + 1)[:, None] - np.arange(m)) // m
+    reach = np.minimum(final + 1, n_radii)
+    upto = cumulated[np.arange(m), reach]
+    for r in range(n_radii):
+        ahead[r, :-1] = np.maximum(upto - cumulated[:, r], 0).sum(axis=1)
+        ahead[r, -1] = (cumulated[:, r + 1] - cumulated[:, r]).sum()
+    ahead[:, :-1][:, (final >= n_radii).any(axis=1)] = math.inf
+    return ahead
+
+
+def _noisy(codes: PackedCodes, n: int) -> PackedCodes:
+    """Return codes with a fifth of their bits drawn anew: what queries are like."""
+    generator = np.random.default_rng([len(codes), codes.n_bits])
+    bits = codes.take(generator.integers(0, len(codes), n)).to_bits()
+    return PackedCodes.from_bits(bits ^ (generator.random(bits.shape) < 0.1))
+
+
+def _scan_ns(scan: CodeScan, queries: PackedCodes) -> float:
+    """Measure what scanning all codes for one query costs."""
+    share = scan.head(_SCANNED)
+    best = math.inf
+    for _ in range(4):
+        lists = empty_lists(len(queries), 1)
+        begin = time.perf_counter()
+        share.update(queries, np.arange(len(queries)), NO_LABELS, *lists)
+        best = min(best, time.perf_counter() - begin)
+    return best * 1e9 / len(queries) * scan.n_codes / max(1, share.n_codes)
+
+
+def _n_offsets(chunks: Ints) -> int:
+    return int((1 << chunks[:, kernels.WIDTH]).sum()) + len(chunks)
+
+
+def _n_parts(codes: PackedCodes) -> int:
+    """Words that stand beside each row: the whole code where it is short."""
+    return 2 if codes.words.shape[1] == 2 else 1

@@ -1,0 +1,93 @@
+"""Exhaustive search: every code is compared, in a layout that makes this cheap."""
+
+import copy
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes._kernels import scan as kernels
+from dsnc.codes._kernels.nearest import FREE, ROW_BITS
+from dsnc.codes.packed import PackedCodes
+
+_OCTETS = 4  # planes come in fours: the kernel adds four or eight at once
+_WIDE_BITS = 448  # from here on, distances beyond 8 bits are what to expect
+_SATURATED = 255
+
+
+class CodeScan:
+    """Codes laid out for the scan: octet p of 512 codes side by side.
+
+    Parameters
+    ----------
+    codes : PackedCodes
+    """
+
+    def __init__(self, codes: PackedCodes) -> None:
+        self.n_bits, self.n_codes = codes.n_bits, len(codes)
+        n_planes = _OCTETS * -(-codes.n_bits // (8 * _OCTETS))
+        n_blocks = -(-len(codes) // kernels.BLOCK)
+        self.planes = np.zeros((n_blocks, n_planes, kernels.BLOCK), dtype=np.uint8)
+        kernels.fill_planes(octets_of(codes), self.planes)
+        self.planes.flags.writeable = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the layout."""
+        return self.planes.nbytes
+
+    def head(self, n: int) -> Self:
+        """Return the scan of the first n codes or so, whole blocks of them."""
+        part = copy.copy(self)
+        part.planes = self.planes[: max(1, n // kernels.BLOCK)]
+        part.n_codes = min(self.n_codes, part.planes.shape[0] * kernels.BLOCK)
+        return part
+
+    def update(
+        self,
+        queries: PackedCodes,
+        rows: NDArray[np.int64],
+        labels: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        owners: NDArray[np.int64],
+    ) -> None:
+        """Bring the lists of some queries up to date with all codes.
+
+        Parameters
+        ----------
+        queries : PackedCodes
+        rows : int64 array
+            Which of the queries.
+        labels : int64 array
+            Owner of each code; empty where each code owns itself.
+        keys, owners : int64 arrays of shape (n_queries, k)
+            The lists (see `dsnc.codes._kernels.nearest`); what they hold already speeds it up.
+        """
+        if self.n_bits < _WIDE_BITS:
+            self._run(queries, rows, labels, keys, owners, np.uint8)
+            if self.n_bits <= _SATURATED:
+                return
+            # A distance that does not fit 8 bits was cut: the lists that hold one are made anew.
+            rows = rows[keys[rows, -1] >> ROW_BITS >= _SATURATED]
+            keys[rows], owners[rows] = FREE, -1
+        self._run(queries, rows, labels, keys, owners, np.uint16)
+
+    def _run(
+        self,
+        queries: PackedCodes,
+        rows: NDArray[np.int64],
+        labels: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        owners: NDArray[np.int64],
+        dtype: type[np.unsignedinteger],
+    ) -> None:
+        if len(rows):
+            sums = np.empty((2, kernels.BLOCK), dtype=dtype)
+            octets = octets_of(queries)
+            kernels.scan(self.planes, self.n_codes, octets, rows, labels, keys, owners, sums)
+
+
+def octets_of(codes: PackedCodes) -> NDArray[np.uint8]:
+    """Return the codes octet by octet, a view of shape (n, 8 * n_words)."""
+    n_words = codes.words.shape[1]
+    return codes.words.view(np.uint8).reshape(len(codes), 8 * n_words)

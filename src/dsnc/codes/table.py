@@ -1,0 +1,351 @@
+"""The answer for every possible code, looked up instead of searched.
+
+With c bits there are 2**c codes. For short codes the answer to each of them fits into memory, and
+decoding is one reading of it, whatever the number of classes and however the answers were found.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.codes._kernels import table as kernels
+from dsnc.codes.packed import PackedCodes, Words
+from dsnc.errors import InputError
+
+_MAX_BITS = 28
+_MAX_LABEL = (1 << kernels.LABEL_BITS) - 1
+_TYPES = (np.uint8, np.uint16, np.uint32)
+_BLOCK = 1 << 16  # codes that `from_function` asks for at a time
+
+
+class CodeTable:
+    """An immutable table of one label for each of the 2**n_bits codes.
+
+    Usually made by `build`, `from_answers` or `from_function`; the constructor takes what they
+    make, and checks it.
+
+    Parameters
+    ----------
+    labels : uint8, uint16 or uint32 array of shape (2**n_bits,)
+        The label of each code, in the order of the codes' integers; 0 to 2**27 - 1. A read-only
+        array (a memory map, say) is shared; a writeable one is copied.
+    n_bits : int
+        Bits per code, 1 to 28.
+    distances : uint8 array of shape (2**n_bits,), optional
+        How far each code is from its nearest known one.
+
+    Attributes
+    ----------
+    max_label : int
+        The largest label in the table.
+
+    Examples
+    --------
+    >>> known = PackedCodes.from_bits([[0, 0, 0, 0], [0, 1, 1, 1]])
+    >>> table = CodeTable.build(known, [7, 5])
+    >>> table.lookup(PackedCodes.from_bits([[1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]]))
+    array([7, 5, 5])
+    """
+
+    __slots__ = ("distances", "labels", "max_label", "n_bits")
+
+    labels: NDArray[Any]
+    distances: NDArray[np.uint8] | None
+    n_bits: int
+    max_label: int
+
+    def __init__(
+        self, labels: NDArray[Any], n_bits: int, distances: NDArray[np.uint8] | None = None
+    ) -> None:
+        n_bits = _valid_n_bits(n_bits)
+        labels = _frozen("labels", labels, n_bits, _TYPES)
+        max_label = int(labels.max())
+        if max_label > _MAX_LABEL:
+            raise InputError(f"labels has a label {max_label}; the largest is {_MAX_LABEL}.")
+        if distances is not None:
+            distances = _frozen("distances", distances, n_bits, (np.uint8,))
+            if distances.max() > n_bits:
+                raise InputError(
+                    f"distances has a {distances.max()}; codes of {n_bits} bits are at most that "
+                    "far apart."
+                )
+        for name, value in (
+            ("labels", labels),
+            ("distances", distances),
+            ("n_bits", n_bits),
+            ("max_label", max_label),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def build(
+        cls,
+        codes: PackedCodes,
+        labels: ArrayLike,
+        *,
+        keep_distances: bool = False,
+        max_bytes: int | None = None,
+    ) -> Self:
+        """Give every code the label of the nearest known code.
+
+        Of several codes equally near (equal ones among them) the one with the smallest label
+        counts; where they stand in `codes` does not matter. The time depends on the width, hardly
+        on the number of codes.
+
+        Parameters
+        ----------
+        codes : PackedCodes
+            The known codes, 1 or more, of at most 28 bits; they may repeat.
+        labels : int array of shape (len(codes),)
+            The label of each, 0 to 2**27 - 1.
+        keep_distances : bool
+            Also keep the distance to the nearest known code, one byte each.
+        max_bytes : int, optional
+            The memory that may be used; by default what the machine has available.
+        """
+        n_bits = _valid_n_bits(codes.n_bits)
+        if not len(codes):
+            raise InputError("codes is empty; a table needs at least one code to be near to.")
+        array = _valid_labels("labels", labels, len(codes))
+        max_label = int(array.max())
+        needed = cls.memory(n_bits, max_label + 1, keep_distances=keep_distances)
+        _require_memory(n_bits, needed, max_bytes)
+
+        size, kind = 1 << n_bits, _smallest_type(max_label)
+        packed = np.empty(1 << max(n_bits, kernels.MIN_BITS), dtype=np.uint32)
+        kernels.fill(packed, codes.to_ints(), array.astype(np.uint32))
+        kernels.spread(packed)
+        distances = None
+        if keep_distances:
+            distances = np.empty(size, dtype=np.uint8)
+            kernels.strip_distances(packed, distances)
+            distances.flags.writeable = False
+        answers = packed[:size] if kind is np.uint32 else np.empty(size, dtype=kind)
+        kernels.strip(packed, answers)
+        answers.flags.writeable = False
+        return cls(answers, n_bits, distances)
+
+    @classmethod
+    def from_answers(cls, answers: ArrayLike, n_bits: int) -> Self:
+        """Keep the answers of any decoder for all 2**n_bits codes, in the order of their integers.
+
+        Parameters
+        ----------
+        answers : int array of shape (2**n_bits,)
+            Labels, 0 to 2**27 - 1. Shared where it is read-only and has the smallest type.
+        n_bits : int
+            Bits per code, 1 to 28.
+        """
+        n_bits = _valid_n_bits(n_bits)
+        array = _valid_labels("answers", answers, 1 << n_bits)
+        kind = _smallest_type(int(array.max()))
+        if array.dtype != kind:
+            array = array.astype(kind)
+            array.flags.writeable = False
+        return cls(array, n_bits)
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[[PackedCodes], ArrayLike],
+        n_bits: int,
+        *,
+        max_bytes: int | None = None,
+    ) -> Self:
+        """Ask a decoder for its answer to every code, block by block.
+
+        Parameters
+        ----------
+        function : callable
+            Takes PackedCodes, at most 65,536 of them, and returns their labels: such as the
+            ``predict`` of a decoder that needs nothing but the codes.
+        n_bits : int
+            Bits per code, 1 to 28.
+        max_bytes : int, optional
+            The memory that the table may use while it is made; by default what the machine has
+            available.
+        """
+        n_bits = _valid_n_bits(n_bits)
+        size = 1 << n_bits
+        # Their largest is not known before the last: two bytes each are the worst to end with.
+        _require_memory(n_bits, cls.memory(n_bits, 1 << 16), max_bytes)
+        answers = np.empty(size, dtype=np.uint32)
+        for start in range(0, size, _BLOCK):
+            stop = min(size, start + _BLOCK)
+            block = PackedCodes.from_ints(np.arange(start, stop, dtype=np.uint64), n_bits)
+            name = f"the function's answer for codes {start} to {stop - 1}"
+            answers[start:stop] = _valid_labels(name, function(block), stop - start)
+        answers.flags.writeable = False
+        return cls.from_answers(answers, n_bits)
+
+    @staticmethod
+    def memory(n_bits: int, n_classes: int, *, keep_distances: bool = False) -> int:
+        """Return about how many bytes `build` needs at its peak, beside the codes and labels.
+
+        Four bytes for each of the 2**n_bits codes, as well as the table itself where labels fit
+        into fewer.
+
+        Examples
+        --------
+        >>> CodeTable.memory(24, 10_000)
+        100663296
+        """
+        n_bits = _valid_n_bits(n_bits)
+        if not 1 <= n_classes <= _MAX_LABEL + 1:
+            raise InputError(f"n_classes={n_classes!r}: expected 1 to {_MAX_LABEL + 1}.")
+        width = np.dtype(_smallest_type(n_classes - 1)).itemsize
+        beside = 0 if width == 4 else width
+        return (4 + beside + keep_distances) << n_bits
+
+    def lookup(self, codes: PackedCodes) -> NDArray[np.int64]:
+        """Return the label of each code."""
+        self._check_width(codes)
+        return self.lookup_words(codes.words)
+
+    def lookup_words(self, words: Words) -> NDArray[np.int64]:
+        """Return the label of each code, given as a uint64 word: shape (n,) or (n, 1)."""
+        return _lookup(self.labels, words, self.n_bits)
+
+    def lookup_distances(self, codes: PackedCodes) -> NDArray[np.int64]:
+        """Return how far each code is from the nearest known one."""
+        if self.distances is None:
+            raise InputError("The table has no distances; build it with keep_distances=True.")
+        self._check_width(codes)
+        return _lookup(self.distances, codes.words, self.n_bits)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the table holds."""
+        return self.labels.nbytes + (0 if self.distances is None else self.distances.nbytes)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        arrays = {"labels": self.labels, "n_bits": np.array([self.n_bits], dtype=np.int64)}
+        return arrays if self.distances is None else {**arrays, "distances": self.distances}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make a table from what `arrays` gave, checking everything: a file may be hostile.
+
+        That the labels are classes is for the caller to see: `max_label` says.
+        """
+        missing = {"labels", "n_bits"} - set(arrays)
+        unknown = set(arrays) - {"labels", "n_bits", "distances"}
+        if missing or unknown:
+            raise InputError(
+                f"a table's arrays: missing {sorted(missing)}, unknown {sorted(unknown)}."
+            )
+        n_bits = np.asarray(arrays["n_bits"])
+        if n_bits.size != 1:
+            raise InputError(
+                f"a table's array 'n_bits' has shape {n_bits.shape}; expected one number."
+            )
+        return cls(arrays["labels"], n_bits.item(), arrays.get("distances"))
+
+    def _check_width(self, codes: PackedCodes) -> None:
+        if codes.n_bits != self.n_bits:
+            raise InputError(
+                f"codes have {codes.n_bits} bits; the table was made for {self.n_bits}."
+            )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a table does not change."""
+        raise AttributeError(f"CodeTable is immutable; cannot set {name!r}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the arguments, since attributes cannot be set."""
+        return type(self), (self.labels, self.n_bits, self.distances)
+
+    def __repr__(self) -> str:
+        """Return the width, the type of the labels and the size."""
+        distances = "" if self.distances is None else " with distances"
+        return (
+            f"CodeTable({self.n_bits} bits, {self.labels.dtype} labels up to {self.max_label}"
+            f"{distances}, {self.nbytes:,} bytes)"
+        )
+
+
+def _lookup(values: NDArray[Any], words: Words, n_bits: int) -> NDArray[np.int64]:
+    words = np.asarray(words)
+    if words.dtype != np.uint64 or words.shape not in ((words.size,), (words.size, 1)):
+        raise InputError(
+            f"words has shape {words.shape} and type {words.dtype}; expected uint64 of shape (n,) "
+            "or (n, 1)."
+        )
+    words = np.ascontiguousarray(words).reshape(-1)
+    words.flags.writeable = False  # of our view: the kernel is compiled for one kind of array
+    answers = np.empty(len(words), dtype=np.int64)
+    if kernels.lookup(values, words, answers) >> n_bits:
+        row = int(np.argmax(words >> np.uint64(n_bits) != 0))
+        raise InputError(f"words[{row}] has bits set beyond n_bits={n_bits}; they must be 0.")
+    return answers
+
+
+def _valid_n_bits(n_bits: Any) -> int:
+    if isinstance(n_bits, bool | np.bool_) or not isinstance(n_bits, int | np.integer):
+        raise InputError(f"n_bits={n_bits!r} is not a whole number.")
+    if not 1 <= n_bits <= _MAX_BITS:
+        raise InputError(
+            f"n_bits={n_bits}: a table has an answer for each of 2**n_bits codes, for 1 to "
+            f"{_MAX_BITS} bits. Use fewer bits, or the nearest or shortlist decoder."
+        )
+    return int(n_bits)
+
+
+def _valid_labels(name: str, labels: ArrayLike, n: int) -> NDArray[Any]:
+    array = np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} has shape {array.shape} and type {array.dtype}; expected integers of shape "
+            f"({n},)."
+        )
+    if array.min() < 0 or array.max() > _MAX_LABEL:
+        row = int(np.argmax((array < 0) | (array > _MAX_LABEL)))
+        raise InputError(f"{name}[{row}] is {array[row]}; a label is 0 to {_MAX_LABEL}.")
+    return array
+
+
+def _frozen(name: str, values: Any, n_bits: int, kinds: tuple[type, ...]) -> NDArray[Any]:
+    """Return 2**n_bits values of one of the types, that nobody can change."""
+    array = np.asarray(values)
+    if array.dtype not in kinds or array.shape != (1 << n_bits,):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(
+            f"{name} has shape {array.shape} and type {array.dtype}; {n_bits} bits need {expected} "
+            f"of shape ({1 << n_bits},)."
+        )
+    if array.flags.writeable or not array.flags.c_contiguous:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def _smallest_type(max_label: int) -> type:
+    return next(kind for kind in _TYPES if max_label <= np.iinfo(kind).max)
+
+
+def _require_memory(n_bits: int, needed: int, max_bytes: int | None) -> None:
+    available = _available_bytes() if max_bytes is None else max_bytes
+    if available is not None and needed > available:
+        raise InputError(
+            f"n_bits={n_bits}: making the table needs {needed:,} bytes of memory, and "
+            f"{available:,} are available. Use fewer bits, or the nearest or shortlist decoder."
+        )
+
+
+def _available_bytes() -> int | None:
+    """Return the memory that can be had without swapping, or None where nobody says."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        if pages in getattr(os, "sysconf_names", {}):
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+    return None

@@ -1,0 +1,331 @@
+import pickle
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load_file, save_file
+
+import oracles
+from dsnc.codes import PackedCodes
+from dsnc.codes.table import CodeTable
+from dsnc.errors import InputError
+
+MAX_LABEL = 2**27 - 1
+
+
+def all_codes(n_bits):
+    return PackedCodes.from_ints(np.arange(2**n_bits, dtype=np.uint64), n_bits)
+
+
+def random_codes(n, n_bits, seed=0):
+    values = np.random.default_rng(seed).integers(0, 2**n_bits, n, dtype=np.uint64)
+    return PackedCodes.from_ints(values, n_bits)
+
+
+@st.composite
+def labeled_bits(draw, max_bits=10, max_rows=8):
+    """Codes with repeated rows and labels, so that ties and duplicates occur."""
+    shape = (draw(st.integers(1, max_rows)), draw(st.integers(1, max_bits)))
+    bits = draw(hnp.arrays(np.bool_, shape, elements=st.booleans()))
+    bits = bits[draw(st.lists(st.integers(0, len(bits) - 1), min_size=1, max_size=max_rows))]
+    label = st.one_of(st.integers(0, 3), st.sampled_from([255, 256, 65535, 65536, MAX_LABEL]))
+    return bits, draw(st.lists(label, min_size=len(bits), max_size=len(bits)))
+
+
+@given(labeled_bits())
+def test_answers_as_the_naive_twin(case):
+    bits, labels = case
+    table = CodeTable.build(PackedCodes.from_bits(bits), labels, keep_distances=True)
+    distances, nearest = oracles.code_table(bits, labels)
+    codes = all_codes(bits.shape[1])
+    assert np.array_equal(table.labels, nearest)
+    assert np.array_equal(table.distances, distances)
+    assert np.array_equal(table.lookup(codes), nearest)
+    assert np.array_equal(table.lookup_words(codes.to_ints()), nearest)
+    assert np.array_equal(table.lookup_distances(codes), distances)
+    assert table.lookup(codes).dtype == table.lookup_distances(codes).dtype == np.int64
+    assert table.max_label == max(nearest)
+    assert table.n_bits == bits.shape[1]
+
+
+# From 17 bits on, the table is worked on in two passes over memory; from 23 in three.
+@pytest.mark.parametrize("n_bits", [*range(11, 21), 23])
+def test_every_width_is_exact(n_bits):
+    known, labels = random_codes(5, n_bits), np.array([3, 1, 70_000, 2, 1])
+    table = CodeTable.build(known, labels, keep_distances=True)
+    queries = all_codes(n_bits)
+    step = 2**16
+    for start in range(0, len(queries), step):
+        rows = slice(start, start + step)
+        distances = queries.take(rows).distance(known).astype(np.int64)
+        best = (distances << 27 | labels).min(axis=1)
+        assert np.array_equal(table.labels[rows], best & MAX_LABEL)
+        assert np.array_equal(table.distances[rows], best >> 27)
+
+
+def test_twenty_bits_against_a_search_among_many_codes():
+    known, queries = random_codes(5_000, 20), random_codes(500, 20, seed=1)
+    labels = np.random.default_rng(2).integers(0, 900, len(known))
+    best = (queries.distance(known).astype(np.int64) << 27 | labels).min(axis=1)
+    table = CodeTable.build(known, labels, keep_distances=True)
+    assert np.array_equal(table.lookup(queries), best & MAX_LABEL)
+    assert np.array_equal(table.lookup_distances(queries), best >> 27)
+
+
+@pytest.mark.slow  # 2 GB
+def test_the_widest_table_reaches_the_farthest_code():
+    n_bits, codes = 28, PackedCodes.from_ints([0], 28)
+    table = CodeTable.build(codes, [MAX_LABEL], keep_distances=True)
+    assert table.labels.min() == MAX_LABEL
+    for bit in range(n_bits):
+        queries = PackedCodes.from_ints([1 << bit, 2**n_bits - 1 - (1 << bit)], n_bits)
+        assert table.lookup_distances(queries).tolist() == [1, n_bits - 1]
+    assert table.lookup_distances(PackedCodes.from_ints([2**n_bits - 1], n_bits)).tolist() == [28]
+
+
+def test_ties_go_to_the_smallest_label_wherever_it_stands():
+    codes = PackedCodes.from_bits([[1, 1, 0], [0, 0, 0], [1, 1, 0]])
+    middle = PackedCodes.from_bits([[1, 0, 0]])
+    for labels, answer in (([4, 2, 9], 2), ([4, 7, 9], 4), ([9, 7, 4], 4)):
+        table = CodeTable.build(codes, labels)
+        assert table.lookup(middle).tolist() == [answer]
+        assert table.lookup(codes).tolist() == [min(labels[0], labels[2]), labels[1]] + [
+            min(labels[0], labels[2])
+        ]
+
+
+def test_one_code_answers_everything():
+    table = CodeTable.build(PackedCodes.from_ints([77], 12), [5], keep_distances=True)
+    assert set(table.labels.tolist()) == {5}
+    assert np.array_equal(table.distances, np.bitwise_count(np.arange(2**12) ^ 77))
+
+
+def test_all_codes_answer_for_themselves():
+    labels = np.random.default_rng(0).permutation(2**12)
+    table = CodeTable.build(all_codes(12), labels, keep_distances=True)
+    assert np.array_equal(table.labels, labels)
+    assert not table.distances.any()
+
+
+@pytest.mark.parametrize(
+    ("largest", "kind"),
+    [(0, "uint8"), (255, "uint8"), (256, "uint16"), (65535, "uint16"), (65536, "uint32")],
+)
+def test_labels_take_the_smallest_type(largest, kind):
+    codes = random_codes(3, 9)
+    built = CodeTable.build(codes, [0, largest, 0])
+    kept = CodeTable.from_answers(np.full(2**9, largest), 9)
+    asked = CodeTable.from_function(lambda block: np.full(len(block), largest), 9)
+    for table in (built, kept, asked):
+        assert table.labels.dtype == kind
+        assert table.max_label == largest
+        assert table.nbytes == table.labels.nbytes == 2**9 * table.labels.itemsize
+
+
+@pytest.mark.parametrize("n_bits", [1, 10, 17])
+def test_a_function_is_asked_block_by_block(n_bits):
+    answers = np.random.default_rng(0).integers(0, 1000, 2**n_bits)
+    asked = []
+
+    def function(codes):
+        asked.append(len(codes))
+        return answers[codes.to_ints().astype(np.int64)]
+
+    table = CodeTable.from_function(function, n_bits)
+    assert np.array_equal(table.labels, answers)
+    assert np.array_equal(table.labels, CodeTable.from_answers(answers, n_bits).labels)
+    assert table.lookup(all_codes(n_bits)).tolist() == answers.tolist()
+    assert max(asked) <= 2**16
+
+
+def test_building_takes_the_memory_that_it_says():
+    codes, labels = random_codes(100, 22), np.arange(100) * 600
+    for n_classes, keep in ((1, True), (600, False), (59_401, True), (70_000, True)):
+        expected = CodeTable.memory(22, n_classes, keep_distances=keep)
+        kept = np.minimum(labels * 2, n_classes - 1)
+        tracemalloc.start()
+        CodeTable.build(codes, kept, keep_distances=keep, max_bytes=expected)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 0.99 * expected < peak < 1.05 * expected + 1e6
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **limit: CodeTable.build(random_codes(2, 20), [1, 300], **limit),
+        lambda **limit: CodeTable.from_function(lambda codes: codes.to_ints(), 20, **limit),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(make, monkeypatch):
+    message = "n_bits=20: .* needs 6,291,456 bytes of memory, and 6,291,455 are available. .*fewer"
+    with pytest.raises(InputError, match=message):
+        make(max_bytes=6 * 2**20 - 1)
+    make(max_bytes=6 * 2**20)
+    monkeypatch.setattr("dsnc.codes.table._available_bytes", lambda: 6 * 2**20 - 1)
+    with pytest.raises(InputError, match=message):
+        make()
+    monkeypatch.setattr("dsnc.codes.table._available_bytes", lambda: None)
+    make()
+
+
+def test_available_memory_is_found_with_and_without_meminfo(monkeypatch):
+    from dsnc.codes import table
+
+    def missing(*arguments, **options):
+        raise FileNotFoundError
+
+    assert table._available_bytes() > 2**20
+    monkeypatch.setattr("builtins.open", missing)
+    assert table._available_bytes() > 2**20
+    monkeypatch.delattr("os.sysconf_names")
+    assert table._available_bytes() is None
+
+
+def test_a_table_never_changes():
+    answers = np.arange(8, dtype=np.uint8)
+    table = CodeTable.from_answers(answers, 3)
+    answers[0] = 9
+    assert table.labels.tolist() == list(range(8))
+    built = CodeTable.build(random_codes(2, 3), [1, 70_000], keep_distances=True)
+    for array in (table.labels, built.labels, built.distances):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(AttributeError, match="immutable"):
+        table.n_bits = 4
+    copy = pickle.loads(pickle.dumps(built))
+    assert np.array_equal(copy.labels, built.labels)
+    assert np.array_equal(copy.distances, built.distances)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_arrays_survive_a_model_file(tmp_path, keep):
+    table = CodeTable.build(random_codes(9, 8), np.arange(9) * 100, keep_distances=keep)
+    save_file(table.arrays(), tmp_path / "table.safetensors")
+    again = CodeTable.from_arrays(load_file(tmp_path / "table.safetensors"))
+    assert np.array_equal(again.labels, table.labels)
+    assert again.labels.dtype == table.labels.dtype
+    assert (again.n_bits, again.max_label, again.nbytes) == (8, table.max_label, table.nbytes)
+    assert (again.distances is None) == (not keep)
+    assert not keep or np.array_equal(again.distances, table.distances)
+
+
+def test_a_memory_map_is_shared_not_copied(tmp_path):
+    table = CodeTable.build(random_codes(9, 10), np.arange(9) * 100)
+    np.save(tmp_path / "labels.npy", table.labels)
+    labels = np.load(tmp_path / "labels.npy", mmap_mode="r")
+    mapped = CodeTable.from_arrays({"labels": labels, "n_bits": np.array([10])})
+    assert np.shares_memory(mapped.labels, labels)
+    assert np.array_equal(mapped.lookup(all_codes(10)), table.lookup(all_codes(10)))
+    assert np.shares_memory(CodeTable.from_answers(labels, 10).labels, labels)
+
+
+def test_labels_at_an_odd_place_of_a_file_work():
+    table = CodeTable.build(random_codes(9, 6), np.arange(9) * 100)
+    labels = np.frombuffer(b"x" + table.labels.tobytes(), dtype=np.uint16, offset=1)
+    moved = CodeTable.from_arrays({"labels": labels, "n_bits": np.array([6])})
+    assert np.array_equal(moved.lookup(all_codes(6)), table.labels)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": np.zeros(8, dtype=np.int64)}, "int64; 3 bits need uint8 or uint16 or uint32"),
+        ({"labels": np.zeros(8, dtype=np.float32)}, "float32"),
+        ({"labels": np.zeros(8, dtype=">u2")}, ">u2"),
+        ({"labels": np.zeros(7, dtype=np.uint8)}, r"shape \(7,\)"),
+        ({"labels": np.zeros((8, 1), dtype=np.uint8)}, r"shape \(8, 1\)"),
+        ({"labels": np.full(8, 2**27, dtype=np.uint32)}, "134217728; the largest is 134217727"),
+        ({"labels": None}, "type object"),
+        ({"n_bits": np.array([4])}, r"\(16,\)"),
+        ({"n_bits": np.array([0])}, "n_bits=0"),
+        ({"n_bits": np.array([-1])}, "n_bits=-1"),
+        ({"n_bits": np.array([2**40])}, "1 to 28"),
+        ({"n_bits": np.array([3.0])}, "n_bits=3.0 is not a whole number"),
+        ({"n_bits": np.array([True])}, "n_bits=True"),
+        ({"n_bits": np.array([3, 3])}, "one number"),
+        ({"distances": np.zeros(8, dtype=np.int8)}, "distances .* int8"),
+        ({"distances": np.zeros(4, dtype=np.uint8)}, r"distances has shape \(4,\)"),
+        ({"distances": np.full(8, 4, dtype=np.uint8)}, "distances has a 4"),
+        ({"extra": 1}, r"unknown \['extra'\]"),
+    ],
+)
+def test_hostile_arrays_are_refused(change, message):
+    arrays = {"labels": np.zeros(8, dtype=np.uint8), "n_bits": np.array([3])} | change
+    with pytest.raises(InputError, match=message):
+        CodeTable.from_arrays(arrays)
+
+
+def test_a_missing_array_is_named():
+    with pytest.raises(InputError, match=r"missing \['labels'\]"):
+        CodeTable.from_arrays({"n_bits": np.array([3])})
+
+
+TWO = PackedCodes.from_ints([1, 2], 3)
+TABLE = CodeTable.from_answers(np.zeros(8, dtype=int), 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CodeTable.build(PackedCodes.from_ints(np.zeros(0, int), 3), []), "codes is empty"),
+        (lambda: CodeTable.build(TWO, [0, -1]), r"labels\[1\] is -1; a label is 0 to 134217727"),
+        (lambda: CodeTable.build(TWO, [2**27, 0]), r"labels\[0\] is 134217728"),
+        (lambda: CodeTable.build(TWO, np.array([0, 2**64 - 1], dtype=np.uint64)), r"labels\[1\]"),
+        (lambda: CodeTable.build(TWO, [0.0, 1.0]), "float64; expected integers"),
+        (lambda: CodeTable.build(TWO, [False, True]), "bool"),
+        (lambda: CodeTable.build(TWO, [0]), r"shape \(1,\) .* \(2,\)"),
+        (lambda: CodeTable.build(TWO, [[0, 1]]), r"shape \(1, 2\)"),
+        (lambda: CodeTable.build(random_codes(2, 29), [0, 1]), "n_bits=29.*1 to 28.*fewer bits"),
+        (lambda: CodeTable.from_answers([0, 1, 2], 2), r"answers has shape \(3,\)"),
+        (lambda: CodeTable.from_answers([0, -1], 1), r"answers\[1\] is -1"),
+        (lambda: CodeTable.from_answers([0], 0), "n_bits=0"),
+        (lambda: CodeTable.from_answers([0], 2**62), "1 to 28"),
+        (lambda: CodeTable.from_function(lambda codes: [0], 2), "for codes 0 to 3 has shape"),
+        (lambda: CodeTable.from_function(lambda codes: codes.words[:, 0] / 2, 2), "float64"),
+        (lambda: CodeTable.from_function(len, 36), "n_bits=36.*nearest or shortlist"),
+        (lambda: CodeTable.memory(3, 0), "n_classes=0"),
+        (lambda: CodeTable.memory(3, 2**27 + 1), "n_classes=134217729"),
+        (lambda: TABLE.lookup(PackedCodes.from_ints([1], 4)), "codes have 4 bits.*for 3"),
+        (lambda: TABLE.lookup_words(np.array([1])), "int64"),
+        (lambda: TABLE.lookup_words(np.zeros((1, 2), dtype=np.uint64)), r"\(1, 2\)"),
+        (lambda: TABLE.lookup_words(np.array(1, dtype=np.uint64)), r"shape \(\)"),
+        (lambda: TABLE.lookup_words(np.array([7, 8], dtype=np.uint64)), r"words\[1\] .* beyond"),
+        (lambda: TABLE.lookup_words(np.array([2**63], dtype=np.uint64)), r"words\[0\] .* beyond"),
+        (lambda: TABLE.lookup_distances(TWO), "keep_distances=True"),
+    ],
+)
+def test_wrong_input_is_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_words_come_in_any_layout():
+    table = CodeTable.from_answers(np.arange(8), 3)
+    words = np.arange(8, dtype=np.uint64)
+    assert table.lookup_words(words[::-2]).tolist() == [7, 5, 3, 1]
+    assert table.lookup_words(words[:, None]).tolist() == list(range(8))
+    assert table.lookup_words(np.stack([words, words], axis=1)[:, 1]).tolist() == list(range(8))
+    assert table.lookup_words(words[:0]).tolist() == []
+    assert table.lookup(PackedCodes.from_ints(words[:0], 3)).tolist() == []
+
+
+def test_lookup_and_build_from_many_threads():
+    known, labels = random_codes(50, 14), np.arange(50)
+    queries = [random_codes(20_000, 14, seed) for seed in range(16)]
+    table = CodeTable.build(known, labels)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(table.lookup, queries))
+        built = list(pool.map(lambda _: CodeTable.build(known, labels).labels, range(8)))
+    assert all(np.array_equal(found, table.labels) for found in built)
+    for part, found in zip(queries, answers, strict=True):
+        assert np.array_equal(found, table.labels[part.to_ints().astype(np.int64)])
+
+
+def test_repr_shows_width_labels_and_size():
+    table = CodeTable.build(PackedCodes.from_ints([1, 2], 10), [3, 300], keep_distances=True)
+    assert repr(table) == "CodeTable(10 bits, uint16 labels up to 300 with distances, 3,072 bytes)"

@@ -1,0 +1,32 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+USE = """
+import numpy as np
+from dsnc.codes import CodeTable, HammingIndex, PackedCodes
+for n_bits in (5, 36, 64, 100, 200, 300, 500):
+    codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
+    index = HammingIndex(codes)
+    index.search(codes.take(slice(0, 300)), k=3)
+    index.prepare()
+    index.search_classes(codes.take(slice(0, 9)), 4, np.arange(5000) // 10)
+    if n_bits < 20:
+        for largest in (3, 300, 100_000):
+            CodeTable.build(codes, np.arange(5000) % largest).lookup(codes)
+"""
+
+
+@pytest.mark.slow
+def test_afterwards_nothing_is_left_to_compile(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(*command):
+        subprocess.run([sys.executable, *command], check=True, env=environment, timeout=300)
+        return {path.name for path in tmp_path.rglob("*.nbc")}
+
+    compiled = run("-c", "from dsnc.cli import main; main()", "warm-up")
+    assert compiled
+    assert run("-c", USE) == compiled
