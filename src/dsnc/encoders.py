@@ -5,7 +5,7 @@ product with the first layer is a weighted sum of that layer's rows, an embeddin
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,13 @@ Layers = list[tuple[NDArray[np.float32], NDArray[np.float32], str]]
 """Weight (inputs, outputs), bias and activation of each layer, for a runtime without torch."""
 
 
+def embedding_bag(rows: SparseRows, weight: Tensor) -> Tensor:
+    """Multiply sparse rows by a matrix."""
+    return F.embedding_bag(
+        rows.indices, weight, rows.offsets, mode="sum", per_sample_weights=rows.values
+    )
+
+
 class InputLayer(nn.Module):
     """Affine map of dense or sparse rows, with the scaling of dense features inside.
 
@@ -52,6 +59,7 @@ class InputLayer(nn.Module):
         self.register_buffer("mean", torch.zeros(0))
         self.register_buffer("inverse_deviation", torch.ones(0))
         nn.init.normal_(self.weight, std=std, generator=generator)
+        self.bag: Callable[[SparseRows, Tensor], Tensor] = embedding_bag
 
     def scale(self, mean: NDArray[Any], deviation: NDArray[Any]) -> None:
         """Standardize dense features from now on; a constant feature is only centered."""
@@ -69,10 +77,8 @@ class InputLayer(nn.Module):
             if len(self.mean):  # scale the weights instead: centered rows would be dense
                 weight = weight * self.inverse_deviation[:, None]
                 bias = bias - self.mean @ weight
-            bags = F.embedding_bag(
-                rows.indices, weight, rows.offsets, mode="sum", per_sample_weights=rows.values
-            )
-            return bags + bias
+                return embedding_bag(rows, weight) + bias
+            return self.bag(rows, weight) + bias
         if len(self.mean):
             rows = (rows - self.mean) * self.inverse_deviation
         return torch.addmm(self.bias, rows, self.weight)

@@ -93,7 +93,7 @@ class NumpyEncoder:
         with np.errstate(over="ignore", invalid="ignore"):
             hidden = rows.astype(np.float32, copy=False)
             if self.row_normalize:
-                hidden = _unit_rows(hidden)
+                hidden = unit_rows(hidden)
             for layer in self.layers:
                 hidden = hidden @ layer.weight
                 hidden += layer.bias
@@ -290,7 +290,7 @@ def row_blocks(X: Any, width: int) -> list[slice]:
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def _unit_rows(rows: Any) -> Any:
+def unit_rows(rows: Any) -> Any:
     """Divide float32 rows by their norms, which are summed in double: no square overflows."""
     if isinstance(rows, np.ndarray):
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.codes import PackedCodes
-from dsnc.decoders import DECODERS, Decoder, LinearDecoder
+from dsnc.decoders import (
+    DECODERS,
+    CodebookDecoder,
+    Decoder,
+    LinearDecoder,
+    ScoresDecoder,
+    SoftDecoder,
+)
 from dsnc.errors import InputError
 from dsnc.persistence import read_model, write_model
 
@@ -17,8 +24,25 @@ def linear(rng, n_bits, n_classes):
     return LinearDecoder(weight, rng.integers(-1, 2, size=n_classes), temperature=2.0)
 
 
+def codebook(rng, n_bits, n_classes):
+    """Few of the bits differ: the same distance, and the same code, many times."""
+    bits = rng.integers(0, 2, size=(n_classes, n_bits)) * (np.arange(n_bits) < 4)
+    return CodebookDecoder(PackedCodes.from_bits(bits), temperature=2.0)
+
+
+def scores(rng, n_bits, n_classes):
+    return ScoresDecoder(n_bits, link=["softmax", "sigmoid"][rng.integers(2)])
+
+
+def soft(rng, n_bits, n_classes):
+    """Whole numbers in, whole numbers out: a sum has no roundings that company could change."""
+    hard = linear(rng, n_bits, n_classes)
+    inputs = ["logits", "relu"][rng.integers(2)]
+    return SoftDecoder(hard.weight, hard.bias, hard.temperature, inputs=inputs)
+
+
 # One line for each member: something that makes an instance with many ties.
-MAKERS = {"linear": linear}
+MAKERS = {"linear": linear, "codebook": codebook, "scores": scores, "soft": soft}
 EACH = pytest.mark.parametrize("name", DECODERS)
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -209,7 +209,9 @@ class LearnedClassifier(PredictorClassifier):
     def _check_parameters(self) -> None:
         self._settings()
 
-    def _make_objective(self, n_classes: int, seed: int) -> "MakeObjective | None":
+    def _make_objective(
+        self, examples: "Examples", n_classes: int, seed: int
+    ) -> "MakeObjective | None":
         """Return what makes the objective; None for the model of the paper."""
         return None
 
@@ -218,7 +220,7 @@ class LearnedClassifier(PredictorClassifier):
     ) -> "Learner":
         from dsnc.training.learner import Learner
 
-        make_objective = self._make_objective(n_classes, seed)
+        make_objective = self._make_objective(examples, n_classes, seed)
         return Learner(settings, examples, n_classes, seed, make_objective)
 
     def _given_validation(self, validation: Any, classes: NDArray[Any]) -> "Examples":

@@ -48,6 +48,7 @@ class LinearDecoder(Decoder):
     """
 
     name: ClassVar[str] = "linear"
+    largest_input: ClassVar[float] = 1.0  # of what the weights multiply
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0) -> None:
         shape = np.shape(weight)
@@ -59,7 +60,7 @@ class LinearDecoder(Decoder):
             raise InputError(f"temperature={temperature!r} is not a number above 0.")
         self.n_classes, self.n_bits = shape
         # No score can overflow within this limit, whatever the code.
-        limit = float(np.finfo(np.float32).max) / (self.n_bits + 1) / 2
+        limit = float(np.finfo(np.float32).max) / (self.n_bits + 1) / 2 / self.largest_input
         self.weight = bounded("weight", weight, limit)
         self.bias = bounded("bias", bias, limit)
         self.temperature = float(np.float32(temperature))
@@ -79,8 +80,7 @@ class LinearDecoder(Decoder):
     ) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
         k = self.check_k(k)
-        find = _best if k == 1 else _best_k
-        parts = [find(self._scores(signs), k) for signs in self._inputs(codes, logits)]
+        parts = [best_classes(self._scores(signs), k) for signs in self._inputs(codes, logits)]
         if len(parts) == 1:
             return parts[0]
         classes, scores = zip(*parts, strict=True)
@@ -94,7 +94,7 @@ class LinearDecoder(Decoder):
             block = result[start : start + len(signs)]
             for first, scores in self._scores(signs):
                 block[:, first : first + scores.shape[1]] = scores
-            _softmax(block, self.temperature)
+            softmax(block, self.temperature)
             start += len(signs)
         return result
 
@@ -146,7 +146,15 @@ class LinearDecoder(Decoder):
             yield first, scores
 
 
-def _best(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+def best_classes(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the k best classes of each row and their scores; ties go to the smaller class.
+
+    `blocks` are (first class, scores of a block of classes), classes ascending.
+    """
+    return _best(blocks) if k == 1 else _best_k(blocks, k)
+
+
+def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floats]:
     """Return the best class of each row and its score, as columns."""
     first, scores = next(blocks)
     rows = np.arange(len(scores))
@@ -216,7 +224,7 @@ def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
     return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
 
 
-def _softmax(scores: Floats, temperature: float) -> None:
+def softmax(scores: Floats, temperature: float) -> None:
     """Turn rows of scores into probabilities, in place, keeping the place of the maximum."""
     best = scores.argmax(axis=1)
     rows = np.arange(len(scores))

@@ -80,6 +80,12 @@ class BaseObjective(nn.Module, ABC):
     def take_over(self, decoder: Any) -> None:  # noqa: B027
         """Go on from a decoder that `make_decoder` gave."""
 
+    def make_optimizer(self, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+        """Return what moves the parameters: Adam."""
+        return torch.optim.Adam(
+            self.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
+        )
+
     def forward(self, batch: Batch) -> Terms:
         """Return the terms of the objective for a batch."""
         logits, partner_logits = self._encode(batch)

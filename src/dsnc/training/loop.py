@@ -264,13 +264,8 @@ class _Run:
 
 
 def make_optimizer(objective: BaseObjective, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return Adam for all parameters."""
-    return torch.optim.Adam(
-        objective.parameters(),
-        lr=config.learning_rate,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
+    """Return the optimizer that the objective asks for."""
+    return objective.make_optimizer(config.learning_rate, config.weight_decay)
 
 
 def one_cycle(progress: float) -> float:

@@ -1,0 +1,87 @@
+"""Nothing left to decode: the encoder has one output for each class, and it is the score."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.base import Cost, Decoder, check_arrays
+from dsnc.decoders.linear import Floats, best_classes, softmax
+from dsnc.errors import InputError, unknown_name
+
+_LARGEST = float(np.finfo(np.float32).max) / 4  # a difference of two is still a number
+LINKS = ("softmax", "sigmoid")  # model files hold the position: append only
+
+
+class ScoresDecoder(Decoder):
+    """Takes the outputs of the encoder as the scores of the classes.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes, and of outputs.
+    link : "softmax" or "sigmoid"
+        How scores become probabilities: by a softmax, or each by itself, as log-odds of its class
+        against the rest, and then divided by their sum.
+
+    Examples
+    --------
+    >>> logits = np.array([[0.5, 2.0, -1.0]], dtype=np.float32)
+    >>> ScoresDecoder(3).top_k(PackedCodes.from_logits(logits), logits, 2)
+    (array([[1, 0]]), array([[2. , 0.5]], dtype=float32))
+    """
+
+    name: ClassVar[str] = "scores"
+
+    def __init__(self, n_classes: int, link: str = "softmax") -> None:
+        if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 1:
+            raise InputError(f"n_classes={n_classes!r} must be a whole number, 1 or more.")
+        if link not in LINKS:
+            raise unknown_name("link", link, LINKS)
+        self.n_classes = self.n_bits = n_classes
+        self.link = link
+
+    def top_k(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Find the k best classes of each row; see `Decoder.top_k`."""
+        return best_classes(iter([(0, self._checked(codes, logits))]), self.check_k(k))
+
+    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+        """Return probabilities; see `Decoder.proba`."""
+        logits = self._checked(codes, logits)
+        scores: Floats = np.clip(logits, -_LARGEST, _LARGEST)
+        if self.link == "sigmoid":
+            best = logits.argmax(axis=1)
+            scores = -np.logaddexp(np.float32(0), -scores)
+            # Large scores may all have become 0: the best one stays first.
+            tied = np.flatnonzero(scores.argmax(axis=1) != best)
+            scores[tied, best[tied]] = np.nextafter(scores[tied].max(axis=1), np.float32(2))
+        softmax(scores, 1.0)
+        return scores
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the number of classes, and that of the link."""
+        link = np.array([LINKS.index(self.link)], dtype=np.int8)
+        return {"n_classes": np.array([self.n_classes], dtype=np.int64), "link": link}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the decoder from its arrays, checking them."""
+        check_arrays("scores decoder", arrays, {"n_classes": "int64 1", "link": "int8 1"})
+        numbers = arrays["link"].tolist()
+        if arrays["n_classes"].size != 1 or len(numbers) != 1 or not 0 <= numbers[0] < len(LINKS):
+            raise InputError("scores decoder: 'n_classes' or 'link' is not one valid number.")
+        return cls(arrays["n_classes"].item(), LINKS[numbers[0]])
+
+    def cost(self) -> Cost:
+        """Return one comparison for each class; there is nothing to keep."""
+        return Cost(float(self.n_classes), sum(array.nbytes for array in self.arrays().values()))
+
+    def _checked(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+        self.check_codes(codes)
+        if logits is None:
+            raise InputError("logits is None; this decoder needs them, signs are not enough.")
+        return logits
