@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dsnc import baselines as baselines
     from dsnc import codes as codes
     from dsnc import data as data
     from dsnc import errors as errors
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_ROOMS = ("codes", "data", "errors", "gradients")
-_WITH_MODELS = ("classifier",)
+_ROOMS = ("baselines", "codes", "data", "errors", "gradients")
+_WITH_MODELS = ("classifier", "baselines")
 _FROM_CLASSIFIER = ("PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load")
 
 __all__ = ["__version__", *_ROOMS, *_FROM_CLASSIFIER]

@@ -14,6 +14,7 @@ PUBLIC = {
     "PAPER_REGULARIZED",
     "DSNCClassifier",
     "__version__",
+    "baselines",
     "codes",
     "data",
     "errors",
@@ -37,7 +38,8 @@ def test_import_dsnc_loads_next_to_nothing():
     assert len(new) < 60
 
 
-LIGHT = [room for room in dsnc._ROOMS if room != "gradients"]  # they are torch's by nature
+# Gradients are torch's by nature, and baselines scikit-learn's.
+LIGHT = [room for room in dsnc._ROOMS if room not in ("gradients", "baselines")]
 
 
 @pytest.mark.parametrize("room", LIGHT)
@@ -48,6 +50,7 @@ def test_rooms_load_nothing_heavy(room):
 def test_the_classifier_loads_torch_only_to_learn():
     code = "import dsnc; dsnc.DSNCClassifier(n_bits=8); dsnc.load; dsnc.PAPER"
     assert loaded_by(code) & HEAVY == {"sklearn"}
+    assert loaded_by("import dsnc; dsnc.baselines.MLPBaseline()") & HEAVY == {"sklearn"}
 
 
 def test_the_command_line_helps_without_numpy():

@@ -35,9 +35,12 @@ def class_numbers(y: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def row_weights(
-    X: Any, y: Any, sample_weight: Any, class_weight: Any
-) -> NDArray[np.float32] | None:
-    """Return how much each row counts, 1 on average; None if all count the same."""
+    X: Any, y: Any, sample_weight: Any, class_weight: Any, *, relative: bool = True
+) -> NDArray[Any] | None:
+    """Return how much each row counts; None if all count the same.
+
+    Relative weights are 1 on average and float32, others are as they were given.
+    """
     if sample_weight is None and class_weight is None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -49,7 +52,7 @@ def row_weights(
         raise InputError(
             "sample_weight times class_weight adds up to 0 or to infinity; nothing can be learned."
         )
-    return np.asarray(weight / weight.mean(), dtype=np.float32)
+    return np.asarray(weight / weight.mean(), dtype=np.float32) if relative else weight
 
 
 def rows_that_count(weight: NDArray[np.float32] | None) -> NDArray[np.int64] | None:

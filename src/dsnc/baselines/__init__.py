@@ -1,0 +1,25 @@
+"""What the paper compares with: the same face, training loop, data paths and model files."""
+
+from sklearn.base import BaseEstimator
+
+from dsnc.baselines.ecoc import ECOCBaseline
+from dsnc.baselines.mlp import MLPBaseline
+from dsnc.baselines.nearest_centroid import NearestCentroidBaseline
+from dsnc.baselines.one_vs_rest import OneVsRestBaseline
+from dsnc.classifier.files import KINDS
+
+BASELINES: dict[str, type[BaseEstimator]] = {
+    "mlp": MLPBaseline,
+    "ecoc": ECOCBaseline,
+    "one_vs_rest": OneVsRestBaseline,
+    "nearest_centroid": NearestCentroidBaseline,
+}
+KINDS.update(BASELINES)
+
+__all__ = [
+    "BASELINES",
+    "ECOCBaseline",
+    "MLPBaseline",
+    "NearestCentroidBaseline",
+    "OneVsRestBaseline",
+]

@@ -1,0 +1,220 @@
+"""Error-correcting output codes: codes are given, and linear classifiers learn their bits."""
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from dsnc.baselines.codebooks import (
+    BOOKS,
+    DECODINGS,
+    codebook_decoder,
+    codes_of,
+    make_codebook,
+)
+from dsnc.baselines.linear import LinearBaseline
+from dsnc.baselines.wrapped import EstimatorEncoder
+from dsnc.classifier.inputs import check_classes, row_weights, rows_that_count, seed_of
+from dsnc.codes import PackedCodes
+from dsnc.errors import InputError, unknown_name
+from dsnc.predictor import Predictor
+from dsnc.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from dsnc.training.learner import Examples, MakeObjective
+
+_GIVEN = "given"  # in model files: the book is among the arrays
+
+
+class ECOCBaseline(LinearBaseline):
+    """Error-correcting output codes with linear classifiers, or with any estimator.
+
+    Every class has a code beforehand; a binary classifier for each bit learns which classes have
+    it set, all of them together in one matrix product; the class whose code is nearest to the
+    predicted bits wins. (T. Dietterich, G. Bakiri, JAIR 1995.)
+
+    Parameters
+    ----------
+    n_bits : int
+        Length of the codes; log2 of the number of classes is the least, ten times as many the
+        least that is good.
+    codebook : "bch", "random" or array of shape (n_classes, n_bits)
+        "bch" takes the words of an algebraic code, "random" draws codes far from each other, a
+        little nearer than the others. An array has a row for each of the sorted labels, of 0 and
+        1 or of -1 and +1.
+    decoding : "hamming" or "soft"
+        By the number of bits that differ, in time that hardly grows with the classes; or by their
+        confidences (loss-based decoding), more accurate, in time that grows with them.
+    loss : "squared_hinge" or "logistic"
+        Of each bit. With the second, soft decoding gives the probabilities of classes whose bits
+        err independently; with the first, numbers in the same order.
+    C : float
+        How much the losses count against the size of the weights, as in `LinearSVC`.
+    base : estimator, optional
+        A scikit-learn classifier to learn each bit with, in place of the linear ones: a way to
+        many classes for methods that know two. It is cloned `n_bits` times. Such a model can be
+        pickled; a model file cannot hold it.
+    n_jobs : int, optional
+        Processes that fit clones of `base`.
+    scaling, class_weight
+        As in `DSNCClassifier`; rows reach `base` as they are.
+    max_epochs, batch_size, learning_rate
+        Of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle schedule.
+        "auto" makes batches of a 25th of the rows, at most 256 dense or 1,000 sparse ones.
+    validation_fraction : float
+        Share of the rows held out to choose the best epoch; 0 trains on all rows to the end.
+    validation_every, patience, time_limit
+        As in `DSNCClassifier`.
+    device, checkpoint, callbacks, verbose, random_state
+        As there.
+
+    Attributes
+    ----------
+    classes_, predictor_, history_, n_features_in_, n_iter_
+        As there.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from dsnc.data import make_dense_codes
+    >>> data = make_dense_codes(n_rows=600, n_classes=20, n_features=16)
+    >>> model = ECOCBaseline(n_bits=32, max_epochs=10, device="cpu").fit(data.X, data.labels)
+    >>> model.encode(data.X[:2]).n_bits
+    32
+    >>> trees = ECOCBaseline(n_bits=32, base=DecisionTreeClassifier()).fit(data.X, data.labels)
+    """
+
+    kind: ClassVar[str] = "ecoc"
+
+    def __init__(
+        self,
+        *,
+        n_bits: int = 128,
+        codebook: Any = "bch",
+        decoding: str = "hamming",
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        base: Any = None,
+        n_jobs: int | None = None,
+        scaling: str = "auto",
+        class_weight: Any = None,
+        max_epochs: int = 15,
+        batch_size: int | str = "auto",
+        learning_rate: float | str = "auto",
+        validation_fraction: float = 0.0,
+        validation_every: int = 1,
+        patience: int | None = None,
+        time_limit: float | None = None,
+        device: str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        verbose: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_bits = n_bits
+        self.codebook = codebook
+        self.decoding = decoding
+        self.loss = loss
+        self.C = C
+        self.base = base
+        self.n_jobs = n_jobs
+        self.scaling = scaling
+        self.class_weight = class_weight
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.validation_every = validation_every
+        self.patience = patience
+        self.time_limit = time_limit
+        self.device = device
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Learn from rows and their labels; see `DSNCClassifier.fit`."""
+        if self.base is None:
+            return super().fit(X, y, sample_weight, validation=validation)
+        if validation is not None:
+            raise InputError("validation is of no use with base=...: there are no epochs.")
+        return self._fit_base(X, y, sample_weight)
+
+    @available_if(lambda self: self.base is None)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn one pass over some more rows; see `DSNCClassifier.partial_fit`."""
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def encode(self, X: Any) -> PackedCodes:
+        """Return the predicted bits of each row."""
+        X = self._check_rows(X)
+        return self.predictor_.encode(X)
+
+    def with_decoding(self, decoding: str) -> Self:
+        """Return the same model with another `decoding`; nothing is trained."""
+        check_is_fitted(self, "predictor_")
+        _check_name("decoding", decoding, DECODINGS)
+        other = copy.copy(self)
+        other.decoding = decoding
+        decoder = codebook_decoder(codes_of(self.predictor_.decoder), decoding)
+        other.predictor_ = Predictor(self.predictor_.encoder, decoder)
+        return other
+
+    def _fit_base(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        from dsnc.training.history import History
+
+        self._settings()
+        X, y = self._check_rows_and_labels(X, y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        check_classes("y", classes)
+        weight = row_weights(X, y, sample_weight, self.class_weight, relative=False)
+        rows = rows_that_count(weight)
+        codes = make_codebook(self.codebook, len(classes), self.n_bits, seed_of(self.random_state))
+        if rows is not None and weight is not None:
+            X, numbers, weight = X[rows], numbers[rows], weight[rows]
+        encoder = EstimatorEncoder.fit(
+            self.base, X, codes.to_bits(), numbers, weight, n_jobs=self.n_jobs
+        )
+        self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding))
+        self.classes_, self.n_iter_ = classes, 1
+        self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
+        return self
+
+    def _settings(self) -> RunSettings:
+        _check_name("decoding", self.decoding, DECODINGS)
+        if isinstance(self.codebook, str):
+            _check_name("codebook", self.codebook, (*BOOKS, _GIVEN))
+        return super()._settings()
+
+    def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
+        from dsnc.baselines.objectives import codebook_objective
+
+        codes = make_codebook(self.codebook, n_classes, self.n_bits, seed)
+        return codebook_objective(codes, self.loss, self.decoding, sparse=sp.issparse(examples.X))
+
+    def _plain_parameter(self, name: str, value: Any) -> Any:
+        if name == "base" and value is not None:
+            raise InputError(f"base={value!r}: a model file cannot hold it; pickle can.")
+        return _GIVEN if name == "codebook" and not isinstance(value, str) else value
+
+    def _restore(self) -> None:
+        if isinstance(self.codebook, str) and self.codebook == _GIVEN:
+            self.codebook = codes_of(self.predictor_.decoder).to_bits()
+
+
+def _check_name(parameter: str, value: Any, valid: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in valid:
+        raise unknown_name(parameter, value, valid)

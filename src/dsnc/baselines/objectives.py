@@ -1,0 +1,252 @@
+"""What the baselines minimize, in the frame that the training loop knows. Needs torch."""
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dsnc.baselines.codebooks import codebook_decoder, codes_of
+from dsnc.codes import PackedCodes
+from dsnc.decoders import Decoder, ScoresDecoder, SoftDecoder
+from dsnc.training.base_objective import BaseObjective
+from dsnc.training.batches import Batch
+from dsnc.training.learner import MakeObjective
+from dsnc.training.objective import SoftmaxObjective
+from dsnc.training.row_adagrad import RowAdagrad, row_sparse_bag
+
+# Activation of a hidden layer to (what the next layer sees, what the regularizer sees). Sigmoid
+# units are shown as 2 s - 1 = tanh(x / 2): centered numbers train better, and the next layer's
+# weights and biases make up for it.
+ACTIVATIONS: dict[str, tuple[Any, Any]] = {
+    "sigmoid": (lambda x: torch.tanh(x / 2), torch.sigmoid),
+    "tanh": (torch.tanh, torch.tanh),
+    "relu": (F.relu, F.relu),
+}
+
+
+class MLPObjective(SoftmaxObjective):
+    """Cross-entropy of a softmax layer on a hidden layer, and the regularizer on the latter."""
+
+    def __init__(self, *arguments: Any, activation: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.activation = activation
+
+    def hidden(self, logits: Tensor) -> Tensor:
+        """Return the hidden layer."""
+        result: Tensor = ACTIVATIONS[self.activation][0](logits)
+        return result
+
+    def phi(self, logits: Tensor) -> Tensor:
+        """Return the hidden layer as the regularizer sees it."""
+        result: Tensor = ACTIVATIONS[self.activation][1](logits)
+        return result
+
+    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the cross-entropy."""
+        mean, _ = self.cross_entropy(self.hidden(logits), batch.y, batch.weight)
+        return mean, mean.detach()
+
+    def make_decoder(self) -> SoftDecoder:
+        """Return the softmax layer."""
+        weight, bias = (p.detach().cpu().numpy() for p in (self.weight, self.bias))
+        inputs = "soft_signs" if self.activation == "sigmoid" else self.activation
+        return SoftDecoder(weight, bias, inputs=inputs)
+
+
+class LinearObjective(BaseObjective):
+    """Linear classifiers: the encoder's outputs, each with a loss of its own.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        Rows to outputs.
+    loss : "logistic" or "squared_hinge"
+        Of one output.
+    sparse : bool
+        Whether rows are, and the layer so wide that only what they mention should be touched.
+    """
+
+    def __init__(self, encoder: nn.Module, *, loss: str, sparse: bool) -> None:
+        super().__init__(encoder)
+        self.binary_loss, self.sparse = loss, sparse
+        layer: Any = encoder.input
+        nn.init.zeros_(layer.weight)  # no two outputs have to be told apart by their first weights
+        # Gradients of several processes are added up by torch, which wants them dense.
+        if sparse and os.environ.get("WORLD_SIZE", "1") == "1":
+            layer.bag = row_sparse_bag
+
+    def make_optimizer(self, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+        """Return Adam, or for sparse rows Adagrad with one step size for each feature."""
+        if not self.sparse:
+            return super().make_optimizer(learning_rate, weight_decay)
+        return RowAdagrad(self.parameters(), lr=learning_rate, weight_decay=weight_decay)
+
+
+class CodebookObjective(LinearObjective):
+    """As many binary problems as bits: whether the bit of the row's class is set.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        Rows to one output for each bit.
+    codes : PackedCodes
+        The code of each class.
+    decoding : "hamming" or "soft"
+        How the class is found.
+    **options
+        As of `LinearObjective`.
+    """
+
+    signs: Tensor
+
+    def __init__(
+        self, encoder: nn.Module, codes: PackedCodes, *, decoding: str, **options: Any
+    ) -> None:
+        super().__init__(encoder, **options)
+        self.decoding = decoding
+        self._use(codes)
+
+    def _use(self, codes: PackedCodes) -> None:
+        self.codes = codes
+        # int8: a book of a million classes should not weigh more than the model
+        self.register_buffer("signs", torch.from_numpy(codes.to_signs(np.int8)), persistent=False)
+
+    def take_over(self, decoder: Any) -> None:
+        """Go on with the codebook of a decoder."""
+        self._use(codes_of(decoder))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.codes)
+
+    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the sum of the bits' losses."""
+        margins = self.signs[batch.y] * logits
+        if self.binary_loss == "logistic":
+            each = F.softplus(-margins)
+        else:
+            each = F.relu(1 - margins).square()
+        mean = (each.sum(dim=1) * batch.weight).sum()
+        return mean, mean.detach()
+
+    def scores(self, logits: Tensor) -> Tensor:
+        """Return the agreement of the bits, or of the logits, with each class's code."""
+        seen = torch.sign(logits) if self.decoding == "hamming" else logits
+        return seen @ self.signs.to(logits.dtype).T
+
+    def make_decoder(self) -> Decoder:
+        """Return the decoder by Hamming distance, or by the loss."""
+        return codebook_decoder(self.codes, self.decoding)
+
+
+class OneVsRestObjective(LinearObjective):
+    """As many binary problems as classes: whether it is this one.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        Rows to one output for each class.
+    n_classes : int
+        Number of classes.
+    **options
+        As of `LinearObjective`.
+    """
+
+    def __init__(self, encoder: nn.Module, n_classes: int, **options: Any) -> None:
+        super().__init__(encoder, **options)
+        self._n_classes = n_classes
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self._n_classes
+
+    def expect(self, class_weight: Tensor) -> None:
+        """Start the biases at what the classes' frequencies alone would make them."""
+        share = (class_weight + 1e-3) / (class_weight.sum() + 2e-3)
+        best = torch.logit(share) if self.binary_loss == "logistic" else 2 * share - 1
+        with torch.no_grad():
+            self.encoder.input.bias.copy_(best)  # type: ignore[union-attr,operator]
+
+    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the sum of the classes' losses."""
+        mean: Tensor = _OneVsRestLoss.apply(logits, batch.y, batch.weight, self.binary_loss)
+        return mean, mean.detach()
+
+    def scores(self, logits: Tensor) -> Tensor:
+        """Return the outputs as they are."""
+        return logits
+
+    def make_decoder(self) -> ScoresDecoder:
+        """Return the decoder that takes the outputs as scores."""
+        return ScoresDecoder(
+            self.n_classes, link="sigmoid" if self.binary_loss == "logistic" else "softmax"
+        )
+
+
+class _OneVsRestLoss(torch.autograd.Function):
+    """Loss and gradient of rows x classes binary problems with two matrices of that size."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, y: Tensor, weight: Tensor, loss: str) -> Tensor:
+        own = logits.gather(1, y[:, None])
+        if loss == "logistic":
+            gradient = torch.sigmoid(logits)
+            each = F.softplus(logits).sum(dim=1) - own[:, 0]
+            gradient.scatter_add_(1, y[:, None], torch.full_like(own, -1))
+        else:
+            gradient = (logits + 1).relu_()
+            miss = F.relu(1 - own)
+            each = gradient.square().sum(dim=1) + (miss.square() - F.relu(1 + own).square())[:, 0]
+            gradient.scatter_(1, y[:, None], -miss)
+            gradient *= 2
+        gradient *= weight[:, None]
+        ctx.save_for_backward(gradient)
+        return (each * weight).sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad_mean: Tensor) -> tuple[Any, ...]:
+        (gradient,) = ctx.saved_tensors
+        return gradient.mul_(grad_mean), None, None, None
+
+
+def mlp_objective(activation: str) -> MakeObjective:
+    """Return what makes the objective of an MLP."""
+
+    def make(
+        settings: Any, encoder: nn.Module, n_classes: int, generator: torch.Generator
+    ) -> MLPObjective:
+        return MLPObjective(
+            encoder,
+            settings.n_bits,
+            n_classes,
+            generator,
+            activation=activation,
+            beta=settings.beta,
+            gamma=settings.gamma,
+            adaptive=settings.adaptive,
+            smoothing=settings.label_smoothing,
+            precision=getattr(torch, settings.precision),
+        )
+
+    return make
+
+
+def codebook_objective(
+    codes: PackedCodes, loss: str, decoding: str, *, sparse: bool
+) -> MakeObjective:
+    """Return what makes the objective of error-correcting output codes."""
+    return lambda settings, encoder, n_classes, generator: CodebookObjective(
+        encoder, codes, decoding=decoding, loss=loss, sparse=sparse
+    )
+
+
+def one_vs_rest_objective(loss: str, *, sparse: bool) -> MakeObjective:
+    """Return what makes the objective of one-vs-rest."""
+    return lambda settings, encoder, n_classes, generator: OneVsRestObjective(
+        encoder, n_classes, loss=loss, sparse=sparse
+    )

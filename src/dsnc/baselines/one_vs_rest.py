@@ -1,0 +1,141 @@
+"""One linear classifier for each class, against all others."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from dsnc.baselines.linear import LinearBaseline
+from dsnc.baselines.memory import Memory, linear_memory
+
+if TYPE_CHECKING:
+    from dsnc.training.learner import Examples, Learner, MakeObjective
+
+
+class OneVsRestBaseline(LinearBaseline):
+    """As many linear classifiers as classes, in one layer; the largest output wins.
+
+    The same problem as scikit-learn's `LinearSVC`, all classes at once. Features x classes weights
+    make it large: `memory` tells how large before anything is trained, `fit` refuses what does not
+    fit the machine, and ``verbose=True`` says it on stderr.
+
+    Parameters
+    ----------
+    loss : "squared_hinge" or "logistic"
+        Of each classifier. The first is `LinearSVC`'s; the second gives probabilities.
+    C : float
+        How much the losses count against the size of the weights, as in `LinearSVC`.
+    scaling, class_weight
+        As in `DSNCClassifier`.
+    max_epochs, batch_size, learning_rate
+        Of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle schedule.
+        "auto" makes batches of a 25th of the rows, at most 256 dense or 1,000 sparse ones.
+    validation_fraction : float
+        Share of the rows held out to choose the best epoch; 0 trains on all rows to the end, as
+        befits a problem without local minima.
+    validation_every, patience, time_limit
+        As in `DSNCClassifier`.
+    device, checkpoint, callbacks, verbose, random_state
+        As there.
+
+    Attributes
+    ----------
+    classes_, predictor_, history_, n_features_in_, n_iter_
+        As there.
+
+    Examples
+    --------
+    >>> from dsnc.data import make_dense_codes
+    >>> data = make_dense_codes(n_rows=600, n_classes=20, n_features=16)
+    >>> model = OneVsRestBaseline(max_epochs=10, device="cpu").fit(data.X, data.labels)
+    >>> model.predict_top_k(data.X[:2], k=3)[0].shape
+    (2, 3)
+    """
+
+    kind: ClassVar[str] = "one_vs_rest"
+    width: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        *,
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        scaling: str = "auto",
+        class_weight: Any = None,
+        max_epochs: int = 15,
+        batch_size: int | str = "auto",
+        learning_rate: float | str = "auto",
+        validation_fraction: float = 0.0,
+        validation_every: int = 1,
+        patience: int | None = None,
+        time_limit: float | None = None,
+        device: str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        verbose: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.scaling = scaling
+        self.class_weight = class_weight
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.validation_every = validation_every
+        self.patience = patience
+        self.time_limit = time_limit
+        self.device = device
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @staticmethod
+    def memory(n_features: int, n_classes: int, batch_size: int = 1000) -> Memory:
+        """Return the bytes of the model, and those that its training needs besides X.
+
+        Examples
+        --------
+        >>> print(OneVsRestBaseline.memory(n_features=20_000, n_classes=12_000))
+        0.96 GB for the model, 5.04 GB while it is trained
+        """
+        return linear_memory(n_features, n_classes, batch_size)
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Return the probability of each class: each classifier's, divided by their sum.
+
+        Only with ``loss="logistic"``: outputs that minimize the squared hinge are no log-odds.
+        """
+        return super().predict_proba(X)
+
+    def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return the `k` best labels of each row, best first, and their probabilities.
+
+        With ``loss="squared_hinge"``, their outputs in place of the probabilities.
+        """
+        if self.loss == "logistic":
+            return super().predict_top_k(X, k)
+        numbers, scores = self.predictor_.top_k(self._check_rows(X), k)
+        return self.classes_[numbers], scores
+
+    def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
+        from dsnc.baselines.objectives import one_vs_rest_objective
+
+        return one_vs_rest_objective(self.loss, sparse=sp.issparse(examples.X))
+
+    def _make_learner(
+        self, settings: Any, examples: "Examples", n_classes: int, seed: int
+    ) -> "Learner":
+        batch_size = 1000 if isinstance(self.batch_size, str) else int(self.batch_size)
+        needed = self.memory(examples.X.shape[1], n_classes, min(batch_size, len(examples.y)))
+        needed.check(self.device, verbose=self.verbose)
+        settings = replace(settings, n_bits=n_classes)
+        return super()._make_learner(settings, examples, n_classes, seed)
