@@ -98,3 +98,48 @@ def code_table(bits, labels):
         for v in range(2**n_bits)
     ]
     return np.array(nearest, dtype=int).reshape(2**n_bits, 2).T
+
+
+def majority(bits, y):
+    """The label of each distinct code, by integer value: its most frequent one, then smallest."""
+    ints = as_ints(bits)
+    labels = []
+    for value in sorted(set(ints)):
+        mine = [label for code, label in zip(ints, y, strict=True) if code == value]
+        labels.append(min(mine, key=lambda label: (-mine.count(label), label)))
+    return labels
+
+
+def nearest_top_k(bits, labels, n_classes, n_neighbors, queries, k):
+    """(class, score) of the k best: more votes, then nearer, then the smaller class."""
+    n_bits = bits.shape[1]
+    result = []
+    for row in distances(queries, bits).tolist():
+        ranked = sorted(zip(row, labels, strict=True))
+        voters = [label for _, label in ranked[:n_neighbors]]
+        scored = []
+        for number in range(n_classes):
+            near = min((d for d, label in ranked if label == number), default=n_bits + 1)
+            more = max(voters.count(number) - 1, 0)
+            scored.append((number, more * (n_bits + 1) - near))
+        result.append(sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:k])
+    return result
+
+
+def probed_classes(table, ints, logits, weight, bias, n_flips):
+    """(class, score) of all classes found for each row, best first; sums in float32, in order."""
+    result = []
+    for code, row in zip(ints, logits, strict=True):
+        least_certain = sorted(range(len(row)), key=lambda j: (abs(row[j]), j))[:n_flips]
+        found = set()
+        for subset in range(2 ** len(least_certain)):
+            flips = [bit for i, bit in enumerate(least_certain) if subset >> i & 1]
+            found.add(int(table[int(code) ^ sum(1 << bit for bit in flips)]))
+        scored = []
+        for number in found:
+            score = bias[number]
+            for sign, w in zip(np.tanh(row * np.float32(0.5)), weight[number], strict=True):
+                score = score + sign * w
+            scored.append((number, float(score)))
+        result.append(sorted(scored, key=lambda pair: (-pair[1], pair[0])))
+    return result

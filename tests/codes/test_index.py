@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import oracles
 from dsnc.codes import HammingIndex, PackedCodes
-from dsnc.codes.index import METHODS
+from dsnc.codes.index import METHODS, check_labels
 from dsnc.errors import InputError
 
 WIDTHS = st.sampled_from(
@@ -282,3 +282,21 @@ def test_says_what_it_is():
     index = HammingIndex(PackedCodes.from_ints([1, 2], n_bits=4))
     assert repr(index).startswith("HammingIndex(2 codes of 4 bits")
     assert len(index) == 2
+
+
+@given(st.integers(0, 2**32), WIDTHS, st.integers(0, 6), st.sampled_from(METHODS))
+def test_slack_leaves_out_what_is_farther_than_the_nearest(seed, n_bits, slack, method):
+    codes, queries = cloud(seed, 900, n_bits)
+    labels = np.random.default_rng(seed).integers(0, 30, len(codes))
+    index = HammingIndex(PackedCodes.from_bits(codes), method=method)
+    keys, owners = index.lists(
+        PackedCodes.from_bits(queries), 8, check_labels(labels, 900), slack=slack
+    )
+    expected = oracles.neighbors(codes, queries, 8, labels)
+    for found_keys, found_owners, wanted in zip(keys, owners, expected, strict=True):
+        near = [(d, row) for d, row in wanted if d <= wanted[0][0] + slack]
+        assert [
+            (key >> 40, key & (1 << 40) - 1) for key in found_keys[: len(near)].tolist()
+        ] == near
+        assert found_owners[: len(near)].tolist() == [labels[row] for _, row in near]
+        assert all(key >> 40 > wanted[0][0] + slack for key in found_keys[len(near) :])

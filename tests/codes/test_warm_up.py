@@ -7,6 +7,7 @@ import pytest
 USE = """
 import numpy as np
 from dsnc.codes import CodeTable, HammingIndex, PackedCodes
+from dsnc.decoders import LinearDecoder, NearestDecoder, TableDecoder
 for n_bits in (5, 36, 64, 100, 200, 300, 500):
     codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
     index = HammingIndex(codes)
@@ -15,7 +16,12 @@ for n_bits in (5, 36, 64, 100, 200, 300, 500):
     index.search_classes(codes.take(slice(0, 9)), 4, np.arange(5000) // 10)
     if n_bits < 20:
         for largest in (3, 300, 100_000):
-            CodeTable.build(codes, np.arange(5000) % largest).lookup(codes)
+            labels = np.arange(5000) % largest
+            CodeTable.build(codes, labels).lookup(codes)
+            linear = LinearDecoder(np.zeros((largest, n_bits)), np.zeros(largest))
+            nearest = NearestDecoder(codes, labels, largest)
+            logits = codes.to_signs(np.float32)
+            TableDecoder.from_nearest(nearest, linear).predict(codes, logits)
 """
 
 

@@ -11,8 +11,11 @@ from dsnc.decoders import (
     CodebookDecoder,
     Decoder,
     LinearDecoder,
+    NearestDecoder,
     ScoresDecoder,
+    ShortlistDecoder,
     SoftDecoder,
+    TableDecoder,
 )
 from dsnc.errors import InputError
 from dsnc.persistence import read_model, write_model
@@ -41,8 +44,53 @@ def soft(rng, n_bits, n_classes):
     return SoftDecoder(hard.weight, hard.bias, hard.temperature, inputs=inputs)
 
 
+def nearest(rng, n_bits, n_classes):
+    """Few of the bits differ, as in a codebook; some classes have no code, others several."""
+    n = int(rng.integers(1, 40))
+    codes = PackedCodes.from_bits(rng.integers(0, 2, size=(n, n_bits)) * (np.arange(n_bits) < 6))
+    votes = int(rng.integers(1, 5))
+    labels = rng.integers(0, n_classes, n)
+    return NearestDecoder(codes, labels, n_classes, n_neighbors=votes, temperature=2.0)
+
+
+def table(rng, n_bits, n_classes):
+    """Of few bits, from either source; soft scores tie where logits and weights are the same."""
+    hard = linear(rng, min(n_bits, 9), n_classes)
+    probes = int(2 ** rng.integers(0, 9))
+    if rng.integers(2):
+        return TableDecoder.from_linear(hard, probes=probes)
+    return TableDecoder.from_nearest(nearest(rng, hard.n_bits, n_classes), hard, probes=probes)
+
+
+def shortlist(rng, n_bits, n_classes):
+    """Few of the bits differ; every class has a code, some have several."""
+    n = n_classes + int(rng.integers(0, 10))
+    codes = PackedCodes.from_bits(rng.integers(0, 2, size=(n, n_bits)) * (np.arange(n_bits) < 6))
+    labels = np.append(rng.permutation(n_classes), rng.integers(0, n_classes, n - n_classes))
+    return ShortlistDecoder(
+        linear(rng, n_bits, n_classes),
+        codes,
+        labels,
+        size=int(rng.integers(1, 6)),
+        radius=int(rng.integers(0, 3)),
+        closeness=float(rng.integers(0, 2)),
+        temperature=2.0,
+        other=float(rng.integers(-3, 3)),
+        slope=float(rng.integers(0, 3)),
+        intercept=float(rng.integers(-2, 3)),
+    )
+
+
 # One line for each member: something that makes an instance with many ties.
-MAKERS = {"linear": linear, "codebook": codebook, "scores": scores, "soft": soft}
+MAKERS = {
+    "linear": linear,
+    "codebook": codebook,
+    "scores": scores,
+    "soft": soft,
+    "nearest": nearest,
+    "table": table,
+    "shortlist": shortlist,
+}
 EACH = pytest.mark.parametrize("name", DECODERS)
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -52,7 +100,7 @@ def example(name, seed):
     rng = np.random.default_rng(seed)
     n_bits, n_classes = int(rng.integers(1, 80)), int(rng.integers(1, 30))
     decoder = MAKERS[name](rng, n_bits, n_classes)
-    logits = rng.integers(-2, 3, size=(int(rng.integers(0, 12)), n_bits)).astype(np.float32)
+    logits = rng.integers(-2, 3, size=(int(rng.integers(0, 12)), decoder.n_bits)).astype(np.float32)
     return decoder, PackedCodes.from_logits(logits), logits
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dsnc.codes._kernels.probes import find_classes
 from dsnc.codes.index import HammingIndex
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.table import CodeTable
@@ -19,3 +20,7 @@ def warm_up() -> None:
         table = CodeTable.build(few, [0, largest], keep_distances=True)
         table.lookup(few)
         table.lookup_distances(few)
+        signs = few.to_signs(np.float32)
+        weight, bias = np.zeros((largest + 1, 4), np.float32), np.zeros(largest + 1, np.float32)
+        weight.flags.writeable = bias.flags.writeable = False
+        find_classes(table.labels, few.words, signs, signs, weight, bias, 1, 1)

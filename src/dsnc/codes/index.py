@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.codes._kernels.nearest import FREE, NO_LABELS, ROW_BITS, empty_lists
+from dsnc.codes._kernels.nearest import FREE, NO_LABELS, NO_SLACK, ROW_BITS, empty_lists
 from dsnc.codes.multi_index import Counts, MultiIndex
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
@@ -98,7 +98,7 @@ class HammingIndex:
         rows : int64 array of the same shape
             By (distance, row), nearest first.
         """
-        keys, _ = self._lists(queries, k, NO_LABELS, n_jobs)
+        keys, _ = self._filled(*self.lists(queries, k, NO_LABELS, n_jobs=n_jobs), NO_LABELS)
         return (keys >> ROW_BITS).astype(np.int32), keys & _ROW_MASK
 
     def search_classes(
@@ -122,7 +122,8 @@ class HammingIndex:
             Arrays of shape (n_queries, min(k, n_classes)): distances, classes, and the nearest row
             of each class, by (distance, row).
         """
-        keys, owners = self._lists(queries, k, check_labels(labels, len(self.codes)), n_jobs)
+        labels = check_labels(labels, len(self.codes))
+        keys, owners = self._filled(*self.lists(queries, k, labels, n_jobs=n_jobs), labels)
         return ClassNeighbors((keys >> ROW_BITS).astype(np.int32), owners, keys & _ROW_MASK)
 
     def explain(self, queries: PackedCodes, k: int = 1) -> Explanation:
@@ -181,36 +182,71 @@ class HammingIndex:
             index._multi = multi
         return index
 
-    def _lists(self, queries: PackedCodes, k: int, labels: Ints, n_jobs: int) -> tuple[Ints, Ints]:
-        """Return complete lists of the queries, without the entries that nothing fills."""
+    def lists(
+        self,
+        queries: PackedCodes,
+        k: int,
+        labels: Ints,
+        *,
+        slack: int = NO_SLACK,
+        n_jobs: int = 1,
+    ) -> tuple[Ints, Ints]:
+        """Return the neighbors as the kernels keep them, for kernels that go on from there.
+
+        Parameters
+        ----------
+        queries, k, n_jobs
+            As in `search`.
+        labels : int64 array
+            As `check_labels` returns them; empty where each code stands for itself.
+        slack : int
+            Leave out what is farther than a query's nearest by more than this, which makes the
+            search the cheaper the nearer that is.
+
+        Returns
+        -------
+        keys, owners : int64 arrays of shape (n_queries, k)
+            See `dsnc.codes._kernels.nearest`. Entries beyond the slack may or may not be there.
+        """
         k = self._check(queries, k)
         self._prepare_if_worth_it(len(queries))
         keys, owners = empty_lists(len(queries), k)
 
         def work(rows: slice) -> None:
             part = queries if rows == slice(0, len(queries)) else queries.take(rows)
-            self._update(part, labels, keys[rows], owners[rows])
+            self._update(part, labels, keys[rows], owners[rows], slack)
 
         in_threads(work, len(queries), n_jobs)
-        # A list that is not full holds everything there is: all of them have the same length.
-        if len(keys) and keys[0, -1] == FREE:
-            filled = int((keys[0] != FREE).sum())
-            keys, owners = keys[:, :filled], owners[:, :filled]
-        elif not len(keys):
-            filled = min(k, len(np.unique(labels)) if len(labels) else len(self.codes))
-            keys, owners = keys[:, :filled], owners[:, :filled]
         return keys, owners
 
+    def _filled(self, keys: Ints, owners: Ints, labels: Ints) -> tuple[Ints, Ints]:
+        """Leave out the entries that nothing fills.
+
+        A list that is not full holds everything there is: all of them have the same length.
+        """
+        if len(keys):
+            filled = int((keys[0] != FREE).sum())
+        else:
+            filled = min(keys.shape[1], len(np.unique(labels)) if len(labels) else len(self))
+        return keys[:, :filled], owners[:, :filled]
+
     def _update(
-        self, queries: PackedCodes, labels: Ints, keys: Ints, owners: Ints
+        self,
+        queries: PackedCodes,
+        labels: Ints,
+        keys: Ints,
+        owners: Ints,
+        slack: int = NO_SLACK,
     ) -> tuple[NDArray[np.bool_], Counts]:
         """Complete the lists: first by lookups, what they leave by scanning."""
         multi = self._multi
         if multi is None:
             done, counts = np.zeros(len(queries), dtype=np.bool_), Counts(0, 0, 0)
         else:
-            done, counts = multi.update(queries, labels, keys, owners)
-        self._scan.update(queries, np.flatnonzero(~done), labels, keys, owners)
+            done, counts = multi.update(queries, labels, keys, owners, slack)
+        left = np.flatnonzero(~done)
+        if len(left):
+            self._scan.update(queries, left, labels, keys, owners, slack)
         return done, counts
 
     def _prepare_if_worth_it(self, n_queries: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes._kernels import probe as kernels
-from dsnc.codes._kernels.nearest import NO_LABELS, empty_lists
+from dsnc.codes._kernels.nearest import NO_LABELS, NO_SLACK, empty_lists
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
 from dsnc.errors import InputError
@@ -20,6 +20,7 @@ _MAX_CHUNKS = 32  # of very long codes some bits are in no chunk, which keeps th
 _MAX_RADIUS = 7
 _MAX_MASKS = 1 << 18  # values of a chunk at one radius: scanning is cheaper than so many lookups
 _UNITS = (6.0, 8.0, 1.5, 18.0)  # of lookup, bucket, candidate, check; what a unit is, is measured
+_NOMINAL_UNIT_NS, _NOMINAL_OCTET_NS = 2.0, 0.05  # of a unit, of an octet of a scanned code
 _SAMPLE = 256  # queries of a calibration
 _SCANNED = 1 << 16  # codes of a calibration
 
@@ -63,6 +64,7 @@ class MultiIndex:
         labels: Ints,
         keys: Ints,
         owners: Ints,
+        slack: int = NO_SLACK,
         *,
         max_radius: int = _MAX_RADIUS,
     ) -> tuple[NDArray[np.bool_], Counts]:
@@ -82,6 +84,7 @@ class MultiIndex:
             self.codes.n_bits,
             queries.words,
             labels,
+            slack,
             self.chunks,
             self.offsets,
             self.ids,
@@ -175,8 +178,35 @@ class MultiIndex:
         self._ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
 
 
+def nominal_ns(n_bits: int, n_codes: int, distances: Ints) -> float:
+    """Return what one query costs on a typical machine, nanoseconds on average.
+
+    By the same counts that decide between lookups and scan, but with fixed prices: for choices
+    that must be the same in every run.
+
+    Parameters
+    ----------
+    n_bits, n_codes : int
+        Size of the index.
+    distances : int64 array
+        How far some queries had to look.
+    """
+    chunks = _chunks(n_bits, n_codes)
+    widths = chunks[:, kernels.WIDTH]
+    lookup, bucket, candidate, _ = (_NOMINAL_UNIT_NS * units for units in _UNITS)
+    occupancy = n_codes / 2.0**widths
+    each = lookup + bucket * np.minimum(1, occupancy) + candidate * occupancy
+    lookups = each[:, None] * _masks(widths)[1][widths]
+    probing = _ahead(lookups - lookups[:, :1], n_bits)[0, np.clip(distances, 0, n_bits)]
+    scan = _NOMINAL_OCTET_NS * n_codes * math.ceil(n_bits / 8)
+    return float(np.minimum(probing, scan).mean()) if len(distances) else scan
+
+
 def _chunks(n_bits: int, n_codes: int) -> Ints:
-    """Cut the bits into chunks of about log2(n_codes); returns their (start, width, base)."""
+    """Cut the bits into chunks of about log2(n_codes): one code for each value of a chunk.
+
+    Returns their (start, width, base).
+    """
     wanted = min(_MAX_WIDTH, max(4.0, math.log2(max(1, n_codes))))
     m = math.ceil(n_bits / wanted)
     edges = np.linspace(0, n_bits, m + 1).astype(np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes._kernels import scan as kernels
-from dsnc.codes._kernels.nearest import FREE, ROW_BITS
+from dsnc.codes._kernels.nearest import FREE, NO_SLACK, ROW_BITS
 from dsnc.codes.packed import PackedCodes
 
 _OCTETS = 4  # planes come in fours: the kernel adds four or eight at once
@@ -50,6 +50,7 @@ class CodeScan:
         labels: NDArray[np.int64],
         keys: NDArray[np.int64],
         owners: NDArray[np.int64],
+        slack: int = NO_SLACK,
     ) -> None:
         """Bring the lists of some queries up to date with all codes.
 
@@ -62,29 +63,26 @@ class CodeScan:
             Owner of each code; empty where each code owns itself.
         keys, owners : int64 arrays of shape (n_queries, k)
             The lists (see `dsnc.codes._kernels.nearest`); what they hold already speeds it up.
+        slack : int
+            Codes that are farther than a query's nearest by more are left out.
         """
+        octets = octets_of(queries)
+
+        def run(dtype: type[np.unsignedinteger]) -> None:
+            sums = np.empty((2, kernels.BLOCK), dtype=dtype)
+            kernels.scan(self.planes, self.n_codes, octets, rows, labels, slack, keys, owners, sums)
+
         if self.n_bits < _WIDE_BITS:
-            self._run(queries, rows, labels, keys, owners, np.uint8)
+            run(np.uint8)
             if self.n_bits <= _SATURATED:
                 return
-            # A distance that does not fit 8 bits was cut: the lists that hold one are made anew.
-            rows = rows[keys[rows, -1] >> ROW_BITS >= _SATURATED]
+            # A distance that does not fit 8 bits was cut: lists that may hold one are made anew.
+            distances = keys[rows] >> ROW_BITS
+            last = np.minimum(distances[:, -1], distances[:, 0] + slack)
+            rows = rows[last >= _SATURATED]
             keys[rows], owners[rows] = FREE, -1
-        self._run(queries, rows, labels, keys, owners, np.uint16)
-
-    def _run(
-        self,
-        queries: PackedCodes,
-        rows: NDArray[np.int64],
-        labels: NDArray[np.int64],
-        keys: NDArray[np.int64],
-        owners: NDArray[np.int64],
-        dtype: type[np.unsignedinteger],
-    ) -> None:
         if len(rows):
-            sums = np.empty((2, kernels.BLOCK), dtype=dtype)
-            octets = octets_of(queries)
-            kernels.scan(self.planes, self.n_codes, octets, rows, labels, keys, owners, sums)
+            run(np.uint16)
 
 
 def octets_of(codes: PackedCodes) -> NDArray[np.uint8]:

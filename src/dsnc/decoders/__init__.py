@@ -3,14 +3,20 @@
 from dsnc.decoders.base import Cost, Decoder
 from dsnc.decoders.codebook import CodebookDecoder
 from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scores import ScoresDecoder
+from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
+from dsnc.decoders.table import TableDecoder
 
 DECODERS: dict[str, type[Decoder]] = {
     "linear": LinearDecoder,
     "codebook": CodebookDecoder,
     "scores": ScoresDecoder,
     "soft": SoftDecoder,
+    "nearest": NearestDecoder,
+    "table": TableDecoder,
+    "shortlist": ShortlistDecoder,
 }
 
 __all__ = [
@@ -19,6 +25,9 @@ __all__ = [
     "Cost",
     "Decoder",
     "LinearDecoder",
+    "NearestDecoder",
     "ScoresDecoder",
+    "ShortlistDecoder",
     "SoftDecoder",
+    "TableDecoder",
 ]

@@ -4,6 +4,7 @@ A decoder is arrays and a rule: it holds no data, no labels and no training stat
 be stored in a model file and exchanged for another on the same codes.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
@@ -109,6 +110,16 @@ class Decoder(ABC):
         if not 1 <= k <= self.n_classes:
             raise InputError(f"k={k}: there are {self.n_classes} classes; k is 1 to that number.")
         return int(k)
+
+
+def search_operations(n_bits: int, n_codes: int) -> float:
+    """Return c * sqrt(n) / log2(n): what finding the nearest of n codes of c bits takes.
+
+    The time of multi-index hashing as the paper states it (M. Norouzi, A. Punjani, D. Fleet, "Fast
+    exact search in Hamming space with multi-index hashing", 2014).
+    """
+    n = max(2, n_codes)
+    return n_bits * math.sqrt(n) / math.log2(n)
 
 
 def check_arrays(owner: str, arrays: Mapping[str, Any], expected: Mapping[str, str]) -> None:

@@ -13,8 +13,18 @@ from dsnc.codes._kernels.tools import part
 
 ROW_BITS = 40
 FREE = (1 << 62) - 1
+NO_SLACK = 1 << 20  # farther than any code: only the length of a list limits it
 NO_LABELS = np.empty(0, dtype=np.int64)  # each code owns itself
 NO_LABELS.flags.writeable = False
+
+
+@part
+def bound_of(keys: Any, query: Any, slack: Any) -> Any:
+    """Return the key from which on nothing enters the query's list.
+
+    That is its last one, or what is farther than the first by more than `slack`.
+    """
+    return min(keys[query, -1], ((keys[query, 0] >> ROW_BITS) + slack + 1) << ROW_BITS)
 
 
 @part

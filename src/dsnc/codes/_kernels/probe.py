@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dsnc.codes._kernels.nearest import ROW_BITS, insert
+from dsnc.codes._kernels.nearest import ROW_BITS, bound_of, insert
 from dsnc.codes._kernels.tools import inlined, kernel, part, popcount, prefetch, smaller
 
 START, WIDTH, BASE = 0, 1, 2  # columns of `chunks`: first bit, bits, place of its offsets
@@ -87,6 +87,7 @@ def probe(
     n_bits: Any,
     queries: Any,
     labels: Any,
+    slack: Any,
     chunks: Any,
     offsets: Any,
     ids: Any,
@@ -139,6 +140,7 @@ def probe(
                 queries,
                 i,
                 labels,
+                slack,
                 chunks,
                 offsets,
                 ids,
@@ -169,6 +171,7 @@ def _probe_one(
     queries: Any,
     i: Any,
     labels: Any,
+    slack: Any,
     chunks: Any,
     offsets: Any,
     ids: Any,
@@ -187,9 +190,9 @@ def _probe_one(
 ) -> Any:
     """Search one query by growing radius; return whether its list is complete."""
     n, m, n_parts = words.shape[0], chunks.shape[0], signatures.shape[1]
-    last, spent = keys.shape[1] - 1, 0.0
+    spent = 0.0
     for r in range(n_radii):
-        distance = min(keys[i, last] >> ROW_BITS, ahead.shape[1] - 2)
+        distance = min((bound_of(keys, i, slack) - 1) >> ROW_BITS, ahead.shape[1] - 2)
         # Where the end is not in sight, a little may still be spent, for what it may find; more
         # where one radius further might do.
         explore = _EXPLORE_NEAR if distance < m * (r + 2) else _EXPLORE
@@ -200,7 +203,7 @@ def _probe_one(
         ):
             return False
         for j in range(m):
-            if m * r + j > keys[i, last] >> ROW_BITS:
+            if m * r + j > (bound_of(keys, i, slack) - 1) >> ROW_BITS:
                 return True
             width = chunks[j, WIDTH]
             base = chunks[j, BASE]
@@ -220,6 +223,7 @@ def _probe_one(
                     queries,
                     i,
                     labels,
+                    slack,
                     ids,
                     signatures,
                     signs,
@@ -250,6 +254,7 @@ def _visit(
     queries: Any,
     i: Any,
     labels: Any,
+    slack: Any,
     ids: Any,
     signatures: Any,
     signs: Any,
@@ -269,7 +274,7 @@ def _visit(
     for b in range(n_buckets):
         low, high = buckets[b, 0], buckets[b, 1]
         candidates += high - low
-        bound = keys[i, last]
+        bound = bound_of(keys, i, slack)
         if high - low >= _LONG and _least(signatures, low, high, sign) + extra > bound >> ROW_BITS:
             continue
         if r == 0 and exact and last == 0:  # likely near: no branch could be foretold
@@ -299,7 +304,7 @@ def _visit(
             key = (distance << ROW_BITS) + row
             if key < bound:
                 insert(keys, owners, i, key, labels[row] if len(labels) else row)
-                bound = keys[i, last]
+                bound = bound_of(keys, i, slack)
     return candidates, checks
 
 

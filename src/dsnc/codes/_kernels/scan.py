@@ -6,7 +6,7 @@ register has octets, and distances are sums of octets. Two queries share each re
 
 from typing import Any
 
-from dsnc.codes._kernels.nearest import ROW_BITS, insert
+from dsnc.codes._kernels.nearest import ROW_BITS, bound_of, insert
 from dsnc.codes._kernels.tools import add_saturated, column_distance, kernel, part, smaller
 
 BLOCK = 512  # codes in a block
@@ -29,6 +29,7 @@ def scan(
     octets: Any,
     rows: Any,
     labels: Any,
+    slack: Any,
     keys: Any,
     owners: Any,
     sums: Any,
@@ -36,10 +37,11 @@ def scan(
     """Bring the lists of the queries `rows` up to date with all codes.
 
     `octets` (n_queries, n_planes) are the queries; `labels` owns the codes, or is empty where each
-    owns itself. Distances are added up in `sums` (2, BLOCK): they saturate at the largest number
+    owns itself; nothing enters a list that is farther than its first by more
+    than `slack`. Distances are added up in `sums` (2, BLOCK): they saturate at the largest number
     of its type.
     """
-    n_blocks, n_planes, last_entry = planes.shape[0], planes.shape[1], keys.shape[1] - 1
+    n_blocks, n_planes = planes.shape[0], planes.shape[1]
     tile = max(1, _TILE_BYTES // (n_planes * BLOCK))
     sum_a, sum_b = sums[0], sums[1]
     for first in range(0, n_blocks, tile):
@@ -49,8 +51,8 @@ def scan(
             for block in range(first, min(n_blocks, first + tile)):
                 start = block * BLOCK
                 # The largest distance that would still enter the list from this block.
-                limit_a = (keys[i, last_entry] - start - 1) >> ROW_BITS
-                limit_b = (keys[j, last_entry] - start - 1) >> ROW_BITS
+                limit_a = (bound_of(keys, i, slack) - start - 1) >> ROW_BITS
+                limit_b = (bound_of(keys, j, slack) - start - 1) >> ROW_BITS
                 # Written out here: behind a call of its own, this costs a quarter more.
                 p = n_planes % 8
                 if p:
@@ -66,9 +68,9 @@ def scan(
                     )
                     p += 8
                 if low_a <= limit_a:
-                    _collect(sum_a, start, n_codes, labels, keys, owners, i)
+                    _collect(sum_a, start, n_codes, labels, slack, keys, owners, i)
                 if low_b <= limit_b and i != j:
-                    _collect(sum_b, start, n_codes, labels, keys, owners, j)
+                    _collect(sum_b, start, n_codes, labels, slack, keys, owners, j)
 
 
 @part
@@ -101,10 +103,17 @@ def _four(q: Any) -> Any:
 
 @part
 def _collect(
-    distances: Any, start: Any, n_codes: Any, labels: Any, keys: Any, owners: Any, query: Any
+    distances: Any,
+    start: Any,
+    n_codes: Any,
+    labels: Any,
+    slack: Any,
+    keys: Any,
+    owners: Any,
+    query: Any,
 ) -> Any:
     """Put the codes of a block that are near enough into the query's list."""
-    bound = keys[query, -1]
+    bound = bound_of(keys, query, slack)
     for first in range(0, min(BLOCK, n_codes - start), _GROUP):
         low = distances.dtype.type(-1)
         for g in range(_GROUP):
@@ -116,4 +125,4 @@ def _collect(
             key = (distances[g] << ROW_BITS) + row
             if key < bound:
                 insert(keys, owners, query, key, labels[row] if len(labels) else row)
-                bound = keys[query, -1]
+                bound = bound_of(keys, query, slack)

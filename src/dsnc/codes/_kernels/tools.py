@@ -38,6 +38,11 @@ def inlined(function: Callable[..., Any]) -> Any:
     return njit(inline="always", no_cpython_wrapper=True, **_OPTIONS)(function)
 
 
+def reordered(function: Callable[..., Any]) -> Any:
+    """Mark a part whose sums may be reordered, so that they fill vector registers."""
+    return njit(no_cpython_wrapper=True, fastmath={"reassoc", "contract"}, **_OPTIONS)(function)
+
+
 @intrinsic
 def popcount(typing: Any, value: Any) -> Any:
     """Count the set bits of an unsigned integer."""
@@ -46,6 +51,16 @@ def popcount(typing: Any, value: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return value(value), generate
+
+
+@intrinsic
+def lowest_bit(typing: Any, value: Any) -> Any:
+    """Return the place of the lowest set bit of a 64-bit integer that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
 
 
 @intrinsic

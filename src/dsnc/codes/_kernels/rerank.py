@@ -1,0 +1,104 @@
+"""Order the nearest classes of a query by their scores on its soft bits.
+
+    score[k] = bias[k] + sum_j soft[j] * weight[k, j] - closeness * doubt[k]
+
+doubt[k] sums abs(logit[j]) over the bits in which the query's code differs from the nearest one of
+class k.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dsnc.codes._kernels.nearest import FREE, ROW_BITS
+from dsnc.codes._kernels.tools import kernel, lowest_bit, part, reordered
+
+_SURE = np.float32(1e6)  # no bit counts for more, so that no score is infinite
+_STEP = np.float32(1e-5)  # a share of the score that roundings do not lose
+
+
+@kernel
+def rerank(
+    keys: Any,
+    owners: Any,
+    size: Any,
+    slack: Any,
+    queries: Any,
+    codes: Any,
+    logits: Any,
+    soft: Any,
+    weight: Any,
+    bias: Any,
+    closeness: Any,
+    classes: Any,
+    scores: Any,
+    inside: Any,
+) -> Any:
+    """Write the k best classes of each query and their scores; -1 where there are fewer.
+
+    The first `size` classes within the slack are the candidates: they come first, ordered by
+    score, and are counted in `inside`. Others follow as near as they are, one step below each
+    other.
+    """
+    k, row_mask = classes.shape[1], (1 << ROW_BITS) - 1
+    for i in range(keys.shape[0]):
+        limit = (keys[i, 0] >> ROW_BITS) + slack
+        near = filled = 0
+        for entry in range(min(size, keys.shape[1])):
+            key, owner = keys[i, entry], owners[i, entry]
+            if key >> ROW_BITS > limit or key == FREE:
+                break
+            near += 1
+            score = bias[owner] + _dot(soft, i, weight, owner)
+            if closeness > 0:
+                score -= closeness * _doubt(queries, i, codes, key & row_mask, logits)
+            filled = _line_up(classes, scores, i, filled, owner, score)
+        inside[i] = near
+        for entry in range(near, keys.shape[1]):
+            if filled == k or keys[i, entry] == FREE:
+                break
+            last = scores[i, filled - 1]
+            scores[i, filled] = last - _STEP * max(abs(last), np.float32(1))
+            classes[i, filled] = owners[i, entry]
+            filled += 1
+        for place in range(filled, k):
+            classes[i, place] = -1
+
+
+@part
+def _line_up(classes: Any, scores: Any, i: Any, filled: Any, owner: Any, score: Any) -> Any:
+    """Insert a class by its score and then by its number; return the length of the line."""
+    k = classes.shape[1]
+    place = min(filled, k)
+    while place > 0 and (
+        scores[i, place - 1] < score
+        or (scores[i, place - 1] == score and classes[i, place - 1] > owner)
+    ):
+        if place < k:
+            scores[i, place] = scores[i, place - 1]
+            classes[i, place] = classes[i, place - 1]
+        place -= 1
+    if place < k:
+        scores[i, place] = score
+        classes[i, place] = owner
+    return min(filled + 1, k)
+
+
+@reordered
+def _dot(soft: Any, i: Any, weight: Any, owner: Any) -> Any:
+    total = soft[i, 0] * weight[owner, 0]
+    for j in range(1, soft.shape[1]):
+        total += soft[i, j] * weight[owner, j]
+    return total
+
+
+@part
+def _doubt(queries: Any, i: Any, codes: Any, row: Any, logits: Any) -> Any:
+    """Sum up how sure the query is of the bits in which it differs from a code."""
+    total = abs(logits[i, 0]) * 0
+    for word in range(codes.shape[1]):
+        differing = queries[i, word] ^ codes[row, word]
+        while differing:
+            total += min(abs(logits[i, 64 * word + lowest_bit(differing)]), _SURE)
+            differing &= differing - np.uint64(1)
+    return total

@@ -1,0 +1,267 @@
+"""One number that makes probabilities honest: the temperature of a softmax.
+
+``p = softmax(scores / T)`` has the same best class for every T > 0; T says how sure it is of it.
+The likelihood of classes that were not used for training chooses T (C. Guo, G. Pleiss, Y. Sun,
+K. Weinberger, "On Calibration of Modern Neural Networks", ICML 2017).
+
+Scores may be those of a few candidate classes per row. Rows whose class is not among them say
+nothing about T; their share is what all candidates together must leave to the others.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
+
+from dsnc.errors import InputError
+
+_MISSING = -1e30  # no real score is that low: decoders mark candidates that do not exist
+_RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
+_PRECISION = 1e-9
+_BLOCK = 1 << 18  # scores in a temporary
+
+
+def fit_temperature(scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Find the temperature under which the true classes are most probable.
+
+    Minimizes over T, with p = softmax(scores / T),
+
+        sum_i weight_i * -log p[i, truth_i]  +  mean_ij of -log p[i, j]
+
+    The second term is one more row whose class may be any of its candidates alike: where all
+    answers are right the first term alone would be least for T = 0, claiming certainty. It counts
+    as one row and fades as rows become many. The sum is convex in 1 / T, and multiplying all
+    scores by a number multiplies T by it.
+
+    Parameters
+    ----------
+    scores : array of shape (n, m)
+        Scores of each row's candidates; -inf (or anything below -1e30) where one is missing.
+    truth : int array of shape (n,)
+        The column of the true class; -1 where it is not among the candidates, which leaves the
+        row out.
+    weight : array of shape (n,), optional
+        How many rows each one stands for; 1 by default.
+
+    Returns
+    -------
+    float
+        T > 0, within a factor of 1000 of the spread of scores; 1.0 where nothing depends on it
+        (no rows, or rows whose candidates all have one score).
+
+    Examples
+    --------
+    Sure in the ratio of 4 to 1 (a difference of log 4), and right as often: T is about 1.
+
+    >>> scores = np.tile([[np.log(4), 0]], (1000, 1))
+    >>> round(fit_temperature(scores, np.repeat([0, 1], [800, 200])), 2)
+    1.0
+    """
+    table, column, number = _checked(scores, truth, weight)
+    used = (column >= 0) & (number > 0)
+    table, column, number = table[used], column[used], number[used]
+    if not len(table):
+        return 1.0
+    # One block's worth of memory whatever the number of rows: the scores stay in their own type.
+    step = max(1, _BLOCK // table.shape[1])
+    blocks = [slice(start, start + step) for start in range(0, len(table), step)]
+
+    def total(beta: float) -> tuple[float, float]:
+        parts = [_sums(table[rows], column[rows], number[rows], beta) for rows in blocks]
+        first, second = zip(*parts, strict=True)
+        return math.fsum(first), math.fsum(second)
+
+    # At 1 / T = 0 all candidates are alike: these are means and variances of plain scores.
+    uniform, variance = total(0.0)
+    n_rows = float(number.sum())
+    spread = math.sqrt(variance / n_rows)
+    if spread == 0:
+        return 1.0
+
+    def derivatives(beta: float) -> tuple[float, float]:
+        slope, curvature = total(beta)
+        share = 1 / n_rows  # of the additional row that each row is
+        return slope + share * (slope - uniform), (1 + share) * curvature
+
+    return 1 / _root(derivatives, 1 / spread)
+
+
+class Confidence(NamedTuple):
+    """How scores of a few candidates become honest probabilities."""
+
+    temperature: float
+    other: float  # the score of "none of the candidates"
+    slope: float  # of the log-odds of the best class
+    intercept: float
+
+
+def fit_confidence(scores: ArrayLike, truth: ArrayLike) -> Confidence:
+    """Find how sure the scores of each row's candidates may be.
+
+    First the temperature and the score of "none of the candidates" under which the true classes
+    are most probable, then the line through the log-odds of the best candidate that is right most
+    often: it mends what one temperature for all rows cannot (J. Platt, "Probabilistic outputs for
+    support vector machines", 1999). Each fit counts one undecided row more than there are.
+
+    Parameters
+    ----------
+    scores : array of shape (n, m)
+        Of each row's candidates, best first; -inf where one is missing.
+    truth : int array of shape (n,)
+        The column of the true class; -1 where it is not among the candidates.
+
+    Examples
+    --------
+    >>> scores = np.tile([[3.0, 0.0]], (100, 1))
+    >>> fitted = fit_confidence(scores, np.repeat([0, 1, -1], [80, 10, 10]))
+    >>> round(fitted.temperature, 1)
+    1.5
+    """
+    table, column, _ = _checked(scores, truth, None)
+    if not len(table):
+        return Confidence(1.0, -1e9, 1.0, 0.0)
+    table = np.where(table > _MISSING, table, -np.inf).astype(np.float64)
+    column = np.where(column < 0, table.shape[1], column)
+    center, spread = float(table[:, 0].mean()), float(table[:, 0].std()) + 1e-6
+    table = (table - center) / spread  # of the order of 1, whatever the scale of the scores
+    both = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
+    finite = np.where(np.isfinite(both), both, 0.0)
+    rows = np.arange(len(both))
+
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        beta, none = parameters
+        z = beta * both
+        z[:, -1] = none
+        log_p = z - logsumexp(z, axis=1, keepdims=True)
+        p = np.exp(log_p)
+        value = -log_p[rows, column].sum() + 0.01 * (beta - 1) ** 2 + 0.01 * none**2
+        slope = ((p * finite).sum(axis=1) - finite[rows, column]).sum() + 0.02 * (beta - 1)
+        other = (p[:, -1] - (column == table.shape[1])).sum() + 0.02 * none
+        return value, np.array([slope, other])
+
+    found = minimize(loss, [1.0, -3.0], jac=True, bounds=[(1e-3, 1e3), (-1e3, 1e3)])
+    beta, none = found.x.tolist()
+    z = beta * both
+    z[:, -1] = none
+    odds = z[:, 0] - logsumexp(z[:, 1:], axis=1)
+    slope, intercept = _fit_line(np.clip(odds, -50, 50), column == 0)
+    return Confidence(spread / beta, center + none * spread / beta, slope, intercept)
+
+
+def _fit_line(odds: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Find the logistic regression of being right on the log-odds of it."""
+    sign = np.where(is_right, 1.0, -1.0)
+
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        slope, intercept = parameters
+        z = sign * (slope * odds + intercept)
+        weight = -sign * expit(-z)
+        value = np.logaddexp(0, -z).sum() + 0.5 * ((slope - 1) ** 2 + intercept**2)
+        gradient = [weight @ odds + slope - 1, weight.sum() + intercept]
+        return value, np.array(gradient)
+
+    found = minimize(loss, [1.0, 0.0], jac=True, bounds=[(0.05, 20), (-20, 20)])
+    slope, intercept = found.x.tolist()
+    return slope, intercept
+
+
+def missing_share(truth: ArrayLike) -> float:
+    """Return the share of rows whose class is not among the candidates, never quite 0 or 1.
+
+    ``(misses + 1/2) / (n + 1)``: none of 10 rows missed is no proof that none ever will be.
+
+    Parameters
+    ----------
+    truth : int array of shape (n,)
+        As for `fit_temperature`: -1 is a miss.
+
+    Examples
+    --------
+    >>> missing_share([0, 3, -1])
+    0.375
+    """
+    column = _columns(truth)
+    return float(((column < 0).sum() + 0.5) / (len(column) + 1))
+
+
+def _sums(
+    scores: NDArray[Any], column: NDArray[np.int64], number: NDArray[np.float64], beta: float
+) -> tuple[float, float]:
+    """Return the first two derivatives of the rows' negative log-likelihood by beta = 1 / T.
+
+    A row has log sum_j exp(beta * d_j), d_j being how far j is above the true class: its
+    derivatives are the mean and the variance of d under the softmax.
+    """
+    exists = scores > _MISSING
+    values = np.where(exists, scores, -np.inf).astype(np.float64)
+    best = values.max(axis=1)
+    below = np.where(exists, values - best[:, None], 0)
+    weights = np.exp(beta * below) * exists
+    weights /= weights.sum(axis=1, keepdims=True)
+    mean = (weights * below).sum(axis=1)
+    variance = (weights * (below - mean[:, None]) ** 2).sum(axis=1)
+    mean += best - values[np.arange(len(values)), column]
+    return float(number @ mean), float(number @ variance)
+
+
+def _root(derivatives: Callable[[float], tuple[float, float]], start: float) -> float:
+    """Return where the slope of a convex function is 0: Newton's steps, kept within a bracket."""
+    low, high = start / _RANGE, start * _RANGE
+    beta, last = start, math.inf
+    while high / low - 1 > _PRECISION:
+        slope, curvature = derivatives(beta)
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        moved = beta - slope / curvature if curvature > 0 else math.inf
+        # A step that leaves the bracket, or is no shorter than half the last, would lead nowhere.
+        if not low <= moved <= high or abs(moved - beta) > last / 2:
+            moved = math.sqrt(low * high)
+        last = abs(moved - beta)
+        if last <= _PRECISION * beta:
+            return moved
+        beta = moved
+    return beta
+
+
+def _checked(
+    scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64]]:
+    table, column = np.asarray(scores), _columns(truth)
+    if table.ndim != 2 or table.dtype.kind not in "biuf" or len(table) != len(column):
+        raise InputError(
+            f"scores has shape {table.shape} and type {table.dtype}; expected numbers of shape "
+            f"({len(column)}, m), as many rows as truth."
+        )
+    if table.size and not table.max() < math.inf:  # a NaN is the maximum
+        raise InputError(f"scores has a {table.max()}; expected numbers, or -inf where missing.")
+    if (column >= table.shape[1]).any():
+        row = int(np.argmax(column >= table.shape[1]))
+        raise InputError(f"truth[{row}] is {column[row]}; scores has {table.shape[1]} columns.")
+    number = np.ones(len(column)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if number.shape != column.shape or not (np.isfinite(number) & (number >= 0)).all():
+        raise InputError(
+            f"weight has shape {number.shape}; expected {column.shape}, finite and 0 or more."
+        )
+    rows = np.flatnonzero(column >= 0)
+    lost = rows[table[rows, column[rows]] <= _MISSING]
+    if len(lost):
+        raise InputError(
+            f"truth[{lost[0]}] is {column[lost[0]]}, and that candidate is missing: its score is "
+            f"{table[lost[0], column[lost[0]]]}. Use -1 for a class that is no candidate."
+        )
+    return table, column, number
+
+
+def _columns(truth: ArrayLike) -> NDArray[np.int64]:
+    column = np.asarray(truth)
+    if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
+        raise InputError(
+            f"truth has shape {column.shape} and type {column.dtype}; expected integers of shape "
+            "(n,)."
+        )
+    if column.size and column.min() < -1:
+        raise InputError(f"truth has a {column.min()}; expected a column, or -1.")
+    return column.astype(np.int64)

@@ -1,0 +1,50 @@
+"""Checks of what decoders are given, by the user or by a file that may be hostile."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.errors import InputError
+
+Ints = NDArray[np.int64]
+MAX_CLASSES = (1 << 32) - 1  # a score and a class share one integer where the best are chosen
+
+
+def valid_classes(name: str, values: ArrayLike, n: int, n_classes: int = MAX_CLASSES) -> Ints:
+    """Return n class numbers below n_classes as a view or copy of type int64, or refuse them."""
+    array = np.asarray(values)
+    if array.shape != (n,) or (n and array.dtype.kind not in "iu"):
+        raise InputError(
+            f"{name} has shape {array.shape} and type {array.dtype}; expected whole numbers, one "
+            f"for each of the {n} codes."
+        )
+    if n and not (array.min() >= 0 and array.max() < n_classes):
+        row = int(np.argmax((array < 0) | (array >= n_classes)))
+        raise InputError(f"{name}[{row}] is {array[row]}; a class is 0 to {n_classes - 1}.")
+    return array.astype(np.int64, copy=array.flags.writeable).view()
+
+
+def valid_temperature(temperature: float) -> float:
+    """Return the temperature as the float32 that a file holds, or refuse it."""
+    if not (np.isfinite(temperature) and np.float32(temperature) > 0):
+        raise InputError(f"temperature={temperature!r} is not a number above 0.")
+    return float(np.float32(temperature))
+
+
+def one_each(owner: str, arrays: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    """Return the only number of each of the named arrays."""
+    for name in names:
+        if arrays[name].size != 1:
+            raise InputError(f"{owner}: array {name!r} is not one number.")
+    return [arrays[name].item() for name in names]
+
+
+def valid_number(name: str, value: Any, limit: int) -> int:
+    """Return a whole number from 1 to the limit, or refuse it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name}={value!r} is not a whole number.")
+    if not 1 <= value <= limit:
+        raise InputError(f"{name}={value}: expected 1 to {limit}.")
+    return int(value)

@@ -1,0 +1,234 @@
+"""From what training leaves to a decoder: by name, or the best one for the data."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.base import Decoder
+from dsnc.decoders.checks import Ints
+from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.nearest import NearestDecoder
+from dsnc.decoders.shortlist import ShortlistDecoder
+from dsnc.decoders.soft import SoftDecoder
+from dsnc.decoders.table import TableDecoder
+from dsnc.decoders.tune import (
+    TOLERANCE,
+    HeldOut,
+    calibrate,
+    temperature_of,
+    training_codes,
+    tune_shortlist,
+    weight_codes,
+)
+from dsnc.errors import InputError, unknown_name
+
+CHOICES = ("auto", "linear", "soft", "nearest", "table", "shortlist")
+KNOWN = ("weights", "training")
+_TABLE_BITS = 24  # beyond, a table takes a gigabyte or nearly
+_PRODUCTS_NS = 0.1  # of a multiplication in a matrix product, on a typical machine
+
+
+@dataclass(frozen=True)
+class Material:
+    """What training leaves for decoders.
+
+    Parameters
+    ----------
+    linear : LinearDecoder
+        The decoder that was trained with the codes.
+    codes, y : PackedCodes and int64 array, optional
+        The codes of the training rows and their classes.
+    held_out : HeldOut, optional
+        Rows that training did not see.
+    """
+
+    linear: LinearDecoder
+    codes: PackedCodes | None = None
+    y: Ints | None = None
+    held_out: HeldOut | None = None
+
+    def training(self) -> tuple[PackedCodes, Ints]:
+        """Return the codes of the training rows and their classes, or say that there are none."""
+        if self.codes is None or self.y is None:
+            raise InputError(
+                "the model knows no training codes; pass the training rows as X and y, or take "
+                "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
+            )
+        return self.codes, self.y
+
+
+class Trial(NamedTuple):
+    """What one decoder is worth on the held-out rows."""
+
+    decoder: str
+    settings: dict[str, Any]
+    accuracy: float  # NaN where there were no rows
+    nanoseconds: float  # of decoding a row, on a typical machine
+
+
+@dataclass(frozen=True)
+class DecoderReport:
+    """Which decoder was chosen, why, and what the others would have been worth."""
+
+    chosen: str
+    settings: dict[str, Any]
+    reason: str
+    trials: list[Trial] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """Return the choice, the reason and a line for each trial."""
+        lines = [f"{self.chosen}: {self.reason}"]
+        for trial in self.trials:
+            settings = ", ".join(f"{key}={value}" for key, value in trial.settings.items())
+            lines.append(
+                f"  {trial.decoder:<10} {100 * trial.accuracy:6.2f} %  "
+                f"{trial.nanoseconds / 1000:8.2f} us  {settings}"
+            )
+        return "\n".join(lines)
+
+
+def make_decoder(choice: Any, material: Material) -> tuple[Decoder, DecoderReport]:
+    """Make the decoder that a user asks for.
+
+    Parameters
+    ----------
+    choice : str or mapping
+        A name of `CHOICES`, or its name and settings, such as
+        ``{"name": "shortlist", "size": 50, "radius": 3}``.
+    material : Material
+
+    Returns
+    -------
+    decoder : Decoder
+    report : DecoderReport
+    """
+    name, settings = parse_choice(choice)
+    if name == "auto":
+        return _choose(material)
+    decoder = _MAKERS[name](material, **settings)
+    return decoder, DecoderReport(name, _settings(decoder), "as asked for")
+
+
+def parse_choice(choice: Any) -> tuple[str, dict[str, Any]]:
+    """Return name and settings of a decoder, or refuse them."""
+    settings: dict[str, Any] = {}
+    if isinstance(choice, Mapping):
+        settings = dict(choice)
+        choice = settings.pop("name", None)
+    if not isinstance(choice, str) or choice not in CHOICES:
+        raise unknown_name("decoder", choice, CHOICES)
+    allowed = _SETTINGS.get(choice, ())
+    for key in settings:
+        if key not in allowed:
+            raise unknown_name(f"decoder setting of {choice!r}", key, allowed or ("name",))
+    return choice, settings
+
+
+def _linear(material: Material) -> LinearDecoder:
+    return _honest(material.linear, material)
+
+
+def _soft(material: Material) -> LinearDecoder:
+    return _honest(SoftDecoder(material.linear.weight, material.linear.bias), material)
+
+
+def _honest(decoder: LinearDecoder, material: Material) -> LinearDecoder:
+    """Return the decoder with a temperature that fits the held-out rows, if there are any."""
+    if material.held_out is None or not len(material.held_out.y):
+        return decoder
+    temperature = temperature_of(decoder, material.held_out)
+    return type(decoder)(decoder.weight, decoder.bias, temperature)
+
+
+def _nearest(material: Material, label: str = "true", n_neighbors: int = 1) -> Decoder:
+    codes, y = material.training()
+    linear = material.linear
+    return NearestDecoder.from_examples(
+        codes, y, linear.n_classes, linear=linear, label=label, n_neighbors=n_neighbors
+    )
+
+
+def _table(material: Material, source: str = "nearest", probes: int = 16) -> Decoder:
+    if source not in ("nearest", "linear"):
+        raise unknown_name("source", source, ("nearest", "linear"))
+    if source == "linear":
+        return TableDecoder.from_linear(material.linear, probes=probes)
+    codes, y = material.training()
+    nearest = NearestDecoder.from_examples(codes, y, material.linear.n_classes)
+    return TableDecoder.from_nearest(nearest, material.linear, probes=probes)
+
+
+def _shortlist(material: Material, known: str | None = None, **settings: Any) -> Decoder:
+    """Make a shortlist with what the user set; what is left open, the held-out rows choose."""
+    if known not in (None, *KNOWN):
+        raise unknown_name("known", known, KNOWN)
+    linear, held_out = material.linear, material.held_out
+    sets: dict[str, tuple[PackedCodes, Ints]] = {}
+    if known != "training":
+        sets["weights"] = weight_codes(linear)
+    if known == "training" or (known is None and material.codes is not None):
+        sets["training"] = training_codes(linear, *material.training())
+    if held_out is None or not len(held_out.y):
+        return ShortlistDecoder(linear, *sets[list(sets)[-1]], **settings)
+    tuned = tune_shortlist(linear, sets, held_out)[1].decoder
+    chosen = {key: getattr(tuned, key) for key in ("size", "radius", "closeness")}
+    decoder = ShortlistDecoder(linear, tuned.codes, tuned.labels, **{**chosen, **settings})
+    return calibrate(decoder, held_out)
+
+
+_MAKERS: dict[str, Callable[..., Decoder]] = {
+    "linear": _linear,
+    "soft": _soft,
+    "nearest": _nearest,
+    "table": _table,
+    "shortlist": _shortlist,
+}
+_SETTINGS = {
+    "nearest": ("label", "n_neighbors"),
+    "table": ("source", "probes"),
+    "shortlist": ("known", "size", "radius", "closeness"),
+}
+
+
+def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
+    """Take the cheapest decoder of those that are within a tenth of a point of the best."""
+    linear, held_out = material.linear, material.held_out
+    all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
+    if held_out is None or not len(held_out.y):
+        few = all_ns < 1000
+        decoder = _soft(material) if few else _shortlist(material)
+        reason = "all classes are scored in no time" if few else "there are many classes"
+        report = DecoderReport(decoder.name, _settings(decoder), f"{reason}; no held-out rows")
+        return decoder, report
+    sets = {"weights": weight_codes(linear)}
+    if material.codes is not None:
+        sets["training"] = training_codes(linear, *material.training())
+    known, tuned, tried = tune_shortlist(linear, sets, held_out)
+    trials = [
+        Trial("shortlist", {"known": name, **_settings(t.decoder)}, t.accuracy, t.nanoseconds)
+        for name, t in tried.items()
+    ]
+    sample = held_out.take(1 + (1 << 33) // (linear.n_classes * linear.n_bits))
+    everything = SoftDecoder(linear.weight, linear.bias)
+    for decoder in (everything, linear):
+        right = decoder.predict(sample.codes, sample.logits) == sample.y
+        trials.append(Trial(decoder.name, {}, float(right.mean()), all_ns))
+    most = max(trial.accuracy for trial in trials)
+    good = [trial for trial in trials if trial.accuracy >= most - TOLERANCE]
+    if min(good, key=lambda trial: trial.nanoseconds).decoder == "shortlist":
+        chosen: Decoder = calibrate(tuned.decoder, held_out)
+        ratio = all_ns / tuned.nanoseconds
+        reason = (
+            f"within {100 * TOLERANCE:g} points of the most accurate; scoring all "
+            f"{linear.n_classes:,} classes would take {ratio:.1f} times as long; codes of {known}"
+        )
+    else:
+        chosen, reason = _soft(material), "scoring all classes is the cheapest that is as accurate"
+    return chosen, DecoderReport(chosen.name, _settings(chosen), reason, trials)
+
+
+def _settings(decoder: Decoder) -> dict[str, Any]:
+    """Return the settings that a user may set and a report shows."""
+    names = ("size", "radius", "closeness", "n_neighbors", "probes", "source")
+    return {name: getattr(decoder, name) for name in names if hasattr(decoder, name)}

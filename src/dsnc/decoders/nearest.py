@@ -1,0 +1,248 @@
+"""The nearest-neighbor decoder of the paper: a code means what the nearest training code means.
+
+Training codes are kept once each, with the class that most of their examples have. A search among
+n codes of c bits takes about c * sqrt(n) / log2(n) operations, whatever the number of classes.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders import checks
+from dsnc.decoders.base import Cost, Decoder, check_arrays, search_operations
+from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
+from dsnc.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from dsnc.codes import HammingIndex
+
+Ints = NDArray[np.int64]
+LABELS = ("true", "predicted")
+_BLOCK = 1 << 20  # distances held at a time
+_EXACT = 1 << 24  # whole numbers up to here are float32 numbers: no score is rounded
+
+
+class NearestDecoder(Decoder):
+    """Gives a code the class of the nearest known code, or that of most of the nearest ones.
+
+    The score of a class is minus the distance of its nearest code; a class without a code has the
+    score of the impossible distance n_bits + 1. With several neighbors, each has one vote: a class
+    of v > 1 votes scores (v - 1) * (n_bits + 1) more, which puts more votes first, then the nearer
+    class, then the smaller one.
+
+    Parameters
+    ----------
+    codes : PackedCodes
+        The known codes, 1 or more; one that is repeated votes repeatedly.
+    labels : int array of shape (len(codes),)
+        The class of each.
+    n_classes : int
+        Number of classes; some may have no code.
+    n_neighbors : int
+        How many of the nearest codes vote; equally near ones by their class, smaller first.
+    temperature : float
+        Divides the scores before they become probabilities.
+
+    Examples
+    --------
+    >>> codes = PackedCodes.from_bits([[0, 0, 0, 1], [1, 1, 1, 0], [1, 1, 1, 1]])
+    >>> decoder = NearestDecoder(codes, [0, 2, 1], n_classes=3)
+    >>> decoder.top_k(PackedCodes.from_bits([[1, 1, 0, 0]]), None, 2)
+    (array([[2, 1]]), array([[-1., -2.]], dtype=float32))
+    """
+
+    name: ClassVar[str] = "nearest"
+
+    def __init__(
+        self,
+        codes: PackedCodes,
+        labels: ArrayLike,
+        n_classes: int,
+        *,
+        n_neighbors: int = 1,
+        temperature: float = 1.0,
+    ) -> None:
+        if not len(codes):
+            raise InputError("codes is empty; something has to be the nearest.")
+        self.n_bits, self.temperature = codes.n_bits, checks.valid_temperature(temperature)
+        self.n_classes = checks.valid_number("n_classes", n_classes, checks.MAX_CLASSES)
+        most = _EXACT // (self.n_bits + 1)
+        self.n_neighbors = checks.valid_number("n_neighbors", n_neighbors, most)
+        labels = checks.valid_classes("labels", labels, len(codes), self.n_classes)
+        if (labels[1:] < labels[:-1]).any():
+            # By class: the search orders equally near codes by row, and so by class.
+            order = np.argsort(labels, kind="stable")
+            codes, labels = codes.take(order), labels[order]
+        labels.flags.writeable = False
+        self.codes, self.labels = codes, labels
+        self._present, self._starts = np.unique(labels, return_index=True)
+
+    @classmethod
+    def from_examples(
+        cls,
+        codes: PackedCodes,
+        y: ArrayLike,
+        n_classes: int,
+        *,
+        linear: LinearDecoder | None = None,
+        label: str = "true",
+        n_neighbors: int = 1,
+    ) -> Self:
+        """Make the decoder from the codes of training examples.
+
+        Parameters
+        ----------
+        codes, y, n_classes
+            Code and class of each example, and the number of classes.
+        linear, label : LinearDecoder and "true" or "predicted"
+            A code's class is that of most of its examples, or what `linear` says of it.
+        n_neighbors : int
+            How many of the nearest codes vote.
+        """
+        if label not in LABELS:
+            raise unknown_name("label", label, LABELS)
+        n_classes = checks.valid_number("n_classes", n_classes, checks.MAX_CLASSES)
+        y = checks.valid_classes("y", y, len(codes), n_classes)
+        distinct, labels = majority_codes(codes, y)
+        if label == "predicted":
+            if linear is None:
+                raise InputError("linear is None; label='predicted' needs a linear decoder.")
+            labels = linear.predict(distinct)
+        return cls(distinct, labels, n_classes, n_neighbors=n_neighbors)
+
+    @cached_property
+    def _index(self) -> "HammingIndex":
+        """Make the search structure at the first use, since it loads a compiler."""
+        from dsnc.codes import HammingIndex
+
+        return HammingIndex(self.codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the index, which is made from the codes."""
+        return {key: value for key, value in vars(self).items() if key != "_index"}
+
+    def top_k(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[Ints, Floats]:
+        """Find the k best classes of each row; see `Decoder.top_k`.
+
+        A row is compared with all codes if k is more than about sqrt(len(codes) / 2), where that
+        is faster than searching, and if k > 1 while neighbors vote.
+        """
+        self.check_codes(codes)
+        k = self.check_k(k)
+        if k == 1:
+            return self._elect(codes)
+        if self.n_neighbors == 1 and k <= len(self._present) and 2 * k * k <= len(self.codes):
+            near = self._index.search_classes(codes, k, self.labels)
+            return near.classes, -near.distances.astype(np.float32)
+        classes, scores = np.empty((len(codes), k), np.int64), np.empty((len(codes), k), np.float32)
+        for rows, block in self._all_scores(codes):
+            classes[rows], scores[rows] = best_classes(iter([(0, block)]), k)
+        return classes, scores
+
+    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+        """Return the softmax of the scores; see `Decoder.proba`."""
+        self.check_codes(codes)
+        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
+        for rows, block in self._all_scores(codes):
+            softmax(block, self.temperature)
+            result[rows] = block
+        return result
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the codes with their classes, and the settings."""
+        return {
+            **self.codes.arrays(),
+            "labels": self.labels,
+            "n_classes": np.array([self.n_classes], dtype=np.int64),
+            "n_neighbors": np.array([self.n_neighbors], dtype=np.int64),
+            "temperature": np.array([self.temperature], dtype=np.float32),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the decoder from its arrays, checking them."""
+        numbers = {"n_classes": "int64 1", "n_neighbors": "int64 1", "temperature": "float32 1"}
+        codes = {"words": "uint64 2", "n_bits": "int64 1", "labels": "int64 1"}
+        check_arrays("nearest decoder", arrays, codes | numbers)
+        n_classes, votes, temperature = checks.one_each("nearest decoder", arrays, numbers)
+        known = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})
+        return cls(known, arrays["labels"], n_classes, n_neighbors=votes, temperature=temperature)
+
+    def cost(self) -> Cost:
+        """Return the operations of a search, and the bytes of codes and labels."""
+        operations = search_operations(self.n_bits, len(self.codes))
+        return Cost(operations, self.codes.words.nbytes + self.labels.nbytes)
+
+    def _elect(self, codes: PackedCodes) -> tuple[Ints, Floats]:
+        """Return the class that the neighbors choose and its score, as columns."""
+        distances, owners, extra = self._neighbors(codes)
+        scores = extra - distances
+        # Neighbors come by distance, then by class: the first of equal scores is the right one.
+        best = scores.argmax(axis=1)[:, None]
+        return np.take_along_axis(owners, best, axis=1), np.take_along_axis(scores, best, axis=1)
+
+    def _neighbors(self, codes: PackedCodes) -> tuple[Floats, Ints, Floats]:
+        """Return distance and class of the neighbors, and what votes add to the class's score."""
+        distances, rows = self._index.search(codes, self.n_neighbors)
+        owners = self.labels[rows]
+        extra = np.zeros(owners.shape, dtype=np.float32)
+        if self.n_neighbors > 1:
+            pairs = owners + self.n_classes * np.arange(len(owners))[:, None]
+            _, inverse, votes = np.unique(pairs, return_inverse=True, return_counts=True)
+            extra += (votes[inverse.reshape(owners.shape)] - 1) * (self.n_bits + 1)
+        return distances.astype(np.float32), owners, extra
+
+    def _all_scores(self, codes: PackedCodes) -> Iterator[tuple[slice, Floats]]:
+        """Yield (some rows, their scores of all classes), in blocks."""
+        step = max(1, _BLOCK // max(len(self.codes), self.n_classes))
+        for start in range(0, len(codes), step):
+            rows = slice(start, start + step)
+            distances = codes.take(rows).distance(self.codes)
+            scores = np.full((len(distances), self.n_classes), -self.n_bits - 1, dtype=np.float32)
+            scores[:, self._present] = -np.minimum.reduceat(distances, self._starts, axis=1)
+            if self.n_neighbors > 1:
+                _, owners, extra = self._neighbors(codes.take(rows))
+                places = np.arange(len(scores))[:, None], owners
+                scores[places] = scores[places] + extra  # a repeated class gets it once
+            yield rows, scores
+
+
+def majority_codes(codes: PackedCodes, y: ArrayLike) -> tuple[PackedCodes, Ints]:
+    """Find the distinct codes and, for each, the class that most of its rows have.
+
+    Parameters
+    ----------
+    codes, y : PackedCodes and int array of shape (len(codes),)
+        Code and class of each row.
+
+    Returns
+    -------
+    distinct : PackedCodes
+        In the order of their integers.
+    labels : int64 array of shape (len(distinct),)
+        Of several classes that are equally frequent, the smallest.
+
+    Examples
+    --------
+    >>> codes = PackedCodes.from_ints([3, 1, 3, 3, 1], n_bits=2)
+    >>> distinct, labels = majority_codes(codes, [7, 5, 2, 7, 4])
+    >>> distinct.to_ints().tolist(), labels.tolist()
+    ([1, 3], [4, 7])
+    """
+    classes = checks.valid_classes("y", y, len(codes))
+    unique = codes.unique()
+    order = np.lexsort([classes, unique.inverse])
+    groups, owners = unique.inverse[order], classes[order]
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (groups[1:] != groups[:-1]) | (owners[1:] != owners[:-1])
+    starts = np.flatnonzero(is_first)  # of the runs of one code and one class
+    counts = np.diff(starts, append=len(order))
+    groups, owners = groups[starts], owners[starts]
+    best = np.lexsort([owners, -counts, groups])
+    return unique.codes, owners[best][np.searchsorted(groups, np.arange(len(unique.codes)))]

@@ -1,0 +1,309 @@
+"""The hard code finds a few near classes in sublinear time; the soft bits decide among them.
+
+Rounding a code is what costs accuracy, not the code. So it is rounded only to look up candidates:
+the classes of the nearest known codes, as far as `radius` bits beyond the very nearest. Those are
+scored by the rows of the linear decoder on the expected value of each bit, -1 to +1,
+
+    score[k] = bias[k] + sum_j tanh(logit[j] / 2) * weight[k, j] - closeness * doubt[k]
+
+where doubt[k] is the sum of abs(logit) over the bits in which the nearest code of class k differs:
+what it would take to turn the one code into the other. It costs the search and c operations for
+each candidate, whatever the number of classes.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logsumexp
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.base import Cost, Decoder, check_arrays, search_operations
+from dsnc.decoders.checks import Ints, one_each, valid_classes, valid_number, valid_temperature
+from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.codes import HammingIndex
+
+_ROWS = 4096  # at a time
+_LISTED = 128  # more wanted classes are found by sorting all
+_KEYS = 1 << 22  # held at a time
+_NUMBERS = {"size": "int64 1", "radius": "int64 1"}
+_REALS = dict.fromkeys(["closeness", "temperature", "other", "slope", "intercept"], "float32 1")
+_NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
+
+
+class _Ranked(NamedTuple):
+    classes: Ints  # best first, -1 where there is none
+    scores: Floats
+    inside: Ints  # how many of a row are candidates; others may follow them
+
+    def is_candidate(self) -> NDArray[np.bool_]:
+        """Tell for each entry whether it is one of the candidates."""
+        return np.arange(self.classes.shape[1]) < self.inside[:, None]
+
+
+class ShortlistDecoder(Decoder):
+    """Scores the classes of the nearest codes on the soft bits.
+
+    Parameters
+    ----------
+    linear : LinearDecoder
+        Whose rows score the candidates.
+    codes : PackedCodes
+        Known codes, among which every class has one at least.
+    labels : int array of shape (len(codes),)
+        The class of each.
+    size : int
+        Candidates of a row at most.
+    radius : int
+        How many bits beyond the nearest code a candidate's nearest code may be.
+    closeness : float
+        Weight of the doubt about a candidate's nearest code.
+    temperature : float
+        Divides the scores before they become probabilities.
+    other : float
+        The score of "none of the candidates": its probability is shared by all other classes.
+    slope, intercept : float
+        The log-odds of the best class become ``slope * log_odds + intercept``; the others share
+        what that leaves. The best class stays the most probable one in any case.
+
+    Examples
+    --------
+    >>> linear = LinearDecoder([[1, 1], [1, -1], [-1, -1]], [0, 0, 0])
+    >>> codes = PackedCodes.from_bits([[1, 1], [1, 0], [0, 0]])
+    >>> decoder = ShortlistDecoder(linear, codes, [0, 1, 2], radius=1)
+    >>> logits = np.array([[2.0, 0.1]], dtype=np.float32)
+    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)[0]
+    array([[0, 1]])
+    """
+
+    name: ClassVar[str] = "shortlist"
+
+    def __init__(
+        self,
+        linear: LinearDecoder,
+        codes: PackedCodes,
+        labels: ArrayLike,
+        *,
+        size: int = 16,
+        radius: int = 4,
+        closeness: float = 0.0,
+        temperature: float = 1.0,
+        other: float = _NEVER,
+        slope: float = 1.0,
+        intercept: float = 0.0,
+    ) -> None:
+        if codes.n_bits != linear.n_bits:
+            raise InputError(
+                f"codes have {codes.n_bits} bits; the linear decoder has {linear.n_bits}."
+            )
+        self.n_bits, self.n_classes = linear.n_bits, linear.n_classes
+        self.linear, self.codes = linear, codes
+        self.labels = valid_classes("labels", labels, len(codes), self.n_classes)
+        self.labels.flags.writeable = False
+        without = np.flatnonzero(np.bincount(self.labels, minlength=self.n_classes) == 0)
+        if len(without):
+            raise InputError(f"labels: class {without[0]} has no code; every class needs one.")
+        self.size = valid_number("size", size, max(self.n_classes, 1 << 20))
+        if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
+            raise InputError(f"radius={radius!r} is not a number of bits, 0 or more.")
+        self.radius = min(int(radius), self.n_bits)
+        if not (0 <= closeness < np.inf):
+            raise InputError(f"closeness={closeness!r} is not a number, 0 or more.")
+        for name, value in (("other", other), ("intercept", intercept), ("slope", slope)):
+            if not np.isfinite(value) or (name == "slope" and value < 0):
+                raise InputError(f"{name}={value!r} is not a number that can be used.")
+        self.closeness, self.other = float(np.float32(closeness)), float(np.float32(other))
+        self.slope, self.intercept = float(np.float32(slope)), float(np.float32(intercept))
+        self.temperature = valid_temperature(temperature)
+
+    @cached_property
+    def _index(self) -> "HammingIndex":
+        from dsnc.codes import HammingIndex  # brings the compiler with it
+
+        return HammingIndex(self.codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the index: it is made anew in no time."""
+        return {key: value for key, value in vars(self).items() if key != "_index"}
+
+    def top_k(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[Ints, Floats]:
+        """Find the k best classes of each row; see `Decoder.top_k`.
+
+        Candidates come first. Where more classes are wanted, others follow as near as they are.
+        """
+        k = self.check_k(k)
+        self.check_codes(codes)
+        ranked = [self._rank(*block, k, widen=k > 1) for block in _blocks(codes, logits)]
+        if len(ranked) == 1:
+            return ranked[0].classes, ranked[0].scores
+        classes, scores, _ = zip(*ranked, strict=True)
+        return np.concatenate(classes), np.concatenate(scores)
+
+    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+        """Return probabilities; see `Decoder.proba`."""
+        self.check_codes(codes)
+        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
+        start = 0
+        for block in _blocks(codes, logits):
+            ranked = self._rank(*block, min(self.size, self.n_classes))
+            share, rest = self._shares(ranked)
+            part = result[start : start + len(share)]
+            part[:] = rest[:, None]
+            rows, places = np.nonzero(ranked.is_candidate())
+            part[rows, ranked.classes[rows, places]] = share[rows, places]
+            start += len(share)
+        return result
+
+    def top_k_proba(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[Ints, Floats]:
+        """Find the k best classes of each row and their probabilities."""
+        classes, _ = self.top_k(codes, logits, k)
+        result = np.empty(classes.shape, dtype=np.float32)
+        start = 0
+        for block in _blocks(codes, logits):
+            ranked = self._rank(*block, min(self.size, self.n_classes))
+            share, rest = self._shares(ranked)
+            part = result[start : start + len(share)]
+            part[:] = rest[:, None]
+            common = min(k, share.shape[1])
+            inside = ranked.is_candidate()[:, :common]
+            part[:, :common][inside] = share[:, :common][inside]
+            start += len(share)
+        return classes, result
+
+    def candidates(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None
+    ) -> tuple[Ints, Floats]:
+        """Return the candidates of each row, best first, and their scores.
+
+        Rows with fewer than others end in classes of -1 with scores of -inf.
+        """
+        self.check_codes(codes)
+        width, parts = min(self.size, self.n_classes), []
+        for block in _blocks(codes, logits):
+            ranked = self._rank(*block, width)
+            inside = ranked.is_candidate()
+            scores = np.where(inside, ranked.scores, np.float32(-np.inf))
+            parts.append((np.where(inside, ranked.classes, -1), scores))
+        classes, values = zip(*parts, strict=True)
+        return np.concatenate(classes), np.concatenate(values)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the linear decoder's weight and bias, the codes, their labels, the settings."""
+        settings: dict[str, NDArray[Any]] = {}
+        for name, kind in (_NUMBERS | _REALS).items():
+            settings[name] = np.array([getattr(self, name)], dtype=kind.split()[0])
+        settings |= {"words": self.codes.words, "labels": self.labels.astype(np.uint32)}
+        return settings | {"weight": self.linear.weight, "bias": self.linear.bias}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the decoder from its arrays, checking them."""
+        expected = {"weight": "float32 2", "bias": "float32 1", "words": "uint64 2"}
+        expected |= {"labels": "uint32 1", **_NUMBERS, **_REALS}
+        check_arrays("shortlist decoder", arrays, expected)
+        linear = LinearDecoder(arrays["weight"], arrays["bias"])
+        names = [*_NUMBERS, *_REALS]
+        values = one_each("shortlist decoder", arrays, names)
+        codes = PackedCodes(arrays["words"], linear.n_bits)
+        settings: dict[str, Any] = dict(zip(names, values, strict=True))
+        return cls(linear, codes, arrays["labels"], **settings)
+
+    def cost(self) -> Cost:
+        """Return the operations of the search and of scoring `size` candidates, and the bytes."""
+        operations = search_operations(self.n_bits, len(self.codes)) + self.size * self.n_bits
+        known = self.codes.words.nbytes + self.labels.nbytes
+        return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
+
+    def _rank(
+        self, codes: PackedCodes, logits: Floats, soft: Floats, k: int, *, widen: bool = False
+    ) -> _Ranked:
+        """Rank the candidates, and with `widen` the next classes behind them, up to k."""
+        from dsnc.codes._kernels.nearest import NO_SLACK
+        from dsnc.codes._kernels.rerank import rerank
+
+        if widen and k > _LISTED:
+            keys, owners = self._all_keys(codes)
+        else:
+            size = max(self.size, k) if widen else min(self.size, self.n_classes)
+            slack = NO_SLACK if widen else self.radius
+            keys, owners = self._index.lists(codes, size, self.labels, slack=slack)
+        n = len(codes)
+        classes = np.empty((n, k), dtype=np.int64)
+        scores, inside = np.empty((n, k), dtype=np.float32), np.empty(n, dtype=np.int64)
+        rerank(
+            keys,
+            owners,
+            self.size,
+            self.radius,
+            codes.words,
+            self.codes.words,
+            logits,
+            soft,
+            self.linear.weight,
+            self.linear.bias,
+            np.float32(self.closeness),
+            classes,
+            scores,
+            inside,
+        )
+        return _Ranked(classes, scores, inside)
+
+    def _all_keys(self, codes: PackedCodes) -> tuple[Ints, Ints]:
+        """Return the lists of all classes: for very many wanted ones, sorting is cheaper."""
+        from dsnc.codes._kernels.nearest import ROW_BITS
+
+        order = np.argsort(self.labels, kind="stable")
+        starts = np.searchsorted(self.labels[order], np.arange(self.n_classes))
+        keys = np.empty((len(codes), self.n_classes), dtype=np.int64)
+        step = max(1, _KEYS // len(self.codes))
+        for start in range(0, len(codes), step):
+            rows = slice(start, start + step)
+            distances = codes.take(rows).distance(self.codes)[:, order].astype(np.int64)
+            keys[rows] = np.minimum.reduceat((distances << ROW_BITS) + order, starts, axis=1)
+        owners = np.argsort(keys, axis=1)
+        return np.take_along_axis(keys, owners, axis=1), owners
+
+    def _shares(self, ranked: _Ranked) -> tuple[Floats, Floats]:
+        """Return the probabilities of the candidates, and that of each other class."""
+        others = self.n_classes - ranked.inside
+        scores = np.where(ranked.is_candidate(), ranked.scores, -np.inf)
+        none = np.where(others > 0, self.other, -np.inf)[:, None]
+        scaled = np.concatenate([scores, none], axis=1) / self.temperature
+        rest = scaled[:, 1:]
+        with np.errstate(divide="ignore", invalid="ignore"):  # where there is nothing else
+            rest_total = logsumexp(rest, axis=1)
+            share = np.nan_to_num(np.exp(rest - rest_total[:, None]))
+            top = expit(self.slope * (scaled[:, 0] - rest_total) + self.intercept)
+        share[:, -1] /= np.maximum(others, 1)
+        largest = share.max(axis=1)
+        top = np.where(np.isneginf(rest_total), 1, np.maximum(top, largest / (1 + largest)))
+        share *= (1 - top)[:, None]
+        # A rounding must not put another class beside the best.
+        best = np.nextafter(np.maximum(top, share.max(axis=1)).astype(np.float32), np.float32(2))
+        best = np.minimum(best, np.float32(1))
+        candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
+        return candidates, share[:, -1].astype(np.float32)
+
+
+def _blocks(
+    codes: PackedCodes, logits: NDArray[np.float32] | None
+) -> Iterator[tuple[PackedCodes, Floats, Floats]]:
+    """Yield (codes, logits, soft signs) of blocks of rows; one block at least."""
+    if logits is None:  # all bits equally sure
+        logits = codes.to_signs(np.float32)
+        yield from ((c, x, x) for c, x, _ in _blocks(codes, logits))
+        return
+    for start in range(0, max(1, len(codes)), _ROWS):
+        rows = slice(start, start + _ROWS)
+        whole = len(codes) <= _ROWS
+        part = np.ascontiguousarray(logits if whole else logits[rows])
+        yield codes if whole else codes.take(rows), part, np.tanh(part * np.float32(0.5))

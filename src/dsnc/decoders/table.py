@@ -1,0 +1,249 @@
+"""The table decoder of the paper: all 2**c answers are kept, and one is read instead of searched.
+
+One reading takes a bit that is hardly decided as seriously as one that is certain. So several
+entries are read, around the code, where its least certain bits are flipped; the classes found
+there are scored on the soft bits ``tanh(logit / 2)``, the means of the random bits, by the weights
+of a linear decoder. The time still depends neither on the number of classes nor on that of codes.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.base import Cost, Decoder, check_arrays
+from dsnc.decoders.checks import Ints, one_each, valid_number, valid_temperature
+from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
+from dsnc.decoders.nearest import NearestDecoder
+from dsnc.decoders.soft import INPUTS
+from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.codes import CodeTable
+
+_MAX_PROBES = 256
+_BLOCK = 1 << 15  # scores held at a time: they are gone through once for each bit
+_NUMBERS = {
+    "n_bits": "int64 1",
+    "probes": "int64 1",
+    "temperature": "float32 1",
+    "source": "int8 1",
+}
+_STORED, _REBUILT = 0, 1  # values of `source`: the table is in the file, or the codes it is made of
+
+
+class TableDecoder(Decoder):
+    """Looks classes up around a code, and lets the soft bits decide between them.
+
+    Of the j least certain bits (the smallest logits, sign apart; of equal ones the first) every
+    subset is flipped: 2**j = `probes` entries. The classes found come first, by the score
+    ``bias[k] + sum_j tanh(logit[j] / 2) * weight[k, j]``. The others follow in the order of theirs,
+    all lowered by what it takes to put the best of them below the last one found; this is the only
+    thing that goes through all classes, and only happens when more are wanted than were found.
+
+    Without logits nothing says which bits to flip: only the code's own entry is found, and
+    scores are those of the hard bits.
+
+    Parameters
+    ----------
+    table : CodeTable
+        A class for each code.
+    linear : LinearDecoder
+        Its weights score the classes.
+    probes : int
+        How many entries to read: 1, 2, 4, ..., 256; no more than there are. With 1 the answer is
+        the entry of the code.
+    temperature : float
+        Divides the scores before they become probabilities.
+
+    Examples
+    --------
+    >>> linear = LinearDecoder([[1, 1], [-1, 1], [0, -1]], [0, 0, 0])
+    >>> logits = np.array([[0.1, 5.0]], dtype=np.float32)
+    >>> decoder = TableDecoder.from_linear(linear, probes=2)
+    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)[0]
+    array([[0, 1]])
+    """
+
+    name: ClassVar[str] = "table"
+
+    def __init__(
+        self,
+        table: "CodeTable",
+        linear: LinearDecoder,
+        *,
+        probes: int = 16,
+        temperature: float = 1.0,
+    ) -> None:
+        if table.n_bits != linear.n_bits:
+            raise InputError(f"table has {table.n_bits} bits and linear {linear.n_bits}.")
+        if table.max_label >= linear.n_classes:
+            n_classes = linear.n_classes
+            raise InputError(f"table has class {table.max_label}; linear has {n_classes} classes.")
+        self.probes = valid_number("probes", probes, _MAX_PROBES)
+        if self.probes.bit_count() != 1:
+            raise InputError(f"probes={probes} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
+        self.table, self.linear = table, linear
+        self.temperature = valid_temperature(temperature)
+        self.n_bits, self.n_classes = linear.n_bits, linear.n_classes
+        self._known: tuple[PackedCodes, Ints] | None = None  # what the table can be made of again
+
+    @classmethod
+    def from_linear(cls, linear: LinearDecoder, *, probes: int = 16) -> Self:
+        """Keep the answers of a linear decoder: 2**c * c * K operations, once."""
+        from dsnc.codes import CodeTable
+
+        table = CodeTable.from_function(linear.predict, linear.n_bits)
+        return cls(table, linear, probes=probes, temperature=linear.temperature)
+
+    @classmethod
+    def from_nearest(
+        cls, nearest: NearestDecoder, linear: LinearDecoder, *, probes: int = 16
+    ) -> Self:
+        """Keep the answers of a nearest-neighbor decoder; `linear` scores the classes found.
+
+        With one neighbor the whole table is made at once, in a time that hardly depends on the
+        number of codes. Votes of several are asked for code by code, which takes longer.
+        """
+        from dsnc.codes import CodeTable
+
+        if nearest.n_neighbors > 1:
+            table = CodeTable.from_function(nearest.predict, nearest.n_bits)
+            return cls(table, linear, probes=probes, temperature=linear.temperature)
+        table = CodeTable.build(nearest.codes, nearest.labels)
+        decoder = cls(table, linear, probes=probes, temperature=linear.temperature)
+        decoder._known = nearest.codes, nearest.labels
+        return decoder
+
+    def predict(self, codes: PackedCodes, logits: Floats | None = None) -> Ints:
+        """Return the best class of each row; of one probe it is known without any score."""
+        self.check_codes(codes)
+        if self.probes == 1 or logits is None:
+            return self.table.lookup(codes)
+        return super().predict(codes, logits)
+
+    def top_k(
+        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+    ) -> tuple[Ints, Floats]:
+        """Find the k best classes of each row; see `Decoder.top_k`."""
+        k = self.check_k(k)
+        logits = self._checked(codes, logits)
+        classes, scores, counts = self._find(codes, logits, k)
+        for rows, block in self._all_scores(codes, logits, np.flatnonzero(counts < k)):
+            classes[rows], scores[rows] = best_classes(iter([(0, block)]), k)
+        return classes, scores
+
+    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+        """Return the softmax of the scores; see `Decoder.proba`."""
+        logits = self._checked(codes, logits)
+        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
+        for rows, block in self._all_scores(codes, logits, np.arange(len(codes))):
+            softmax(block, self.temperature)
+            result[rows] = block
+        return result
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the weights, the settings, and the table or the codes that it was made of."""
+        source = _STORED if self._known is None else _REBUILT
+        arrays: dict[str, NDArray[Any]] = {
+            "weight": self.linear.weight,
+            "bias": self.linear.bias,
+            "n_bits": np.array([self.n_bits], dtype=np.int64),
+            "probes": np.array([self.probes], dtype=np.int64),
+            "temperature": np.array([self.temperature], dtype=np.float32),
+            "source": np.array([source], dtype=np.int8),
+        }
+        if self._known is None:
+            return {**arrays, "table": self.table.labels}
+        return {**arrays, "words": self._known[0].words, "labels": self._known[1]}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the decoder from its arrays, checking them; codes become a table again."""
+        from dsnc.codes import CodeTable
+
+        expected = {"weight": "float32 2", "bias": "float32 1", **_NUMBERS}
+        rebuilt = np.array_equal(arrays.get("source", 0), [_REBUILT])
+        if rebuilt:
+            expected |= {"words": "uint64 2", "labels": "int64 1"}
+        else:  # the type of a table is its own to check
+            expected["table"] = f"{getattr(arrays.get('table'), 'dtype', 'uint32')} 1"
+        check_arrays("table decoder", arrays, expected)
+        n_bits, probes, temperature, source = one_each("table decoder", arrays, _NUMBERS)
+        if source not in (_STORED, _REBUILT):
+            raise InputError(f"table decoder: array 'source' is {source}; expected 0 or 1.")
+        linear = LinearDecoder(arrays["weight"], arrays["bias"], temperature)
+        if rebuilt:
+            codes = PackedCodes(arrays["words"], n_bits)
+            nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
+            return cls.from_nearest(nearest, linear, probes=probes)
+        table = CodeTable(arrays["table"], n_bits)
+        return cls(table, linear, probes=probes, temperature=temperature)
+
+    def cost(self) -> Cost:
+        """Return a reading and c operations for each probe; the bytes of table and weights."""
+        probes = min(self.probes, 1 << self.n_bits)
+        return Cost(float(probes * (1 + self.n_bits)), self.table.nbytes + self.linear.cost().bytes)
+
+    def _checked(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats | None:
+        """Refuse what the kernel would read beyond its end."""
+        self.check_codes(codes)
+        if logits is None:
+            return None
+        logits, shape = np.ascontiguousarray(logits, dtype=np.float32), (len(codes), self.n_bits)
+        if logits.shape != shape:
+            raise InputError(f"logits has shape {logits.shape}; expected {shape}.")
+        return logits
+
+    def _signs(self, codes: PackedCodes, logits: Floats | None) -> Floats:
+        """Return what the weights multiply."""
+        if logits is None:
+            return np.where(codes.to_bits(), np.float32(1), np.float32(-1))
+        return INPUTS["soft_signs"](logits)
+
+    def _find(self, codes: PackedCodes, logits: Floats | None, k: int) -> tuple[Ints, Floats, Ints]:
+        """Return the k best classes found for each row, their scores, and how many were found."""
+        from dsnc.codes._kernels.probes import find_classes
+
+        n_flips = 0 if logits is None else min(self.probes.bit_length() - 1, self.n_bits)
+        signs = self._signs(codes, logits)
+        sure = signs if logits is None else logits
+        weight, bias = self.linear.weight, self.linear.bias
+        return find_classes(self.table.labels, codes.words, sure, signs, weight, bias, n_flips, k)
+
+    def _all_scores(
+        self, codes: PackedCodes, logits: Floats | None, rows: Ints
+    ) -> Iterator[tuple[Ints, Floats]]:
+        """Yield (some of the rows, their scores of all classes), in blocks."""
+        step = max(1, _BLOCK // self.n_classes)
+        columns = np.ascontiguousarray(self.linear.weight.T)
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step]
+            part, part_logits = codes.take(block), None if logits is None else logits[block]
+            scores = self._soft_scores(self._signs(part, part_logits), columns)
+            _lower_others(scores, *self._find(part, part_logits, self.probes))
+            yield block, scores
+
+    def _soft_scores(self, signs: Floats, columns: Floats) -> Floats:
+        """Add bit after bit, as the kernel does: the same numbers, in whatever company a row is."""
+        scores = np.tile(self.linear.bias, (len(signs), 1))
+        product = np.empty_like(scores)
+        for j, column in enumerate(columns):
+            np.multiply(signs[:, j, None], column, out=product)
+            scores += product
+        return scores
+
+
+def _lower_others(scores: Floats, classes: Ints, found: Floats, counts: Ints) -> None:
+    """Lower the scores of the classes not found, all alike, until they are below those found."""
+    rows = np.arange(len(scores))
+    others = np.ones(scores.shape, dtype=np.bool_)
+    listed = np.arange(classes.shape[1]) < counts[:, None]
+    others[rows[:, None], np.where(listed, classes, classes[:, :1])] = False
+    bound = np.nextafter(found[rows, counts - 1], np.float32(-np.inf))
+    excess = scores.max(axis=1, where=others, initial=-np.inf) - bound
+    with np.errstate(over="ignore"):  # weights near the largest number
+        lowered = np.minimum(scores - np.maximum(excess, 0)[:, None], bound[:, None])
+    np.copyto(scores, lowered, where=others)
