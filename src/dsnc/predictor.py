@@ -4,7 +4,7 @@ Everything works by blocks of rows: a memory map is never loaded whole, sparse r
 dense, and what is kept besides the answer does not grow with the number of rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -12,11 +12,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
+from dsnc.codes.threads import in_threads
 from dsnc.decoders import DECODERS, Cost, Decoder
 from dsnc.decoders.base import bounded, check_arrays
 from dsnc.errors import InputError, unknown_name
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 ACTIVATIONS = ("none", "relu")  # model files hold the position: append, never reorder
 _BLOCK = 1 << 22  # numbers in a temporary
 _MAX_ROWS = 8192  # more rows at once are not faster
@@ -191,21 +193,24 @@ class Predictor:
         parts = [codes for codes, _ in self._encoded(X)]
         return parts[0] if len(parts) == 1 else PackedCodes.concatenate(parts)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Return the best class of each row."""
-        return _concatenate([self.decoder.predict(*encoded) for encoded in self._encoded(X)])
+        classes: Ints = self._decoded(X, n_jobs, lambda c, x: (self.decoder.predict(c, x),))[0]
+        return classes
 
-    def top_k(self, X: Any, k: int) -> tuple[NDArray[np.int64], Floats]:
+    def top_k(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their scores."""
-        parts = [self.decoder.top_k(*encoded, k) for encoded in self._encoded(X)]
-        classes, scores = zip(*parts, strict=True)
-        return _concatenate(classes), _concatenate(scores)
+        best: tuple[Ints, Floats] = self._decoded(
+            X, n_jobs, lambda c, x: self.decoder.top_k(c, x, k)
+        )
+        return best
 
-    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[np.int64], Floats]:
+    def top_k_proba(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their probabilities."""
-        parts = [self.decoder.top_k_proba(*encoded, k) for encoded in self._encoded(X)]
-        classes, probabilities = zip(*parts, strict=True)
-        return _concatenate(classes), _concatenate(probabilities)
+        best: tuple[Ints, Floats] = self._decoded(
+            X, n_jobs, lambda c, x: self.decoder.top_k_proba(c, x, k)
+        )
+        return best
 
     def proba(self, X: Any) -> Floats:
         """Return (n, n_classes) probabilities."""
@@ -243,8 +248,26 @@ class Predictor:
             DECODERS[decoder].from_arrays(parts["decoder"]),
         )
 
-    def _encoded(self, X: Any) -> Iterator[tuple[PackedCodes, Floats]]:
-        """Yield (codes, logits), block of rows by block of rows; one block at least."""
+    def _decoded(
+        self, X: Any, n_jobs: int | None, decode: Callable[[PackedCodes, Floats], Any]
+    ) -> Any:
+        """Encode and decode the rows, in threads if there are to be several."""
+        X = as_rows(X, self.n_features)
+        parts: dict[int, list[Any]] = {}
+
+        def work(rows: slice) -> None:
+            block = X if rows == slice(0, X.shape[0]) else X[rows]
+            parts[rows.start] = [decode(*encoded) for encoded in self._encoded(block, rows.start)]
+
+        in_threads(work, X.shape[0], n_jobs)
+        columns = zip(*(part for start in sorted(parts) for part in parts[start]), strict=True)
+        return tuple(_concatenate(column) for column in columns)
+
+    def _encoded(self, X: Any, first: int = 0) -> Iterator[tuple[PackedCodes, Floats]]:
+        """Yield (codes, logits), block of rows by block of rows; one block at least.
+
+        `first` is the number of the first row, for messages.
+        """
         X = as_rows(X, self.n_features)
         blocks = row_blocks(X, self.n_bits)
         for rows in blocks:
@@ -258,7 +281,7 @@ class Predictor:
             try:
                 codes = PackedCodes.from_logits(logits)
             except InputError as error:
-                row = rows.start + int(np.isnan(logits).any(axis=1).argmax())
+                row = first + rows.start + int(np.isnan(logits).any(axis=1).argmax())
                 raise InputError(
                     f"X[{row}] has a NaN logit: its values are not finite, or too large."
                 ) from error

@@ -103,7 +103,7 @@ class ECOCBaseline(LinearBaseline):
         n_jobs: int | None = None,
         scaling: str = "auto",
         class_weight: Any = None,
-        max_epochs: int = 15,
+        max_epochs: int = 20,
         batch_size: int | str = "auto",
         learning_rate: float | str = "auto",
         validation_fraction: float = 0.0,

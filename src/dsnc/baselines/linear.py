@@ -21,7 +21,7 @@ _SMALLEST_BATCH, _LARGEST_DENSE, _LARGEST_SPARSE = 16, 256, 1000
 class LinearSettings(RunSettings):
     """Settings of linear classifiers: rates of Adam for dense rows, of row-wise Adagrad else."""
 
-    rates: ClassVar[tuple[float, float]] = (5e-2, 8.0)
+    rates: ClassVar[tuple[float, float]] = (5e-2, 4.0)
 
 
 class LinearBaseline(LearnedClassifier):

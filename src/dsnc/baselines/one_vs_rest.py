@@ -67,7 +67,7 @@ class OneVsRestBaseline(LinearBaseline):
         C: float = 1.0,
         scaling: str = "auto",
         class_weight: Any = None,
-        max_epochs: int = 15,
+        max_epochs: int = 20,
         batch_size: int | str = "auto",
         learning_rate: float | str = "auto",
         validation_fraction: float = 0.0,

@@ -50,10 +50,30 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
     n_iter_: int
     data_: dict[str, Any]
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each row."""
+    def predict(
+        self, X: Any, *, reject_below: float | None = None, rejected: Any = None
+    ) -> NDArray[Any]:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d)
+        reject_below : float, optional
+            Give no label to rows whose best class is less probable than this.
+        rejected : object
+            What such rows get instead. The labels keep their type if it is of it.
+        """
         X = self._check_rows(X)
-        labels: NDArray[Any] = self.classes_[self.predictor_.predict(X)]
+        if reject_below is None:
+            labels: NDArray[Any] = self.classes_[self.predictor_.predict(X, n_jobs=self._n_jobs())]
+            return labels
+        if not 0 <= reject_below <= 1:
+            raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
+        numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
+        labels = self.classes_[numbers[:, 0]]
+        if not np.can_cast(np.min_scalar_type(rejected), labels.dtype):
+            labels = labels.astype(object)
+        labels[probabilities[:, 0] < reject_below] = rejected
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
@@ -64,7 +84,7 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
     def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Return the `k` most probable labels of each row, best first, and their probabilities."""
         X = self._check_rows(X)
-        numbers, probabilities = self.predictor_.top_k_proba(X, k)
+        numbers, probabilities = self.predictor_.top_k_proba(X, k, n_jobs=self._n_jobs())
         return self.classes_[numbers], probabilities
 
     def cost(self) -> ModelCost:
@@ -81,6 +101,11 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         files.save(self, path, overwrite=overwrite)
+
+    def _n_jobs(self) -> int | None:
+        """Return the number of threads that predict, for estimators that have the parameter."""
+        n_jobs: int | None = getattr(self, "n_jobs", None)
+        return n_jobs
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work."""
@@ -165,7 +190,7 @@ class LearnedClassifier(PredictorClassifier):
                 examples = examples._replace(rows=rows)
         learner = self._make_learner(settings, examples, len(classes), seed)
         history = learner.fit(examples, held_out)
-        self._finish(learner, examples, classes, history, calls=0)
+        self._finish(learner, examples, classes, history, held_out=held_out)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -244,7 +269,7 @@ class LearnedClassifier(PredictorClassifier):
             seed = seed_of(self.random_state)
             learner = self._make_learner(self._settings(), examples, n_classes, seed)
             if hasattr(self, "predictor_"):
-                learner.load(self.predictor_.encoder, self.predictor_.decoder)
+                learner.load(self.predictor_.encoder, self._trained_decoder())
         return learner
 
     def _finish(
@@ -253,18 +278,32 @@ class LearnedClassifier(PredictorClassifier):
         examples: "Examples",
         classes: NDArray[Any],
         history: "History",
-        calls: int,
+        *,
+        held_out: "Examples | None" = None,
+        calls: int = 0,
     ) -> None:
         """Keep what was learned, all of it at once: a `fit` that fails changes nothing."""
         trained = learner.export()
         encoder = trained.module or NumpyEncoder(
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
         )
-        self.predictor_ = Predictor(encoder, trained.decoder)
+        trained_predictor = Predictor(encoder, trained.decoder)
+        whole = None if calls else examples  # a pass over some rows does not know the others
+        self.predictor_ = self._with_best_decoder(trained_predictor, whole, held_out)
         self.classes_, self.history_ = classes, history
         self.n_iter_ = len(self.history_)
         self.data_ = learner.describe(examples)
         self._learner, self._calls = learner, calls
+
+    def _trained_decoder(self) -> Any:
+        """Return the decoder that training goes on from."""
+        return self.predictor_.decoder
+
+    def _with_best_decoder(
+        self, trained: Predictor, examples: "Examples | None", held_out: "Examples | None"
+    ) -> Predictor:
+        """Return what predicts; members with several decoders choose theirs."""
+        return trained
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the learner: it holds the state of training, and torch."""

@@ -4,15 +4,34 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.inputs import class_numbers
 from dsnc.codes import PackedCodes
-from dsnc.decoders import DECODERS
-from dsnc.errors import unknown_name
+from dsnc.codes.threads import n_threads
+from dsnc.decoders import LinearDecoder
+from dsnc.decoders.choose import (
+    DecoderReport,
+    Material,
+    make_decoder,
+    material_of,
+    parse_choice,
+    renewed,
+)
+from dsnc.decoders.tune import HeldOut
+from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings, Settings
+
+if TYPE_CHECKING:
+    from dsnc.training.learner import Examples
+
+_MAX_CODES = 1 << 20  # training rows whose codes are known to decoders
+_MAX_HELD_OUT = 1 << 15  # rows that choose among decoders
 
 
 class DSNCClassifier(LearnedClassifier):
@@ -39,8 +58,10 @@ class DSNCClassifier(LearnedClassifier):
         Codes sampled for each example in a step, for a gradient given by name.
     code_values : "signs" or "bits"
         Whether the decoder sees -1 and +1 in training, or the paper's 0 and 1.
-    decoder : "auto" or a key of dsnc.decoders.DECODERS
-        Maps a code to its class.
+    decoder : str or dict
+        Maps a code to its class: "shortlist", "soft", "linear", "nearest", "table", or "auto" for
+        the best of them on held-out rows (see `decoder_report_`). Settings go into a dict, such
+        as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all.
     scaling : "auto", "standard", "unit_rows" or "none"
         What is done to X: "auto" standardizes dense features and divides sparse rows by their
         length.
@@ -75,6 +96,8 @@ class DSNCClassifier(LearnedClassifier):
         Called with (epoch, objective) after each epoch; a true answer stops training.
     verbose : bool
         Draw a progress bar on stderr.
+    n_jobs : int, optional
+        Threads that predict; -1 takes all cores.
     random_state : int, RandomState or None
         The same number gives the same model, bit for bit, on one machine.
 
@@ -84,6 +107,8 @@ class DSNCClassifier(LearnedClassifier):
         The labels.
     predictor_ : dsnc.predictor.Predictor
         The trained arrays; it alone predicts.
+    decoder_report_ : dsnc.decoders.DecoderReport
+        Which decoder was chosen, why, and what the others would have been worth.
     history_ : dsnc.training.history.History
         What happened in training.
     n_features_in_, feature_names_in_, n_iter_
@@ -92,6 +117,7 @@ class DSNCClassifier(LearnedClassifier):
 
     kind: ClassVar[str] = "dsnc"
     settings_kind: ClassVar[type[RunSettings]] = Settings
+    decoder_report_: DecoderReport
 
     def __init__(
         self,
@@ -103,7 +129,7 @@ class DSNCClassifier(LearnedClassifier):
         gradient: Any = "straight_through",
         n_samples: int = 4,
         code_values: str = "signs",
-        decoder: str = "auto",
+        decoder: Any = "auto",
         scaling: str = "auto",
         beta: float = 0.0,
         gamma: float = 0.0,
@@ -124,6 +150,7 @@ class DSNCClassifier(LearnedClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         verbose: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.n_bits = n_bits
@@ -154,6 +181,7 @@ class DSNCClassifier(LearnedClassifier):
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.verbose = verbose
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def encode(self, X: Any) -> PackedCodes:
@@ -161,20 +189,77 @@ class DSNCClassifier(LearnedClassifier):
         X = self._check_rows(X)
         return self.predictor_.encode(X)
 
-    def with_decoder(self, decoder: str) -> Self:
-        """Return a classifier with the same codes and another decoder; nothing is trained."""
+    def with_decoder(self, decoder: Any, X: Any = None, y: Any = None) -> Self:
+        """Return a classifier with the same codes and another decoder; nothing is trained.
+
+        Parameters
+        ----------
+        decoder : str or dict
+            As the parameter of that name.
+        X, y : rows and labels, optional
+            The training rows, for a decoder that needs their codes where the model does not know
+            them any more: a model from a file knows those that its own decoder needs.
+        """
         check_is_fitted(self, "predictor_")
-        _check_decoder(decoder)
+        parse_choice(decoder)
+        material = getattr(self, "_material", None) or material_of(self.predictor_.decoder)
+        if X is not None:
+            X, y = self._check_rows_and_labels(X, y, reset=False)
+            codes = self.predictor_.encode(X)
+            material = replace(material, codes=codes, y=class_numbers(y, self.classes_))
         other = copy.copy(self)
         other.decoder = decoder
+        chosen, other.decoder_report_ = make_decoder(decoder, material)
+        other.predictor_ = Predictor(self.predictor_.encoder, chosen)
         return other
 
     def _settings(self) -> RunSettings:
-        _check_decoder(self.decoder)
+        parse_choice(self.decoder)
+        n_threads(self.n_jobs)
         # Training changes a module; what the user passed stays as it was.
         return replace(super()._settings(), encoder=copy.deepcopy(self.encoder))
 
+    def _trained_decoder(self) -> LinearDecoder:
+        material = getattr(self, "_material", None) or material_of(self.predictor_.decoder)
+        linear: LinearDecoder = material.linear
+        return linear
 
-def _check_decoder(decoder: Any) -> None:
-    if decoder not in ("auto", *DECODERS):
-        raise unknown_name("decoder", decoder, ["auto", *DECODERS])
+    def _with_best_decoder(
+        self, trained: Predictor, examples: "Examples | None", held_out: "Examples | None"
+    ) -> Predictor:
+        linear: Any = trained.decoder  # the paper's objective trains this one
+        material = Material(linear)
+        if examples is None and hasattr(self, "predictor_"):
+            decoder = self.predictor_.decoder
+            if parse_choice(self.decoder)[0] in ("auto", decoder.name):
+                self._material = material
+                return Predictor(trained.encoder, renewed(decoder, linear))
+        if examples is not None:
+            rows, y, _ = _some_rows(examples, _MAX_CODES)
+            material = replace(material, codes=trained.encode(rows), y=y)
+        if held_out is not None:
+            rows, y, weight = _some_rows(held_out, _MAX_HELD_OUT)
+            logits = trained.logits(rows)
+            held = HeldOut(PackedCodes.from_logits(logits), logits, y, weight)
+            material = replace(material, held_out=held)
+        decoder, self.decoder_report_ = make_decoder(self.decoder, material)
+        self._material = material
+        return Predictor(trained.encoder, decoder)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the codes of the training rows: what predicts does not need them."""
+        state = super().__getstate__()
+        state.pop("_material", None)
+        return state
+
+
+def _some_rows(
+    examples: "Examples", most: int
+) -> tuple[Any, NDArray[np.int64], NDArray[np.float32] | None]:
+    """Return rows, their classes and weights; evenly spaced ones where there are too many."""
+    rows = np.arange(len(examples.y)) if examples.rows is None else examples.rows
+    if len(rows) > most:
+        rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+    X = examples.X if len(rows) == len(examples.y) else examples.X[rows]
+    weight = None if examples.weight is None else examples.weight[rows]
+    return X, examples.y[rows].astype(np.int64), weight

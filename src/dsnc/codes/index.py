@@ -1,9 +1,7 @@
 """Exact nearest neighbors in Hamming space, by whichever way is faster for each query."""
 
-import os
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +11,7 @@ from dsnc.codes._kernels.nearest import FREE, NO_LABELS, NO_SLACK, ROW_BITS, emp
 from dsnc.codes.multi_index import Counts, MultiIndex
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
+from dsnc.codes.threads import in_threads
 from dsnc.errors import InputError, unknown_name
 
 Ints = NDArray[np.int64]
@@ -20,7 +19,6 @@ METHODS = ("auto", "scan", "multi_index")
 _ROW_MASK = (1 << ROW_BITS) - 1
 _MIN_CODES = 4096  # fewer are scanned faster than they are looked up
 _PATIENCE = 1 << 28  # octets to compare before a multi-index is worth its making: some 10 ms
-_MIN_QUERIES = 64  # of a thread
 
 
 class ClassNeighbors(NamedTuple):
@@ -297,19 +295,3 @@ def check_labels(labels: ArrayLike, n_codes: int) -> Ints:
     result: Ints = np.ascontiguousarray(array, dtype=np.int64).view()
     result.flags.writeable = False
     return result
-
-
-def in_threads(work: Callable[[slice], None], n: int, n_jobs: int) -> None:
-    """Do the work on n rows in blocks, one thread for each; kernels release the GIL."""
-    if n_jobs == -1:
-        n_jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        n_jobs = max(n_jobs, 1)
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
-        raise InputError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or -1.")
-    n_jobs = min(int(n_jobs), max(1, n // _MIN_QUERIES))
-    if n_jobs == 1:
-        work(slice(0, n))
-        return
-    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(work, map(slice, edges[:-1], edges[1:])))

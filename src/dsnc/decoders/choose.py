@@ -26,6 +26,7 @@ from dsnc.errors import InputError, unknown_name
 CHOICES = ("auto", "linear", "soft", "nearest", "table", "shortlist")
 KNOWN = ("weights", "training")
 _TABLE_BITS = 24  # beyond, a table takes a gigabyte or nearly
+_AT_ONCE_NS = 1000  # where all classes are scored in this time, nothing is cheaper
 _PRODUCTS_NS = 0.1  # of a multiplication in a matrix product, on a typical machine
 
 
@@ -56,6 +57,33 @@ class Material:
                 "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
             )
         return self.codes, self.y
+
+
+def material_of(decoder: Decoder) -> Material:
+    """Return what a decoder still holds of what training left."""
+    linear = decoder if isinstance(decoder, LinearDecoder) else getattr(decoder, "linear", None)
+    if linear is None:
+        raise InputError(
+            f"a model with the {decoder.name!r} decoder alone does not know the linear one; save "
+            "it with 'shortlist', 'table', 'soft' or 'linear' to go on from there."
+        )
+    linear = LinearDecoder(linear.weight, linear.bias)
+    if isinstance(decoder, ShortlistDecoder):
+        return Material(linear, decoder.codes, decoder.labels)
+    return Material(linear)
+
+
+def renewed(decoder: Decoder, linear: LinearDecoder) -> Decoder:
+    """Return a decoder of the same settings on weights that have been trained further."""
+    if isinstance(decoder, LinearDecoder):
+        return type(decoder)(linear.weight, linear.bias, decoder.temperature)
+    if isinstance(decoder, ShortlistDecoder):
+        # The codes of the rows have moved; the signs of the weights have moved with them.
+        return decoder.with_settings(linear, *weight_codes(linear))
+    raise InputError(
+        f"the {decoder.name!r} decoder needs the codes of all rows, which partial_fit does not "
+        "see; take decoder='shortlist', 'soft' or 'linear', or fit anew."
+    )
 
 
 class Trial(NamedTuple):
@@ -195,12 +223,13 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     """Take the cheapest decoder of those that are within a tenth of a point of the best."""
     linear, held_out = material.linear, material.held_out
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
+    if all_ns < _AT_ONCE_NS:
+        reason = f"{linear.n_classes:,} classes are all scored in no time"
+        return _soft(material), DecoderReport("soft", {}, reason)
     if held_out is None or not len(held_out.y):
-        few = all_ns < 1000
-        decoder = _soft(material) if few else _shortlist(material)
-        reason = "all classes are scored in no time" if few else "there are many classes"
-        report = DecoderReport(decoder.name, _settings(decoder), f"{reason}; no held-out rows")
-        return decoder, report
+        decoder = _shortlist(material)
+        reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
+        return decoder, DecoderReport(decoder.name, _settings(decoder), reason)
     sets = {"weights": weight_codes(linear)}
     if material.codes is not None:
         sets["training"] = training_codes(linear, *material.training())

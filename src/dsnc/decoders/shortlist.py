@@ -121,6 +121,13 @@ class ShortlistDecoder(Decoder):
         self.slope, self.intercept = float(np.float32(slope)), float(np.float32(intercept))
         self.temperature = valid_temperature(temperature)
 
+    def with_settings(
+        self, linear: LinearDecoder, codes: PackedCodes, labels: ArrayLike, **changes: float
+    ) -> Self:
+        """Return a decoder on other arrays, with the settings of this one but for the changes."""
+        settings: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS | _REALS}
+        return type(self)(linear, codes, labels, **{**settings, **changes})
+
     @cached_property
     def _index(self) -> "HammingIndex":
         from dsnc.codes import HammingIndex  # brings the compiler with it

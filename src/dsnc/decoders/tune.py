@@ -34,13 +34,15 @@ class HeldOut(NamedTuple):
     codes: PackedCodes
     logits: Floats
     y: Ints
+    weight: NDArray[np.float32] | None = None  # of a row, in how sure a decoder may be
 
     def take(self, n: int) -> "HeldOut":
         """Return n of the rows, evenly spaced, or all."""
         if n >= len(self.y):
             return self
         rows = np.linspace(0, len(self.y) - 1, max(1, n)).astype(np.int64)
-        return HeldOut(self.codes.take(rows), self.logits[rows], self.y[rows])
+        weight = None if self.weight is None else self.weight[rows]
+        return HeldOut(self.codes.take(rows), self.logits[rows], self.y[rows], weight)
 
 
 @dataclass(frozen=True)
@@ -134,15 +136,8 @@ def calibrate(decoder: ShortlistDecoder, held_out: HeldOut) -> ShortlistDecoder:
     ]
     classes, scores = (np.concatenate(parts) for parts in zip(*ranked, strict=True))
     truth = _places(classes, held_out.y)
-    return ShortlistDecoder(
-        decoder.linear,
-        decoder.codes,
-        decoder.labels,
-        size=decoder.size,
-        radius=decoder.radius,
-        closeness=decoder.closeness,
-        **fit_confidence(scores, truth)._asdict(),
-    )
+    confidence = fit_confidence(scores, truth, held_out.weight)._asdict()
+    return decoder.with_settings(decoder.linear, decoder.codes, decoder.labels, **confidence)
 
 
 def temperature_of(decoder: LinearDecoder, held_out: HeldOut) -> float:
@@ -150,7 +145,7 @@ def temperature_of(decoder: LinearDecoder, held_out: HeldOut) -> float:
     sample = held_out.take(max(64, _MAX_SCORES // decoder.n_classes))
     k = min(decoder.n_classes, _BEST)  # the others hardly count
     classes, scores = decoder.top_k(sample.codes, sample.logits, k)
-    return fit_temperature(scores, _places(classes, sample.y))
+    return fit_temperature(scores, _places(classes, sample.y), sample.weight)
 
 
 def training_codes(linear: LinearDecoder, codes: PackedCodes, y: Ints) -> tuple[PackedCodes, Ints]:

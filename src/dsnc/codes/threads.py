@@ -1,0 +1,37 @@
+"""Threads over blocks of rows: kernels and matrix products release the GIL."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from dsnc.errors import InputError
+
+_MIN_ROWS = 64  # of a thread
+
+
+def n_threads(n_jobs: Any) -> int:
+    """Return the number of threads that `n_jobs` asks for: 1 for None, all cores for -1."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+        raise InputError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or -1.")
+    if n_jobs == -1:
+        available = getattr(os, "sched_getaffinity", None)
+        return len(available(0)) if available else os.cpu_count() or 1
+    if n_jobs < 1:
+        raise InputError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or -1.")
+    return int(n_jobs)
+
+
+def in_threads(work: Callable[[slice], None], n: int, n_jobs: Any) -> None:
+    """Do the work on n rows, in as many blocks as there are threads."""
+    count = min(n_threads(n_jobs), max(1, n // _MIN_ROWS))
+    if count == 1:
+        work(slice(0, n))
+        return
+    edges = np.linspace(0, n, count + 1).astype(int).tolist()
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, map(slice, edges[:-1], edges[1:])))
