@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dsnc.errors import InputError
 
-_COPIES = 5  # the weights, their gradient, Adam's two moments, and the best or the exported ones
+_COPIES = 5  # weights, gradient, two moments, best ones; or, at export, weights in float64, too
 _ACTIVE = 3  # rows x classes numbers of a batch: outputs, gradient, one temporary
 _FLOAT = 4
 

@@ -104,7 +104,7 @@ class OneVsRestBaseline(LinearBaseline):
         Examples
         --------
         >>> print(OneVsRestBaseline.memory(n_features=20_000, n_classes=12_000))
-        0.96 GB for the model, 5.04 GB while it is trained
+        0.96 GB for the model, 4.94 GB while it is trained
         """
         return linear_memory(n_features, n_classes, batch_size)
 
