@@ -254,6 +254,9 @@ class Predictor:
         """Encode and decode the rows, in threads if there are to be several."""
         X = as_rows(X, self.n_features)
         parts: dict[int, list[Any]] = {}
+        if X.shape[0] == 1:  # a single row has no time for threads
+            ((codes, logits),) = self._encoded(X)
+            return decode(codes, logits)
 
         def work(rows: slice) -> None:
             block = X if rows == slice(0, X.shape[0]) else X[rows]

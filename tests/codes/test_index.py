@@ -256,7 +256,7 @@ def test_refuses_a_k_that_is_none(k):
         HammingIndex(codes).search(codes, k=k)
 
 
-@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, None])
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "2"])
 def test_refuses_n_jobs_that_are_none(n_jobs):
     codes = PackedCodes.from_ints([1], n_bits=4)
     with pytest.raises(InputError, match="n_jobs="):

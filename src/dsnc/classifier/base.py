@@ -18,6 +18,7 @@ from dsnc.classifier.inputs import (
     check_range,
     class_numbers,
     hold_out,
+    is_clean,
     row_weights,
     rows_that_count,
     seed_of,
@@ -71,7 +72,9 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
         labels = self.classes_[numbers[:, 0]]
-        if not np.can_cast(np.min_scalar_type(rejected), labels.dtype):
+        kind = np.min_scalar_type(rejected)
+        to_text = labels.dtype.kind == "U" != kind.kind  # numpy would cast a number to text
+        if to_text or not np.can_cast(kind, labels.dtype):
             labels = labels.astype(object)
         labels[probabilities[:, 0] < reject_below] = rejected
         return labels
@@ -127,7 +130,10 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         return X, y
 
     def _check_rows(self, X: Any) -> Any:
-        check_is_fitted(self, "predictor_")
+        if not hasattr(self, "predictor_"):
+            check_is_fitted(self, "predictor_")
+        if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
+            return X  # scikit-learn's checks take longer than predicting a row
         return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
 
     def __sklearn_tags__(self) -> Any:

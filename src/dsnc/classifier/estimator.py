@@ -211,6 +211,7 @@ class DSNCClassifier(LearnedClassifier):
         other.decoder = decoder
         chosen, other.decoder_report_ = make_decoder(decoder, material)
         other.predictor_ = Predictor(self.predictor_.encoder, chosen)
+        other._material = material  # a copy comes without
         return other
 
     def _settings(self) -> RunSettings:
@@ -232,8 +233,9 @@ class DSNCClassifier(LearnedClassifier):
         if examples is None and hasattr(self, "predictor_"):
             decoder = self.predictor_.decoder
             if parse_choice(self.decoder)[0] in ("auto", decoder.name):
-                self._material = material
-                return Predictor(trained.encoder, renewed(decoder, linear))
+                going_on = Predictor(trained.encoder, renewed(decoder, linear))
+                self._material = material  # not before: a refusal leaves everything as it was
+                return going_on
         if examples is not None:
             rows, y, _ = _some_rows(examples, _MAX_CODES)
             material = replace(material, codes=trained.encode(rows), y=y)

@@ -147,6 +147,8 @@ def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
             value = _named_gradient(value)
         elif name == "random_state" and not isinstance(value, int | np.integer):
             value = None
+        if isinstance(value, dict):  # settings of a part
+            value = {key: _item(setting) for key, setting in value.items()}
         several = isinstance(value, tuple | list | np.ndarray)
         plain[name] = [_item(v) for v in value] if several else _item(value)
     return plain

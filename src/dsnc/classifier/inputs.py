@@ -10,6 +10,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from dsnc.errors import InputError
 
+_PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+
 
 def check_classes(parameter: str, classes: NDArray[Any]) -> None:
     """Refuse labels that leave nothing to choose from."""
@@ -99,3 +101,21 @@ def check_range(X: Any) -> None:
     largest = max(abs(float(values.min())), abs(float(values.max())))
     if largest > float(np.finfo(np.float32).max):
         raise InputError(f"X has values up to {largest:.3g}, too large for float32; scale them.")
+
+
+def is_clean(X: Any, n_features: int) -> bool:
+    """Tell at once whether rows are plain finite numbers of the right width; False is no verdict.
+
+    Only for types that nothing has to be converted from. A finite sum has finite terms; where the
+    sum is not, a closer look is for others.
+    """
+    kind = type(X)
+    if kind is np.ndarray:
+        values = X
+    elif kind in (sp.csr_matrix, sp.csr_array) and X.has_sorted_indices:
+        values = X.data
+    else:
+        return False
+    if X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
+        return False
+    return values.dtype in _PLAIN and bool(np.isfinite(values.sum()))

@@ -137,9 +137,12 @@ class PackedCodes:
 
     @classmethod
     def _own(cls, words: Words, n_bits: int) -> Self:
-        """Wrap words that we have just made, without a copy."""
+        """Wrap words that we have just made, without a copy and without a check."""
+        codes = object.__new__(cls)
         words.flags.writeable = False
-        return cls(words, n_bits)
+        object.__setattr__(codes, "words", words)
+        object.__setattr__(codes, "n_bits", n_bits)
+        return codes
 
     @classmethod
     def _pack(cls, bits: NDArray[np.bool_]) -> Self:
@@ -172,7 +175,7 @@ class PackedCodes:
         words = self.words[rows]
         if words.ndim != 2:
             raise InputError(f"rows={rows!r} is one row; give a list or a slice.")
-        return self._own(words, self.n_bits)
+        return self._own(np.ascontiguousarray(words), self.n_bits)
 
     def unique(self) -> UniqueCodes:
         """Find the distinct codes; the row kept for each is its first."""

@@ -129,11 +129,11 @@ def fit_confidence(
     (1.4, 0.0)
     """
     table, column, number = _checked(scores, truth, weight)
-    if not len(table):
-        return Confidence(1.0, -1e9, 1.0, 0.0)
     table = np.where(table > _MISSING, table, -np.inf).astype(np.float64)
     column = np.where(column < 0, table.shape[1], column)
     known = table[np.isfinite(table)]
+    if not len(known):
+        return Confidence(1.0, -1e9, 1.0, 0.0)
     center, spread = float(known.mean()), max(float(known.std()), 1e-6)
     table = (table - center) / spread  # of the order of 1, whatever the scale of the scores
     both = np.concatenate([table, np.zeros((len(table), 1))], axis=1)

@@ -13,6 +13,7 @@ from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.decoders.table import TableDecoder
 from dsnc.decoders.tune import (
+    MAX_ROWS,
     TOLERANCE,
     HeldOut,
     calibrate,
@@ -68,7 +69,8 @@ def material_of(decoder: Decoder) -> Material:
             "it with 'shortlist', 'table', 'soft' or 'linear' to go on from there."
         )
     linear = LinearDecoder(linear.weight, linear.bias)
-    if isinstance(decoder, ShortlistDecoder):
+    # Signs of weights are nobody's training codes.
+    if isinstance(decoder, ShortlistDecoder) and decoder.codes != weight_codes(linear)[0]:
         return Material(linear, decoder.codes, decoder.labels)
     return Material(linear)
 
@@ -238,14 +240,16 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
         Trial("shortlist", {"known": name, **_settings(t.decoder)}, t.accuracy, t.nanoseconds)
         for name, t in tried.items()
     ]
-    sample = held_out.take(1 + (1 << 33) // (linear.n_classes * linear.n_bits))
+    # On the rows of the shortlist's trials: chance must not decide between them.
+    sample = held_out.take(min(MAX_ROWS, 1 + (1 << 33) // (linear.n_classes * linear.n_bits)))
     everything = SoftDecoder(linear.weight, linear.bias)
     for decoder in (everything, linear):
         right = decoder.predict(sample.codes, sample.logits) == sample.y
         trials.append(Trial(decoder.name, {}, float(right.mean()), all_ns))
     most = max(trial.accuracy for trial in trials)
     good = [trial for trial in trials if trial.accuracy >= most - TOLERANCE]
-    if min(good, key=lambda trial: trial.nanoseconds).decoder == "shortlist":
+    cheapest = min(good, key=lambda trial: trial.nanoseconds).decoder
+    if cheapest == "shortlist":
         chosen: Decoder = calibrate(tuned.decoder, held_out)
         ratio = all_ns / tuned.nanoseconds
         reason = (
@@ -253,7 +257,8 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
             f"{linear.n_classes:,} classes would take {ratio:.1f} times as long; codes of {known}"
         )
     else:
-        chosen, reason = _soft(material), "scoring all classes is the cheapest that is as accurate"
+        chosen = _MAKERS[cheapest](material)
+        reason = "scoring all classes is the cheapest that is as accurate"
     return chosen, DecoderReport(chosen.name, _settings(chosen), reason, trials)
 
 

@@ -33,6 +33,8 @@ _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
 _NUMBERS = {"size": "int64 1", "radius": "int64 1"}
 _REALS = dict.fromkeys(["closeness", "temperature", "other", "slope", "intercept"], "float32 1")
+_LARGEST = float(np.finfo(np.float32).max)
+_MAX_CLOSENESS = 1e18  # no score can overflow
 _NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
 
 
@@ -108,15 +110,20 @@ class ShortlistDecoder(Decoder):
         without = np.flatnonzero(np.bincount(self.labels, minlength=self.n_classes) == 0)
         if len(without):
             raise InputError(f"labels: class {without[0]} has no code; every class needs one.")
+        # One code for each class, in their order: a search then need not look at labels.
+        self._is_codebook = np.array_equal(self.labels, np.arange(self.n_classes))
         self.size = valid_number("size", size, max(self.n_classes, 1 << 20))
         if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
             raise InputError(f"radius={radius!r} is not a number of bits, 0 or more.")
         self.radius = min(int(radius), self.n_bits)
-        if not (0 <= closeness < np.inf):
-            raise InputError(f"closeness={closeness!r} is not a number, 0 or more.")
-        for name, value in (("other", other), ("intercept", intercept), ("slope", slope)):
-            if not np.isfinite(value) or (name == "slope" and value < 0):
-                raise InputError(f"{name}={value!r} is not a number that can be used.")
+        for name, value, least, most in (
+            ("closeness", closeness, 0.0, _MAX_CLOSENESS),
+            ("other", other, -_LARGEST, _LARGEST),
+            ("slope", slope, 0.0, _LARGEST),
+            ("intercept", intercept, -_LARGEST, _LARGEST),
+        ):
+            if not (isinstance(value, int | float | np.number) and least <= value <= most):
+                raise InputError(f"{name}={value!r} is no number of {least:.3g} to {most:.3g}.")
         self.closeness, self.other = float(np.float32(closeness)), float(np.float32(other))
         self.slope, self.intercept = float(np.float32(slope)), float(np.float32(intercept))
         self.temperature = valid_temperature(temperature)
@@ -147,7 +154,8 @@ class ShortlistDecoder(Decoder):
         """
         k = self.check_k(k)
         self.check_codes(codes)
-        ranked = [self._rank(*block, k, widen=k > 1) for block in _blocks(codes, logits)]
+        step = _ROWS if k <= _LISTED else min(_ROWS, max(1, _KEYS // self.n_classes))
+        ranked = [self._rank(*block, k, widen=k > 1) for block in _blocks(codes, logits, step)]
         if len(ranked) == 1:
             return ranked[0].classes, ranked[0].scores
         classes, scores, _ = zip(*ranked, strict=True)
@@ -234,15 +242,16 @@ class ShortlistDecoder(Decoder):
         self, codes: PackedCodes, logits: Floats, soft: Floats, k: int, *, widen: bool = False
     ) -> _Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
-        from dsnc.codes._kernels.nearest import NO_SLACK
+        from dsnc.codes._kernels.nearest import NO_LABELS, NO_SLACK
         from dsnc.codes._kernels.rerank import rerank
 
         if widen and k > _LISTED:
             keys, owners = self._all_keys(codes)
         else:
-            size = max(self.size, k) if widen else min(self.size, self.n_classes)
+            size = min(max(self.size, k) if widen else self.size, self.n_classes)
             slack = NO_SLACK if widen else self.radius
-            keys, owners = self._index.lists(codes, size, self.labels, slack=slack)
+            labels = NO_LABELS if self._is_codebook else self.labels
+            keys, owners = self._index.lists(codes, size, labels, slack=slack)
         n = len(codes)
         classes = np.empty((n, k), dtype=np.int64)
         scores, inside = np.empty((n, k), dtype=np.float32), np.empty(n, dtype=np.int64)
@@ -302,15 +311,18 @@ class ShortlistDecoder(Decoder):
 
 
 def _blocks(
-    codes: PackedCodes, logits: NDArray[np.float32] | None
+    codes: PackedCodes, logits: NDArray[np.float32] | None, step: int = _ROWS
 ) -> Iterator[tuple[PackedCodes, Floats, Floats]]:
     """Yield (codes, logits, soft signs) of blocks of rows; one block at least."""
     if logits is None:  # all bits equally sure
         logits = codes.to_signs(np.float32)
-        yield from ((c, x, x) for c, x, _ in _blocks(codes, logits))
+        yield from ((c, x, x) for c, x, _ in _blocks(codes, logits, step))
         return
-    for start in range(0, max(1, len(codes)), _ROWS):
-        rows = slice(start, start + _ROWS)
-        whole = len(codes) <= _ROWS
+    shape = (len(codes), codes.n_bits)
+    if logits.shape != shape:  # the kernel would read beyond its end
+        raise InputError(f"logits has shape {logits.shape}; expected {shape}.")
+    for start in range(0, max(1, len(codes)), step):
+        rows = slice(start, start + step)
+        whole = len(codes) <= step
         part = np.ascontiguousarray(logits if whole else logits[rows])
         yield codes if whole else codes.take(rows), part, np.tanh(part * np.float32(0.5))

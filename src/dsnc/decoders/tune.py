@@ -19,7 +19,7 @@ TOLERANCE = 0.001  # accuracy that a cheaper setting may lose
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 CLOSENESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
-_MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
+MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
 _MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
 _MAX_SCORES = 1 << 24  # of all classes, for a temperature
@@ -109,8 +109,11 @@ def tune_shortlist(
     """
     trials = {name: _try_out(linear, *codes, held_out) for name, codes in known.items()}
     closeness = {name: _best_closeness(trial) for name, trial in trials.items()}
-    whole = (SIZES[-1], linear.n_bits)
-    reached = [trials[name].accuracy(*whole, closeness[name]) for name in known]
+    reached = [
+        trials[name].accuracy(SIZES[-1], radius, closeness[name])
+        for name in known
+        for radius in _radii(linear)
+    ]
     target = max(_accuracy_of_all(linear, held_out), *reached) - TOLERANCE
     tried = {
         name: _cheapest(linear, *known[name], trials[name], closeness[name], target)
@@ -166,7 +169,7 @@ def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
 def _try_out(linear: LinearDecoder, codes: PackedCodes, labels: Ints, held_out: HeldOut) -> _Trial:
     from dsnc.codes import HammingIndex
 
-    sample = held_out.take(min(_MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
+    sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
     found = HammingIndex(codes).search_classes(sample.codes, SIZES[-1], labels)
     scores = np.empty(found.classes.shape, dtype=np.float32)
     doubts = np.empty_like(scores)
@@ -207,15 +210,16 @@ def _cheapest(
 ) -> Tuned:
     from dsnc.codes.multi_index import nominal_ns
 
-    whole = trial.is_right(SIZES[-1], _EVERYWHERE, closeness)
-    allowed = target - float(whole.mean())  # negative: what may be lost
+    radii = _radii(linear)
+    most = [trial.is_right(SIZES[-1], radius, closeness) for radius in radii]
+    best = max(most, key=lambda right: int(right.sum()))
+    allowed = target - float(best.mean())  # negative: what may be lost
 
     def reaches(size: int, radius: int) -> bool:
-        return _lower_bound(trial.is_right(size, radius, closeness), whole) >= allowed
+        return _lower_bound(trial.is_right(size, radius, closeness), best) >= allowed
 
-    radii = [*(radius for radius in RADII if radius < linear.n_bits), linear.n_bits]
     radius = next((r for r in radii if reaches(SIZES[-1], r)), radii[-1])
-    sizes = [size for size in SIZES if size < linear.n_classes] or [1]
+    sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
     size = next((s for s in sizes if reaches(s, radius)), sizes[-1])
     candidates = trial.candidates(size, radius)
     searching = nominal_ns(linear.n_bits, len(codes), trial.nearest + radius)
@@ -228,9 +232,13 @@ def _cheapest(
     )
 
 
+def _radii(linear: LinearDecoder) -> list[int]:
+    return [*(radius for radius in RADII if radius < linear.n_bits), linear.n_bits]
+
+
 def _accuracy_of_all(linear: LinearDecoder, held_out: HeldOut) -> float:
     """Return the accuracy of scoring all classes on soft bits; 0 where that takes too long."""
-    n = min(_MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
+    n = min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
     if n < min(256, len(held_out.y)):
         return 0.0
     sample = held_out.take(n)

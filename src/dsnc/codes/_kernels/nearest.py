@@ -28,15 +28,25 @@ def bound_of(keys: Any, query: Any, slack: Any) -> Any:
 
 
 @part
-def insert(keys: Any, owners: Any, query: Any, key: Any, owner: Any) -> Any:
+def insert(keys: Any, owners: Any, query: Any, key: Any, labels: Any) -> Any:
     """Put a key that is below the query's last one in its place; drop it if its owner has less."""
+    row = key & ((1 << ROW_BITS) - 1)
     place = keys.shape[1] - 1
-    for entry in range(keys.shape[1]):
-        if owners[query, entry] == owner:
-            if keys[query, entry] <= key:
-                return
-            place = entry
-            break
+    owner = row
+    if len(labels):
+        owner = labels[row]
+        for entry in range(keys.shape[1]):
+            if owners[query, entry] == owner:
+                if keys[query, entry] <= key:
+                    return
+                place = entry
+                break
+    else:  # a code that was found before has the same key
+        entry = place
+        while entry > 0 and keys[query, entry - 1] > key:
+            entry -= 1
+        if keys[query, entry] == key or (entry > 0 and keys[query, entry - 1] == key):
+            return
     while place > 0 and keys[query, place - 1] > key:
         keys[query, place] = keys[query, place - 1]
         owners[query, place] = owners[query, place - 1]

@@ -303,7 +303,7 @@ def _visit(
                     distance += np.int64(popcount(words[row, w] ^ queries[i, w]))
             key = (distance << ROW_BITS) + row
             if key < bound:
-                insert(keys, owners, i, key, labels[row] if len(labels) else row)
+                insert(keys, owners, i, key, labels)
                 bound = bound_of(keys, i, slack)
     return candidates, checks
 

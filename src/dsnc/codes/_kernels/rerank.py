@@ -95,7 +95,7 @@ def _dot(soft: Any, i: Any, weight: Any, owner: Any) -> Any:
 @part
 def _doubt(queries: Any, i: Any, codes: Any, row: Any, logits: Any) -> Any:
     """Sum up how sure the query is of the bits in which it differs from a code."""
-    total = abs(logits[i, 0]) * 0
+    total = np.float32(0)
     for word in range(codes.shape[1]):
         differing = queries[i, word] ^ codes[row, word]
         while differing:

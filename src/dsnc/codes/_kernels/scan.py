@@ -68,9 +68,9 @@ def scan(
                     )
                     p += 8
                 if low_a <= limit_a:
-                    _collect(sum_a, start, n_codes, labels, slack, keys, owners, i)
+                    _collect(sum_a, low_a, start, n_codes, labels, slack, keys, owners, i)
                 if low_b <= limit_b and i != j:
-                    _collect(sum_b, start, n_codes, labels, slack, keys, owners, j)
+                    _collect(sum_b, low_b, start, n_codes, labels, slack, keys, owners, j)
 
 
 @part
@@ -104,6 +104,7 @@ def _four(q: Any) -> Any:
 @part
 def _collect(
     distances: Any,
+    smallest: Any,
     start: Any,
     n_codes: Any,
     labels: Any,
@@ -112,8 +113,15 @@ def _collect(
     owners: Any,
     query: Any,
 ) -> Any:
-    """Put the codes of a block that are near enough into the query's list."""
-    bound = bound_of(keys, query, slack)
+    """Put the codes of a block that are near enough into the query's list.
+
+    The smallest distance of the block will be in the list, or something nearer: what is farther by
+    more than the slack need not enter it first.
+    """
+    limit = bound_of(keys, query, slack)
+    if n_codes - start >= BLOCK:  # the empty places of the last block have distances as well
+        limit = min(limit, (smallest + slack + 1) << ROW_BITS)
+    bound = limit
     for first in range(0, min(BLOCK, n_codes - start), _GROUP):
         low = distances.dtype.type(-1)
         for g in range(_GROUP):
@@ -121,8 +129,7 @@ def _collect(
         if (low << ROW_BITS) + start + first >= bound:
             continue
         for g in range(first, min(first + _GROUP, n_codes - start)):
-            row = start + g
-            key = (distances[g] << ROW_BITS) + row
+            key = (distances[g] << ROW_BITS) + start + g
             if key < bound:
-                insert(keys, owners, query, key, labels[row] if len(labels) else row)
-                bound = bound_of(keys, query, slack)
+                insert(keys, owners, query, key, labels)
+                bound = min(bound_of(keys, query, slack), limit)
