@@ -9,10 +9,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint bench clean
+.PHONY: help install demo test test-all lint bench bench-hamming clean
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 install: $(READY)  ## make .venv with all that the other targets need
 
@@ -41,6 +41,10 @@ lint: $(READY)  ## style, types, and who may import whom
 
 bench: $(READY)  ## side-by-side speed: tables, and JSON lines in benchmarks/results
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
+
+bench-hamming: $(READY)  ## exact Hamming search beside FAISS and usearch, which it installs
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python benchmarks/bench_hamming.py --plot
 
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) demo dist build benchmarks/results

@@ -223,6 +223,8 @@ class HammingIndex:
         A list that is not full holds everything there is: all of them have the same length.
         """
         if len(keys):
+            if keys[0, -1] != FREE:
+                return keys, owners
             filled = int((keys[0] != FREE).sum())
         else:
             filled = min(keys.shape[1], len(np.unique(labels)) if len(labels) else len(self))

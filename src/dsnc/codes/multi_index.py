@@ -21,6 +21,7 @@ _MAX_RADIUS = 7
 _MAX_MASKS = 1 << 18  # values of a chunk at one radius: scanning is cheaper than so many lookups
 _UNITS = (6.0, 8.0, 1.5, 18.0)  # of lookup, bucket, candidate, check; what a unit is, is measured
 _NOMINAL_UNIT_NS, _NOMINAL_OCTET_NS = 2.0, 0.05  # of a unit, of an octet of a scanned code
+_CROWDED = 1.3  # codes gather: the buckets near a query hold more rows than the average one
 _SAMPLE = 256  # queries of a calibration
 _SCANNED = 1 << 16  # codes of a calibration
 
@@ -172,9 +173,7 @@ class MultiIndex:
         """Set the costs that decide when a query is better scanned."""
         widths = self.chunks[:, kernels.WIDTH]
         self._costs = np.array([scan_ns, *(unit_ns * units for units in _UNITS)])
-        _, lookup, bucket, candidate, _ = self._costs.tolist()
-        occupancy = len(self.codes) / 2.0**widths
-        each = lookup + bucket * np.minimum(1, occupancy) + candidate * occupancy
+        each = _lookup_cost(self.codes.n_bits, len(self.codes), widths, self._costs[1:])
         self._ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
 
 
@@ -193,13 +192,23 @@ def nominal_ns(n_bits: int, n_codes: int, distances: Ints) -> float:
     """
     chunks = _chunks(n_bits, n_codes)
     widths = chunks[:, kernels.WIDTH]
-    lookup, bucket, candidate, _ = (_NOMINAL_UNIT_NS * units for units in _UNITS)
-    occupancy = n_codes / 2.0**widths
-    each = lookup + bucket * np.minimum(1, occupancy) + candidate * occupancy
+    each = _lookup_cost(n_bits, n_codes, widths, _NOMINAL_UNIT_NS * np.array(_UNITS))
     lookups = each[:, None] * _masks(widths)[1][widths]
     probing = _ahead(lookups - lookups[:, :1], n_bits)[0, np.clip(distances, 0, n_bits)]
     scan = _NOMINAL_OCTET_NS * n_codes * math.ceil(n_bits / 8)
     return float(np.minimum(probing, scan).mean()) if len(distances) else scan
+
+
+def _lookup_cost(
+    n_bits: int, n_codes: int, widths: Ints, costs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what a lookup in each chunk is expected to cost, with all that it finds."""
+    lookup, bucket, candidate, check = costs.tolist()
+    if n_bits > 128:  # its rows' signatures leave out too much: almost all are checked
+        candidate += check
+    occupancy = n_codes / 2.0**widths
+    found = bucket * np.minimum(1, occupancy) + _CROWDED * candidate * occupancy
+    return np.asarray(lookup + found, dtype=np.float64)
 
 
 def _chunks(n_bits: int, n_codes: int) -> Ints:
