@@ -1,5 +1,7 @@
 """Naive twins: the plainest code that is right, to hold the fast code to."""
 
+import math
+
 import numpy as np
 
 
@@ -142,4 +144,29 @@ def probed_classes(table, ints, logits, weight, bias, n_flips):
                 score = score + sign * w
             scored.append((number, float(score)))
         result.append(sorted(scored, key=lambda pair: (-pair[1], pair[0])))
+    return result
+
+
+def shortlist(weight, bias, bits, labels, queries, logits, *, size, radius, closeness):
+    """For each row (class, score) of the candidates, best first, and the others, nearest first.
+
+    Where there are no logits, a bit is worth its sign and all are equally sure.
+    """
+    result = []
+    everything = neighbors(bits, queries, None, labels)
+    for query, near, row in zip(queries, everything, range(len(queries)), strict=True):
+        signs = [1.0 if bit else -1.0 for bit in query]
+        own = signs if logits is None else logits[row].tolist()
+        soft = signs if logits is None else [math.tanh(x / 2) for x in own]
+        sure = [min(abs(x), 1e6) for x in own]
+        scored, others = [], []
+        for place, (distance, code) in enumerate(near):
+            owner = int(labels[code])
+            if place >= size or distance > near[0][0] + radius:
+                others.append(owner)
+                continue
+            score = float(bias[owner]) + sum(map(float.__mul__, soft, weight[owner].tolist()))
+            differs = [s for s, a, b in zip(sure, query, bits[code], strict=True) if a != b]
+            scored.append((owner, score - closeness * sum(differs)))
+        result.append((sorted(scored, key=lambda pair: (-pair[1], pair[0])), others))
     return result

@@ -21,6 +21,7 @@ from dsnc.decoders.choose import (
     make_decoder,
     material_of,
     parse_choice,
+    rehearse,
     renewed,
 )
 from dsnc.decoders.tune import HeldOut
@@ -217,8 +218,10 @@ class DSNCClassifier(LearnedClassifier):
     def _settings(self) -> RunSettings:
         parse_choice(self.decoder)
         n_threads(self.n_jobs)
+        settings = super()._settings()
+        rehearse(self.decoder, self.n_bits)
         # Training changes a module; what the user passed stays as it was.
-        return replace(super()._settings(), encoder=copy.deepcopy(self.encoder))
+        return replace(settings, encoder=copy.deepcopy(self.encoder))
 
     def _trained_decoder(self) -> LinearDecoder:
         material = getattr(self, "_material", None) or material_of(self.predictor_.decoder)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dsnc.codes import PackedCodes
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
@@ -26,7 +28,7 @@ from dsnc.errors import InputError, unknown_name
 
 CHOICES = ("auto", "linear", "soft", "nearest", "table", "shortlist")
 KNOWN = ("weights", "training")
-_TABLE_BITS = 24  # beyond, a table takes a gigabyte or nearly
+_TABLE_BITS = 28  # of a table of all codes, at most
 _AT_ONCE_NS = 1000  # where all classes are scored in this time, nothing is cheaper
 _PRODUCTS_NS = 0.1  # of a multiplication in a matrix product, on a typical machine
 
@@ -153,6 +155,20 @@ def parse_choice(choice: Any) -> tuple[str, dict[str, Any]]:
         if key not in allowed:
             raise unknown_name(f"decoder setting of {choice!r}", key, allowed or ("name",))
     return choice, settings
+
+
+def rehearse(choice: Any, n_bits: int) -> None:
+    """Refuse before training what would be refused after it."""
+    name, settings = parse_choice(choice)
+    if name == "table" and n_bits > _TABLE_BITS:
+        raise InputError(
+            f"decoder='table' with n_bits={n_bits}: a table of all codes has {_TABLE_BITS} bits at "
+            "most; take fewer bits, or 'shortlist'."
+        )
+    if settings:  # try them on next to nothing
+        bits = np.array([[0, 0], [1, 1]], dtype=np.bool_)
+        linear = LinearDecoder(2.0 * bits - 1, np.zeros(2))
+        make_decoder(choice, Material(linear, PackedCodes.from_bits(bits), np.arange(2)))
 
 
 def _linear(material: Material) -> LinearDecoder:

@@ -1,0 +1,385 @@
+import numpy as np
+import pytest
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders import (
+    CodebookDecoder,
+    LinearDecoder,
+    NearestDecoder,
+    ShortlistDecoder,
+    SoftDecoder,
+    TableDecoder,
+)
+from dsnc.decoders.choose import (
+    CHOICES,
+    DecoderReport,
+    Material,
+    Trial,
+    make_decoder,
+    material_of,
+    parse_choice,
+    renewed,
+)
+from dsnc.decoders.tune import HeldOut, calibrate, tune_shortlist, weight_codes
+from dsnc.errors import InputError
+
+
+def problem(n_classes=30, n_bits=12, n=400, noise=0.8, scale=1.0, seed=0):
+    """What training leaves: classes around random codes."""
+    rng = np.random.default_rng(seed)
+    centers = np.where(rng.random((n_classes, n_bits)) < 0.5, -1, 1)
+    linear = LinearDecoder(2 * centers, rng.normal(size=n_classes) / 10)
+    sets = []
+    for _ in range(2):
+        y = rng.integers(0, n_classes, n)
+        logits = scale * (centers[y] + noise * rng.normal(size=(n, n_bits)))
+        logits = logits.astype(np.float32)
+        sets.append(HeldOut(PackedCodes.from_logits(logits), logits, y))
+    training, held_out = sets
+    return Material(linear, training.codes, training.y, held_out)
+
+
+@pytest.fixture(scope="module")
+def material():
+    return problem()
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Enough classes for a search to be worth it."""
+    return problem(n_classes=1200, n=1500, noise=0.7)
+
+
+@pytest.fixture(scope="module")
+def best(many):
+    return make_decoder("auto", many)
+
+
+def accuracy(decoder, rows):
+    return (decoder.predict(rows.codes, rows.logits) == rows.y).mean()
+
+
+# By name
+
+
+def test_the_linear_decoder(material):
+    decoder, report = make_decoder("linear", material)
+    assert type(decoder) is LinearDecoder
+    assert np.array_equal(decoder.weight, material.linear.weight)
+    assert decoder.temperature != 1  # that of the held-out rows
+    assert (report.chosen, report.settings, report.trials) == ("linear", {}, [])
+    assert report.reason == "as asked for"
+    bare, _ = make_decoder("linear", Material(material.linear))
+    assert bare.temperature == 1
+
+
+def test_the_soft_decoder(material):
+    decoder, report = make_decoder({"name": "soft"}, material)
+    assert type(decoder) is SoftDecoder
+    assert decoder.inputs == "soft_signs"
+    assert np.array_equal(decoder.bias, material.linear.bias)
+    assert decoder.temperature != 1
+    assert (report.chosen, report.settings) == ("soft", {})
+    assert make_decoder("soft", Material(material.linear))[0].temperature == 1
+
+
+def test_rows_held_out_may_be_none(material):
+    none = material.held_out.codes.take(slice(0, 0))
+    empty = HeldOut(none, material.held_out.logits[:0], material.held_out.y[:0])
+    for name in ("linear", "soft", "shortlist"):
+        decoder, _ = make_decoder(name, Material(material.linear, held_out=empty))
+        assert decoder.temperature == 1
+
+
+def test_the_nearest_decoder(material):
+    decoder, report = make_decoder("nearest", material)
+    assert type(decoder) is NearestDecoder
+    own = NearestDecoder.from_examples(material.codes, material.y, 30)
+    assert np.array_equal(
+        decoder.predict(material.held_out.codes), own.predict(material.held_out.codes)
+    )
+    assert report.settings == {"n_neighbors": 1}
+    settings = {"name": "nearest", "label": "predicted", "n_neighbors": 3}
+    voting, report = make_decoder(settings, material)
+    assert report.settings == {"n_neighbors": 3}
+    assert np.array_equal(voting.labels, material.linear.predict(voting.codes))
+    assert settings == {"name": "nearest", "label": "predicted", "n_neighbors": 3}
+
+
+def test_the_table_decoder(material):
+    decoder, report = make_decoder("table", material)
+    assert type(decoder) is TableDecoder
+    nearest = NearestDecoder.from_examples(material.codes, material.y, 30)
+    codes = material.held_out.codes
+    assert np.array_equal(decoder.predict(codes), nearest.predict(codes))
+    assert (decoder.probes, report.settings) == (16, {"probes": 16})
+    linear, report = make_decoder({"name": "table", "source": "linear", "probes": 2}, material)
+    assert np.array_equal(linear.predict(codes), material.linear.predict(codes))
+    assert report.settings == {"probes": 2}
+    without = Material(material.linear)
+    assert make_decoder({"name": "table", "source": "linear"}, without)[0].probes == 16
+
+
+def test_the_shortlist_decoder_is_tuned_and_honest(material):
+    decoder, report = make_decoder("shortlist", material)
+    assert type(decoder) is ShortlistDecoder
+    assert report.settings == {
+        key: getattr(decoder, key) for key in ("size", "radius", "closeness")
+    }
+    for known in ("weights", "training"):
+        chosen, _ = make_decoder({"name": "shortlist", "known": known}, material)
+        only = {known: (chosen.codes, chosen.labels)}
+        tuned = tune_shortlist(material.linear, only, material.held_out)[1].decoder
+        assert chosen.arrays().keys() == tuned.arrays().keys()
+        honest = calibrate(tuned, material.held_out).arrays()
+        for name, array in chosen.arrays().items():
+            assert np.array_equal(array, honest[name])
+        is_weights = chosen.codes == weight_codes(material.linear)[0]
+        assert is_weights == (known == "weights")
+
+
+def test_what_is_set_of_a_shortlist_stays(material):
+    settings = {"size": 7, "radius": 5, "closeness": 0.25}
+    for given in (material, Material(material.linear)):
+        decoder, report = make_decoder({"name": "shortlist", **settings}, given)
+        assert report.settings == settings
+        assert (decoder.other > -1e9) == (given is material)  # calibrated where it can be
+    decoder, _ = make_decoder({"name": "shortlist", "size": 3}, material)
+    assert decoder.size == 3
+
+
+def test_a_shortlist_without_held_out_rows_takes_training_codes_if_there_are_any(material):
+    bare = Material(material.linear)
+    decoder, _ = make_decoder("shortlist", bare)
+    assert decoder.codes == weight_codes(material.linear)[0]
+    assert (decoder.size, decoder.radius) == (16, 4)
+    decoder, _ = make_decoder("shortlist", Material(material.linear, material.codes, material.y))
+    assert len(decoder.codes) > 100
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ("shortlst", "decoder='shortlst' is not known. Did you mean 'shortlist'"),
+        ("Soft", "decoder='Soft' is not known. Did you mean 'soft'"),
+        ("codebook", "decoder='codebook' is not known.*Valid: auto, linear, nearest"),
+        (None, "decoder=None is not known"),
+        (5, "decoder=5 is not known"),
+        (["soft"], "decoder=.* is not known"),
+        ({}, "decoder=None is not known"),
+        ({"size": 5}, "decoder=None is not known"),
+        ({"name": "tabel"}, "Did you mean 'table'"),
+        (
+            {"name": "shortlist", "radus": 5},
+            "decoder setting of 'shortlist'='radus' is not known. Did you mean 'radius'",
+        ),
+        ({"name": "nearest", "neighbors": 5}, "Did you mean 'n_neighbors'"),
+        ({"name": "table", "size": 5}, "'size' is not known.*Valid: probes, source"),
+        ({"name": "soft", "size": 5}, "decoder setting of 'soft'='size' is not known"),
+        ({"name": "auto", "size": 5}, "decoder setting of 'auto'='size' is not known"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(material, choice, message):
+    with pytest.raises(InputError, match=message):
+        parse_choice(choice)
+    with pytest.raises(InputError, match=message):
+        make_decoder(choice, material)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"name": "shortlist", "known": "trainig"}, "known='trainig' .*Did you mean 'training'"),
+        ({"name": "shortlist", "size": 0}, "size=0"),
+        ({"name": "shortlist", "radius": -1}, "radius=-1"),
+        ({"name": "shortlist", "closeness": "high"}, "closeness='high'"),
+        ({"name": "table", "source": "liner"}, "source='liner' .*Did you mean 'linear'"),
+        ({"name": "table", "probes": 3}, "probes=3 is not a power of 2"),
+        ({"name": "nearest", "label": "treu"}, "label='treu' .*Did you mean 'true'"),
+        ({"name": "nearest", "n_neighbors": 0}, "n_neighbors=0"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(material, choice, message):
+    with pytest.raises(InputError, match=message):
+        make_decoder(choice, material)
+
+
+@pytest.mark.parametrize("choice", ["nearest", "table", {"name": "shortlist", "known": "training"}])
+def test_without_training_codes_the_error_says_what_to_do(material, choice):
+    bare = Material(material.linear, held_out=material.held_out)
+    with pytest.raises(InputError, match="knows no training codes; pass the training rows as X an"):
+        make_decoder(choice, bare)
+    with pytest.raises(InputError, match="or take decoder='shortlist' with known='weights'"):
+        bare.training()
+
+
+def test_parts_of_a_choice():
+    for name in CHOICES:
+        assert parse_choice(name) == parse_choice({"name": name}) == (name, {})
+    settings = {"name": "shortlist", "known": "weights", "size": 2, "radius": 1, "closeness": 0.5}
+    assert parse_choice(settings)[1] == {k: v for k, v in settings.items() if k != "name"}
+
+
+# The best one for the data
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_few_classes_are_all_scored(material, has_rows):
+    given = material if has_rows else Material(material.linear)
+    decoder, report = make_decoder("auto", given)
+    assert type(decoder) is SoftDecoder
+    assert (report.chosen, report.settings, report.trials) == ("soft", {}, [])
+    assert report.reason == "30 classes are all scored in no time"
+    assert str(report) == "soft: 30 classes are all scored in no time"
+    assert (decoder.temperature != 1) == has_rows
+
+
+def test_among_many_classes_a_shortlist_is_cheaper(many, best):
+    decoder, report = best
+    assert type(decoder) is ShortlistDecoder
+    assert report.chosen == "shortlist"
+    assert report.settings == {
+        key: getattr(decoder, key) for key in ("size", "radius", "closeness")
+    }
+    assert [trial.decoder for trial in report.trials] == [
+        "shortlist",
+        "shortlist",
+        "soft",
+        "linear",
+    ]
+    assert [trial.settings.get("known") for trial in report.trials[:2]] == ["weights", "training"]
+    assert accuracy(decoder, many.held_out) >= max(t.accuracy for t in report.trials) - 0.001
+    costs = [trial.nanoseconds for trial in report.trials]
+    assert min(costs[:2]) < costs[2] == costs[3]
+    assert decoder.other > -1e9  # calibrated
+    soft = SoftDecoder(many.linear.weight, many.linear.bias)
+    assert report.trials[2].accuracy == accuracy(soft, many.held_out)
+    assert report.trials[3].accuracy == accuracy(many.linear, many.held_out)
+
+
+def test_the_report_can_be_read(best):
+    report = best[1]
+    first, *lines = str(report).splitlines()
+    assert first.startswith("shortlist: within 0.1 points of the most accurate; scoring all 1,200")
+    assert first.endswith(("codes of weights", "codes of training"))
+    assert len(lines) == len(report.trials)
+    for line, trial in zip(lines, report.trials, strict=True):
+        assert line.split()[:2] == [trial.decoder, f"{100 * trial.accuracy:.2f}"]
+        assert f"{trial.nanoseconds / 1000:.2f} us" in line
+        assert all(f"{key}={value}" in line for key, value in trial.settings.items())
+    trial = Trial("soft", {"a": 1, "b": 2}, 0.25, 1500.0)
+    text = str(DecoderReport("soft", {}, "why", [trial]))
+    assert text == "soft: why\n  soft        25.00 %      1.50 us  a=1, b=2"
+
+
+def test_the_choice_is_the_same_twice(many, best):
+    (one, first), (other, second) = best, make_decoder("auto", many)
+    assert first == second
+    for name, array in one.arrays().items():
+        assert np.array_equal(array, other.arrays()[name])
+
+
+def test_many_classes_without_held_out_rows(many):
+    for given, n_codes in (
+        (Material(many.linear), 1200),
+        (Material(many.linear, many.codes, many.y), None),
+    ):
+        decoder, report = make_decoder("auto", given)
+        assert type(decoder) is ShortlistDecoder
+        assert n_codes in (None, len(decoder.codes))
+        assert report.reason == "there are 1,200 classes; no rows were held out to choose by"
+        assert report.settings == {"size": 16, "radius": 4, "closeness": 0}
+
+
+def bits_that_mislead(scale):
+    """Ten bits say the class, six with weights of nearly nothing are random and far from 0."""
+    rng = np.random.default_rng(0)
+    signs = 2 * (np.arange(1024)[:, None] >> np.arange(10) & 1) - 1
+    weight = np.concatenate([10.0 * signs, rng.choice([-0.01, 0.01], (1024, 6))], axis=1)
+    y = rng.integers(0, 1024, 1000)
+    logits = np.concatenate([scale * signs[y], rng.choice([-20, 20], (1000, 6))], axis=1)
+    logits = logits.astype(np.float32)
+    held_out = HeldOut(PackedCodes.from_logits(logits), logits, y)
+    return Material(LinearDecoder(weight, np.zeros(1024)), held_out=held_out)
+
+
+@pytest.mark.parametrize(("scale", "name"), [(0.5, "soft"), (0.01, "linear")])
+def test_where_no_shortlist_is_as_accurate_all_classes_are_scored(scale, name):
+    decoder, report = make_decoder("auto", bits_that_mislead(scale))
+    assert report.chosen == decoder.name == name
+    worth = {trial.decoder: trial.accuracy for trial in report.trials}
+    assert worth[name] == max(worth.values()) == 1 > worth["shortlist"]
+    assert report.reason == "scoring all classes is the cheapest that is as accurate"
+
+
+def test_decoders_are_compared_on_the_same_rows():
+    """Half of the rows are wrong for everybody: other rows would give others by chance."""
+    given = problem(n_classes=1200, n=6000, noise=0.3)
+    rng = np.random.default_rng(0)
+    rows = given.held_out
+    mixed = np.where(rng.random(6000) < 0.5, rng.integers(0, 1200, 6000), rows.y)
+    report = make_decoder("auto", Material(given.linear, held_out=rows._replace(y=mixed)))[1]
+    soft = SoftDecoder(given.linear.weight, given.linear.bias)
+    some = rows._replace(y=mixed).take(4096)
+    worth = {trial.decoder: trial.accuracy for trial in report.trials}
+    assert worth["soft"] == accuracy(soft, some) != accuracy(soft, rows._replace(y=mixed))
+    assert report.chosen == "shortlist"
+
+
+# From one decoder to the next
+
+
+def test_what_decoders_still_hold(material):
+    for choice in ("linear", "soft", "shortlist", "table"):
+        decoder, _ = make_decoder(choice, material)
+        held = material_of(decoder)
+        assert type(held.linear) is LinearDecoder
+        assert np.array_equal(held.linear.weight, material.linear.weight)
+        assert np.array_equal(held.linear.bias, material.linear.bias)
+        assert held.held_out is None
+    with pytest.raises(InputError, match="the 'nearest' decoder alone does not know the linear"):
+        material_of(make_decoder("nearest", material)[0])
+
+
+def test_a_shortlist_still_holds_training_codes_but_signs_of_weights_are_none(material):
+    decoder, _ = make_decoder({"name": "shortlist", "known": "training"}, material)
+    held = material_of(decoder)
+    nearest, _ = make_decoder("nearest", held)
+    codes = material.held_out.codes
+    assert np.array_equal(
+        nearest.predict(codes), make_decoder("nearest", material)[0].predict(codes)
+    )
+    decoder, _ = make_decoder({"name": "shortlist", "known": "weights"}, material)
+    with pytest.raises(InputError, match="knows no training codes"):
+        make_decoder("nearest", material_of(decoder))
+
+
+def test_weights_that_were_trained_further_keep_the_settings(material):
+    moved = LinearDecoder(material.linear.weight[::-1], material.linear.bias + 1)
+    for choice in ("linear", "soft"):
+        decoder, _ = make_decoder(choice, material)
+        again = renewed(decoder, moved)
+        assert type(again) is type(decoder)
+        assert np.array_equal(again.weight, moved.weight)
+        assert again.temperature == decoder.temperature != 1
+    for known in ("weights", "training"):
+        decoder, _ = make_decoder({"name": "shortlist", "known": known, "size": 9}, material)
+        again = renewed(decoder, moved)
+        assert again.linear is moved
+        assert again.codes == weight_codes(moved)[0]
+        names = ["size", "radius", "closeness", "temperature", "other", "slope", "intercept"]
+        assert all(getattr(again, name) == getattr(decoder, name) for name in names)
+        assert again.size == 9
+
+
+def test_decoders_that_need_the_codes_of_all_rows_cannot_be_trained_further(material):
+    codebook = CodebookDecoder(weight_codes(material.linear)[0])
+    decoders = [make_decoder(name, material)[0] for name in ("nearest", "table")]
+    for decoder in (*decoders, codebook):
+        with pytest.raises(
+            InputError, match=f"'{decoder.name}' decoder needs the codes of all row"
+        ):
+            renewed(decoder, material.linear)

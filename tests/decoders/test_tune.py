@@ -1,0 +1,306 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from dsnc.codes import PackedCodes
+from dsnc.codes.multi_index import nominal_ns
+from dsnc.decoders import LinearDecoder, ShortlistDecoder, SoftDecoder, tune
+from dsnc.decoders.tune import (
+    TOLERANCE,
+    HeldOut,
+    calibrate,
+    temperature_of,
+    training_codes,
+    tune_shortlist,
+    weight_codes,
+)
+
+SETTINGS = ["size", "radius", "closeness"]
+
+
+def problem(n=1500, n_classes=200, n_bits=24, noise=1.0, scale=0.2, seed=0, part=0):
+    """Classes around random codes; logits are their signs and noise, times the scale."""
+    centers = np.where(np.random.default_rng(seed).random((n_classes, n_bits)) < 0.5, -1, 1)
+    rng = np.random.default_rng([seed, part])
+    y = rng.integers(0, n_classes, n)
+    logits = scale * (centers[y] + noise * rng.normal(size=(n, n_bits)))
+    linear = LinearDecoder(2 * centers, np.zeros(n_classes))
+    return linear, held_out(logits, y)
+
+
+def held_out(logits, y, weight=None):
+    logits = np.asarray(logits, dtype=np.float32)
+    return HeldOut(PackedCodes.from_logits(logits), logits, np.asarray(y), weight)
+
+
+def accuracy(decoder, rows):
+    return (decoder.predict(rows.codes, rows.logits) == rows.y).mean()
+
+
+def soft(linear):
+    return SoftDecoder(linear.weight, linear.bias)
+
+
+# Rows
+
+
+def test_rows_are_taken_evenly():
+    rows = held_out(np.arange(22).reshape(11, 2), np.arange(11), np.arange(11, dtype=np.float32))
+    some = rows.take(6)
+    assert some.y.tolist() == [0, 2, 4, 6, 8, 10]
+    assert some.logits.tolist() == rows.logits[::2].tolist()
+    assert some.codes == rows.codes.take(some.y)
+    assert some.weight.tolist() == some.y.tolist()
+    assert rows.take(11) is rows.take(99) is rows
+    assert rows.take(0).y.tolist() == [0]
+    assert rows._replace(weight=None).take(3).weight is None
+
+
+# The choice of settings
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.8, 1.2])
+def test_the_chosen_setting_loses_no_more_than_it_may(noise):
+    linear, rows = problem(noise=noise)
+    fresh = problem(noise=noise, part=1)[1]
+    name, tuned, tried = tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)
+    assert (name, tried) == ("weights", {"weights": tuned})
+    decoder = tuned.decoder
+    assert accuracy(decoder, rows) == pytest.approx(tuned.accuracy)
+    classes, _ = decoder.candidates(rows.codes, rows.logits)
+    assert (classes >= 0).sum(axis=1).mean() == pytest.approx(tuned.candidates)
+    everything = soft(linear)
+    if tuned.reaches:
+        assert tuned.accuracy >= accuracy(everything, rows) - TOLERANCE
+    # What rows that chose nothing say; the deviation is that of the rows in which both differ.
+    differ = decoder.predict(*fresh[:2]) != everything.predict(*fresh[:2])
+    lost = accuracy(everything, fresh) - accuracy(decoder, fresh)
+    assert lost <= TOLERANCE + 3 * max(differ.sum(), 1) ** 0.5 / len(fresh.y)
+    assert decoder.size < linear.n_classes
+
+
+def test_more_noise_needs_more_candidates():
+    found = []
+    for noise in (0.0, 0.6, 1.0):
+        linear, rows = problem(noise=noise)
+        found.append(tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)[1])
+    assert (found[0].decoder.size, found[0].decoder.radius) == (1, 0)
+    assert found[0].accuracy == 1
+    candidates, costs = [t.candidates for t in found], [t.nanoseconds for t in found]
+    assert candidates == sorted(set(candidates))
+    assert costs == sorted(set(costs))
+
+
+def test_the_same_rows_give_the_same_settings():
+    linear, rows = problem(n=600)
+    sets = {
+        "weights": weight_codes(linear),
+        "training": training_codes(linear, *problem(n=2000, part=1)[1][:3:2]),
+    }
+    first, second = (tune_shortlist(linear, sets, rows) for _ in range(2))
+    assert first[0] == second[0]
+    for name, tuned in first[2].items():
+        again = second[2][name]
+        assert tuned[1:] == again[1:]
+        for key, array in tuned.decoder.arrays().items():
+            assert np.array_equal(array, again.decoder.arrays()[key])
+
+
+@pytest.mark.parametrize("order", [["few", "many"], ["many", "few"]])
+def test_of_two_sets_that_reach_the_cheaper_is_taken(order):
+    linear, rows = problem(noise=0.5)
+    codes, labels = weight_codes(linear)
+    sets = {
+        "few": (codes, labels),
+        "many": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
+    }
+    name, tuned, tried = tune_shortlist(linear, {key: sets[key] for key in order}, rows)
+    assert [tried[key].reaches for key in order] == [True, True]
+    assert tried["few"].accuracy == tried["many"].accuracy
+    assert tried["few"].nanoseconds < tried["many"].nanoseconds
+    assert (name, tuned) == ("few", tried["few"])
+
+
+def test_a_cheap_set_that_does_not_reach_is_not_taken():
+    linear, rows = problem(noise=0.5)
+    codes, labels = weight_codes(linear)
+    sets = {
+        "wrong": (codes, np.roll(labels, 1)),
+        "right": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
+    }
+    name, tuned, tried = tune_shortlist(linear, sets, rows)
+    assert name == "right"
+    assert (tuned.reaches, tried["wrong"].reaches) == (True, False)
+
+
+def test_where_none_reaches_the_most_accurate_is_taken():
+    rng = np.random.default_rng(0)
+    linear, rows = problem(n_classes=300)
+    codes, labels = weight_codes(linear)
+    far = PackedCodes.from_bits(codes.to_bits() ^ (rng.random((300, 24)) < 0.3))
+    sets = {"wrong": (codes, np.roll(labels, 7)), "far": (far, labels)}
+    name, tuned, tried = tune_shortlist(linear, sets, rows)
+    assert [tried[key].reaches for key in sets] == [False, False]
+    assert name == "far"
+    assert tuned.accuracy > tried["wrong"].accuracy + 0.1
+
+
+def test_doubt_counts_where_it_helps():
+    """With saturated bits the sure and the very sure look alike, and the doubt tells them apart."""
+    found = {}
+    for scale in (0.1, 3.0):
+        linear, rows = problem(scale=scale, n_bits=16)
+        tuned = tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)[1]
+        found[scale] = tuned.decoder.closeness
+        if scale > 1:
+            assert tuned.accuracy > accuracy(soft(linear), rows)
+    assert found[0.1] == 0 < found[3.0]
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 64])
+def test_few_classes_can_all_be_candidates(n_classes):
+    linear, rows = problem(n=3000, n_classes=n_classes, n_bits=4 if n_classes < 9 else 6)
+    tuned = tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)[1]
+    assert tuned.decoder.size <= n_classes
+    assert tuned.reaches
+    assert accuracy(tuned.decoder, rows) >= accuracy(soft(linear), rows) - TOLERANCE
+
+
+def test_rows_in_blocks_are_the_same_rows(monkeypatch):
+    linear, rows = problem(n=300)
+    sets = {"weights": weight_codes(linear)}
+    expected = tune_shortlist(linear, sets, rows)[1]
+    honest = calibrate(expected.decoder, rows)
+    monkeypatch.setattr(tune, "_AT_ONCE", 1 << 14)
+    found = tune_shortlist(linear, sets, rows)[1]
+    assert found[1:] == expected[1:]
+    again = calibrate(expected.decoder, rows)
+    assert again.arrays().keys() == honest.arrays().keys()
+    for name, array in honest.arrays().items():
+        assert np.array_equal(array, again.arrays()[name])
+
+
+def test_where_scoring_all_takes_too_long_the_shortlists_are_compared_with_each_other(monkeypatch):
+    linear, rows = problem(n=500)
+    sets = {"weights": weight_codes(linear)}
+    expected = tune_shortlist(linear, sets, rows)[1]
+    monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
+    monkeypatch.setattr(SoftDecoder, "predict", None)
+    found = tune_shortlist(linear, sets, rows)[1]
+    assert found.reaches
+    assert found.accuracy >= expected.accuracy - 0.02
+
+
+# Known codes
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_training_codes_give_every_class_a_code(seed):
+    rng = np.random.default_rng(seed)
+    n_classes, n_bits, n = int(rng.integers(1, 9)), int(rng.integers(1, 70)), rng.integers(0, 20)
+    linear = LinearDecoder(rng.integers(-2, 3, (n_classes, n_bits)), np.zeros(n_classes))
+    bits = (rng.random((n, n_bits)) < 0.5) & (np.arange(n_bits) < 2)
+    y = rng.integers(0, n_classes, n)
+    codes, labels = training_codes(linear, PackedCodes.from_bits(bits), y)
+    majority = oracles.majority(bits, y.tolist())
+    without = sorted(set(range(n_classes)) - set(majority))
+    assert labels.tolist() == majority + without
+    assert codes.to_bits()[: len(majority)].tolist() == bits[oracles.unique(bits)[0]].tolist()
+    assert codes.to_bits()[len(majority) :].tolist() == (linear.weight[without] > 0).tolist()
+    ShortlistDecoder(linear, codes, labels)  # which would refuse a class without one
+
+
+def test_weight_codes_are_the_signs_of_the_weights():
+    linear = LinearDecoder([[0.5, -1, 0], [-2, 3, 4]], [9, -9])
+    codes, labels = weight_codes(linear)
+    assert codes.to_bits().tolist() == [[True, False, False], [False, True, True]]
+    assert labels.tolist() == [0, 1]
+
+
+# Honest probabilities
+
+
+def log_loss(decoder, rows):
+    proba = decoder.proba(rows.codes, rows.logits)[np.arange(len(rows.y)), rows.y]
+    return -np.log(np.maximum(proba, 1e-9)).mean()
+
+
+def calibration_error(decoder, rows):
+    """How far confidence is from accuracy, on average over ten groups of equally sure rows."""
+    classes, proba = decoder.top_k_proba(rows.codes, rows.logits, 1)
+    order = np.argsort(proba[:, 0])
+    right, sure = (classes[:, 0] == rows.y)[order], proba[order, 0]
+    groups = zip(np.array_split(right, 10), np.array_split(sure, 10), strict=True)
+    return np.mean([abs(a.mean() - b.mean()) for a, b in groups])
+
+
+@pytest.mark.parametrize("scale", [0.2, 3.0])
+def test_calibration_is_honest_on_fresh_rows(scale):
+    linear, rows = problem(n=3000, scale=scale)
+    fresh = problem(n=3000, scale=scale, part=1)[1]
+    decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4, closeness=0.1)
+    honest = calibrate(decoder, rows)
+    assert log_loss(honest, fresh) < log_loss(decoder, fresh)
+    assert calibration_error(honest, fresh) < 0.03 < calibration_error(decoder, fresh)
+    assert np.array_equal(honest.predict(*fresh[:2]), decoder.predict(*fresh[:2]))
+    for name in SETTINGS:
+        assert getattr(honest, name) == getattr(decoder, name)
+    assert honest.codes is decoder.codes
+
+
+def test_calibration_weighs_rows():
+    """Rows of half the classes are made wrong; what these weigh decides how sure one may be."""
+    linear, rows = problem(n=2000, noise=0.5)
+    wrong = rows.y < 100
+    rows = rows._replace(y=np.where(wrong, (rows.y + 1) % 200, rows.y))
+    decoder = ShortlistDecoder(linear, *weight_codes(linear))
+
+    def confidence(weight_of_wrong):
+        weight = np.where(wrong, weight_of_wrong, 1).astype(np.float32)
+        honest = calibrate(decoder, rows._replace(weight=weight))
+        return honest.top_k_proba(rows.codes, rows.logits, 1)[1].mean()
+
+    expected = [w / (1 + w) for w in (4, 1, 0.25)]
+    found = [1 - confidence(w) for w in (4, 1, 0.25)]
+    assert found == pytest.approx(expected, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", [LinearDecoder, SoftDecoder])
+def test_the_temperature_of_a_linear_decoder_is_honest(kind, monkeypatch):
+    linear, rows = problem(n=3000, n_classes=50)
+    fresh = problem(n=3000, n_classes=50, part=1)[1]
+    decoder = kind(linear.weight, linear.bias)
+    temperature = temperature_of(decoder, rows)
+    losses = [
+        log_loss(kind(linear.weight, linear.bias, t * temperature), fresh)
+        for t in (1.0, 0.7, 1.4, 1 / temperature)
+    ]
+    assert losses[0] == min(losses)
+    monkeypatch.setattr(tune, "_MAX_SCORES", 50 * 1000)
+    monkeypatch.setattr(tune, "_BEST", 20)
+    assert temperature_of(decoder, rows) == pytest.approx(temperature, rel=0.15)
+
+
+# What a search costs
+
+
+@pytest.mark.parametrize("n_bits", [8, 24, 64, 130])
+@pytest.mark.parametrize("n_codes", [1, 100, 20_000, 1_000_000])
+def test_a_search_costs_more_the_farther_it_goes_and_never_more_than_a_scan(n_bits, n_codes):
+    costs = [nominal_ns(n_bits, n_codes, np.array([d])) for d in range(n_bits + 1)]
+    assert costs == sorted(costs)
+    scan = nominal_ns(n_bits, n_codes, np.array([], dtype=np.int64))
+    assert 0 < costs[0] <= costs[-1] <= scan
+    assert nominal_ns(n_bits, n_codes, np.array([n_bits + 50])) == costs[-1]  # as far as can be
+    several = nominal_ns(n_bits, n_codes, np.array([0, n_bits, n_bits]))
+    assert several == pytest.approx((costs[0] + 2 * costs[-1]) / 3)
+
+
+@pytest.mark.parametrize("distance", [6, 10, 16, 32])
+def test_a_search_costs_more_among_more_codes(distance):
+    sizes = 4 ** np.arange(3, 11)
+    costs = [nominal_ns(64, int(n), np.array([distance])) for n in sizes]
+    assert costs == sorted(costs)
+    assert costs[-1] < costs[0] * 4**7 or distance == 32  # less than in proportion
