@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dsnc.decoders import calibration
-from dsnc.decoders.calibration import fit_temperature, missing_share
+from dsnc.decoders.calibration import fit_temperature
 from dsnc.errors import InputError
 
 
@@ -166,11 +166,6 @@ def test_scores_of_any_size_have_a_temperature():
         temperature = fit_temperature(scores, [0, 0, 0, 0])
         # 3.5 of 5 rows took the better class, the additional row being half of it.
         assert temperature == pytest.approx(size / math.log(3.5 / 1.5), rel=1e-5)
-
-
-@given(st.lists(st.integers(-1, 5)))
-def test_missing_share_is_smoothed(truth):
-    assert missing_share(truth) == (truth.count(-1) + 0.5) / (len(truth) + 1)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""One number that makes probabilities honest: the temperature of a softmax.
+"""A few numbers that make probabilities honest, above all the temperature of a softmax.
 
 ``p = softmax(scores / T)`` has the same best class for every T > 0; T says how sure it is of it.
 The likelihood of classes that were not used for training chooses T (C. Guo, G. Pleiss, Y. Sun,
 K. Weinberger, "On Calibration of Modern Neural Networks", ICML 2017).
 
 Scores may be those of a few candidate classes per row. Rows whose class is not among them say
-nothing about T; their share is what all candidates together must leave to the others.
+nothing about T alone; `fit_confidence` learns from them what to leave to the other classes.
 """
 
 import math
@@ -177,25 +177,6 @@ def _fit_line(
     found = minimize(loss, [1.0, 0.0], jac=True, bounds=[(0.05, 20), (-20, 20)])
     slope, intercept = found.x.tolist()
     return slope, intercept
-
-
-def missing_share(truth: ArrayLike) -> float:
-    """Return the share of rows whose class is not among the candidates, never quite 0 or 1.
-
-    ``(misses + 1/2) / (n + 1)``: none of 10 rows missed is no proof that none ever will be.
-
-    Parameters
-    ----------
-    truth : int array of shape (n,)
-        As for `fit_temperature`: -1 is a miss.
-
-    Examples
-    --------
-    >>> missing_share([0, 3, -1])
-    0.375
-    """
-    column = _columns(truth)
-    return float(((column < 0).sum() + 0.5) / (len(column) + 1))
 
 
 def _sums(
