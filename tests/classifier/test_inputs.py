@@ -397,6 +397,7 @@ def test_wrong_rows_and_labels(rows, labels, message):
         ({"weight_decay": -1}, "weight_decay=-1 must be"),
         ({"beta": -1}, "beta=-1 must be"),
         ({"gamma": float("nan")}, "gamma=nan must be"),
+        ({"soft_share": 1.5}, "soft_share=1.5 must be .* at most 1"),
         ({"label_smoothing": 2}, "label_smoothing=2 must be .* at most 1"),
         ({"time_limit": 0}, "time_limit=0 must be"),
         ({"encoder": "linea"}, "encoder='linea' is not known. Did you mean 'linear'"),

@@ -73,6 +73,19 @@ def test_the_loss_of_a_doubtful_code_is_a_mean_over_codes():
     )
 
 
+@pytest.mark.parametrize("signs", [True, False])
+def test_a_share_of_the_loss_is_taken_on_the_probabilities(signs):
+    logits = torch.tensor([[0.3, -1.0, 2.0]])
+    phi = torch.sigmoid(logits)
+    hard = make(signs=signs)(make_batch(logits, [1]))
+    objective = make(signs=signs, soft_share=0.3)
+    mixed = objective(make_batch(logits, [1]))
+    soft = negative_log_likelihood(objective, 2 * phi - 1 if signs else phi, [1]).sum()
+    expected = 0.7 * hard.total + 0.3 * soft
+    assert mixed.total.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert mixed.loss == hard.loss  # what is reported is the codes' loss
+
+
 def make_regularized(beta, gamma, factor=1.0):
     """Two rows, two partners each, weights that no two terms share."""
     objective = make(beta=beta, gamma=gamma)

@@ -59,6 +59,9 @@ class DSNCClassifier(LearnedClassifier):
         Codes sampled for each example in a step, for a gradient given by name.
     code_values : "signs" or "bits"
         Whether the decoder sees -1 and +1 in training, or the paper's 0 and 1.
+    soft_share : float
+        Share of the loss that is taken on the bits' probabilities instead of on drawn bits: what
+        the decoders that re-rank by soft bits will see. The paper has 0.
     decoder : str or dict
         Maps a code to its class: "shortlist", "soft", "linear", "nearest", "table", or "auto" for
         the best of them on held-out rows (see `decoder_report_`). Settings go into a dict, such
@@ -130,6 +133,7 @@ class DSNCClassifier(LearnedClassifier):
         gradient: Any = "straight_through",
         n_samples: int = 4,
         code_values: str = "signs",
+        soft_share: float = 0.25,
         decoder: Any = "auto",
         scaling: str = "auto",
         beta: float = 0.0,
@@ -161,6 +165,7 @@ class DSNCClassifier(LearnedClassifier):
         self.gradient = gradient
         self.n_samples = n_samples
         self.code_values = code_values
+        self.soft_share = soft_share
         self.decoder = decoder
         self.scaling = scaling
         self.beta = beta

@@ -1,10 +1,12 @@
 """What training minimizes: one module, so that DDP wraps exactly one thing.
 
-    E_b[ -log P(y | b) ]  +  beta * f * intra  -  gamma * f * inter
+    (1 - s) E_b[ -log P(y | b) ]  -  s log P(y | phi)  +  beta * f * intra  -  gamma * f * inter
 
-b are the sampled bits of x, P the linear decoder's softmax, intra and inter the mean squared
-distances of the bits' probabilities within and between classes, f the adaptive factor. Other models
-keep the frame, `BaseObjective`, and put a loss of their own into it.
+b are the sampled bits of x, phi their probabilities, P the linear decoder's softmax, intra and
+inter the mean squared distances of the bits' probabilities within and between classes, f the
+adaptive factor. The paper has s = 0; a share s for the soft bits trains what the decoders that weigh
+bits by their certainty will see. Other models keep the frame, `BaseObjective`, and put a loss of
+their own into it.
 """
 
 import math
@@ -121,6 +123,8 @@ class Objective(SoftmaxObjective):
         For its first weights.
     signs : bool
         Whether the decoder sees bits as -1 and +1, or as the paper's 0 and 1.
+    soft_share : float
+        Share of the loss that is taken on the bits' probabilities.
     **options
         As of `SoftmaxObjective` and `BaseObjective`.
     """
@@ -134,10 +138,11 @@ class Objective(SoftmaxObjective):
         generator: torch.Generator,
         *,
         signs: bool = True,
+        soft_share: float = 0.0,
         **options: Any,
     ) -> None:
         super().__init__(encoder, n_bits, n_classes, generator, **options)
-        self.gradient, self.signs = gradient, signs
+        self.gradient, self.signs, self.soft_share = gradient, signs, soft_share
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the gradient's surrogate, and the mean loss of the codes that were drawn."""
@@ -149,7 +154,12 @@ class Objective(SoftmaxObjective):
             mean, each = self.cross_entropy(inputs, batch.y.repeat(n_samples), weight)
             return mean, each.view(n_samples, n_rows) * batch.weight
 
-        return self.gradient(logits, loss_of_code, batch.uniform)
+        total, loss = self.gradient(logits, loss_of_code, batch.uniform)
+        if self.soft_share:
+            inputs = self.decoder_input(torch.sigmoid(logits))
+            soft, _ = self.cross_entropy(inputs, batch.y, batch.weight)
+            total = torch.lerp(total, soft, self.soft_share)
+        return total, loss
 
     def decoder_input(self, code: Tensor) -> Tensor:
         """Return bits as the decoder sees them."""
@@ -206,6 +216,7 @@ def code_objective(
         n_classes,
         generator,
         signs=settings.code_values == "signs",
+        soft_share=settings.soft_share,
         beta=settings.beta,
         gamma=settings.gamma,
         adaptive=settings.adaptive,

@@ -98,6 +98,7 @@ class Settings(SoftmaxSettings):
     gradient: Any = "straight_through"
     n_samples: int = 4
     code_values: str = "signs"
+    soft_share: float = 0.25
 
     counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_samples")
     names: ClassVar[dict[str, Sequence[str]]] = {**RunSettings.names, "code_values": CODE_VALUES}
@@ -105,6 +106,7 @@ class Settings(SoftmaxSettings):
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
         super().check()
+        check_number("soft_share", self.soft_share, lowest=0.0, highest=1.0)
         if not _all(_is_count, self.hidden) or not len(self.hidden):
             raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
 
