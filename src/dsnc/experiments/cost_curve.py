@@ -1,0 +1,183 @@
+"""The paper's Figure 2: accuracy against the cost of decoding, by its formulas and measured.
+
+The paper counts: K classes cost ``c K`` multiplications with an MLP or a linear decoder, the
+nearest of n codes ``c sqrt(n) / log2(n)``, a table of all codes nothing that grows. We also
+measure: all models decode the same rows in turns, in one process, on one thread.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders import Decoder
+from dsnc.experiments.definition import Definition, Source, file_name
+from dsnc.experiments.methods import METHODS, TABLE_BITS
+from dsnc.experiments.plan import Plan
+from dsnc.experiments.record import Record
+from dsnc.experiments.tables import Cell, Table
+
+CONTESTANTS = ("dsnc", "dsnc_reg", "mlp", "ecoc")
+TITLES = {
+    "dsnc/linear": "DSNC linear",
+    "dsnc/nearest": "DSNC NN",
+    "dsnc_reg/nearest": "DSNC NN+Reg",
+    "dsnc/table": "DSNC table, 16 probes",
+    "dsnc/shortlist": "DSNC shortlist",
+    "mlp/own": "MLP",
+    "ecoc/own": "ECOC",
+}
+_ROUNDS = 5
+_FILE = "decoding_times.json"
+
+
+class Point(NamedTuple):
+    """A model on the curve."""
+
+    series: str  # a key of TITLES
+    n_bits: int
+    accuracy: float  # mean over seeds
+    operations: float  # by the paper's formulas
+    microseconds: float  # measured; NaN if it was not
+
+
+@dataclass(frozen=True)
+class Curve:
+    """All points of a data set and recipe."""
+
+    data: str
+    recipe: str
+    points: Sequence[Point]
+
+    def front(self, cost: str) -> list[Point]:
+        """Return the points that no other one beats in both accuracy and cost, cheapest first."""
+        best, front = -1.0, []
+        known = (point for point in self.points if getattr(point, cost) == getattr(point, cost))
+        for point in sorted(known, key=lambda p: (getattr(p, cost), -p.accuracy)):
+            if point.accuracy > best:
+                best = point.accuracy
+                front.append(point)
+        return front
+
+
+def definitions(source: Source, plan: Plan) -> list[Definition]:
+    """Return the runs that the curve needs; their decoders are kept."""
+    return list(plan.definitions(source, CONTESTANTS, keep_decoders=True))
+
+
+def measure(records: Iterable[Record], runs: Path) -> None:
+    """Time all decoders that were kept, in turns; write the times beside the records."""
+    groups: dict[Path, list[Record]] = {}
+    for record in records:
+        if record.has_decoders and record.definition.method in CONTESTANTS:
+            groups.setdefault(runs / file_name(record.definition.data), []).append(record)
+    for folder, group in groups.items():
+        path = folder / _FILE
+        wanted = sorted(f"{r.definition.digest}/{name}" for r in group for name in r.outcomes)
+        if sorted(_read(path)) != wanted:
+            times = _decoding_times(group)
+            aside = path.with_suffix(".tmp")
+            aside.write_text(json.dumps(times, indent=1), encoding="utf-8")
+            aside.replace(path)
+
+
+def curves(records: Sequence[Record], runs: Path) -> list[Curve]:
+    """Return a curve for each data set and recipe."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        definition = record.definition
+        if definition.method in CONTESTANTS and not record.error:
+            for recipe in _recipes(definition, records):
+                groups.setdefault((definition.data, recipe), []).append(record)
+    return [
+        Curve(data, recipe, list(_points(group, _read(runs / file_name(data) / _FILE))))
+        for (data, recipe), group in groups.items()
+    ]
+
+
+def tables(records: Sequence[Record], runs: Path) -> list[Table]:
+    """Return the points of each curve as a table, the cheapest first."""
+    return [_table(curve) for curve in curves(records, runs)]
+
+
+def _recipes(definition: Definition, records: Iterable[Record]) -> list[str]:
+    """Return the recipes under which a run is shown: all that would not change it."""
+    known = METHODS[definition.method].recipes
+    own = dict(known[definition.recipe])
+    shown = {r.definition.recipe for r in records if r.definition.data == definition.data}
+    return [recipe for recipe in sorted(shown) if dict(known[recipe]) == own]
+
+
+def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Point]:
+    found: dict[tuple[str, int], list[tuple[Record, str]]] = {}
+    for record in records:
+        for decoder in record.outcomes:
+            series = f"{record.definition.method}/{decoder}"
+            if series in TITLES:
+                key = series, record.definition.n_bits or 0
+                found.setdefault(key, []).append((record, decoder))
+    for (series, n_bits), runs in sorted(found.items()):
+        figures = [record.outcomes[decoder] for record, decoder in runs]
+        measured = [
+            time
+            for record, decoder in runs
+            if (time := times.get(f"{record.definition.digest}/{decoder}")) is not None
+        ]
+        # A code that is short enough is looked up, whatever found the answer beforehand.
+        looked_up = n_bits <= TABLE_BITS and series not in ("mlp/own", "dsnc/shortlist")
+        operations = min(float(n_bits) if looked_up else f["operations"] for f in figures)
+        accuracy = sum(f["accuracy"] for f in figures) / len(figures)
+        yield Point(series, n_bits, accuracy, operations, min(measured, default=float("nan")))
+
+
+def _table(curve: Curve) -> Table:
+    cheap, fast = curve.front("operations"), curve.front("microseconds")
+    rows = [
+        [
+            Cell(TITLES[point.series]),
+            Cell(str(point.n_bits), point.n_bits),
+            Cell.of([100 * point.accuracy]),
+            Cell(f"{point.operations:,.0f}", point.operations, best=point in cheap),
+            Cell(f"{point.microseconds:.2f}", point.microseconds, best=point in fast),
+        ]
+        for point in sorted(curve.points, key=lambda p: (p.microseconds, p.operations))
+    ]
+    notes = [
+        "Operations by the paper's formulas; microseconds a row, measured in turns in one run on "
+        "one thread. Bold: no other model is both cheaper and more accurate.",
+        f"Up to {TABLE_BITS} bits the formulas count a look-up for DSNC linear, DSNC NN and ECOC "
+        "(the paper's constant time); measured is the decoder itself.",
+    ]
+    columns = ["model", "bits", "test %", "operations", "µs"]
+    return Table(f"Cost of decoding on {curve.data}, {curve.recipe} recipe", columns, rows, notes)
+
+
+def _decoding_times(records: Sequence[Record]) -> dict[str, float]:
+    """Return the least microseconds a row over some rounds in which all take turns."""
+    contestants: dict[str, tuple[Decoder, PackedCodes, Any]] = {}
+    for record in records:
+        decoders, logits = record.decoders()
+        codes = PackedCodes.from_logits(logits)
+        for outcome, decoder in decoders.items():
+            contestants[f"{record.definition.digest}/{outcome}"] = decoder, codes, logits
+    least = dict.fromkeys(contestants, float("inf"))
+    with threadpool_limits(1):
+        for _ in range(_ROUNDS + 1):  # the first compiles and makes the index
+            for key, (decoder, codes, logits) in contestants.items():
+                start = time.perf_counter()
+                decoder.predict(codes, logits)
+                least[key] = min(least[key], (time.perf_counter() - start) / len(codes))
+    return {key: 1e6 * seconds for key, seconds in least.items()}
+
+
+def _read(path: Path) -> dict[str, float]:
+    try:
+        times: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+        return times
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,106 @@
+"""From the name of an experiment to its tables."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from dsnc.errors import unknown_name
+from dsnc.experiments import accuracy_table, cost_curve, latent_table
+from dsnc.experiments.definition import Definition, Source, file_name
+from dsnc.experiments.plan import Plan
+from dsnc.experiments.prepare import prepare
+from dsnc.experiments.record import Record
+from dsnc.experiments.runner import run_all
+from dsnc.experiments.tables import Table
+
+ABOUT, PICTURES = "data.json", "pictures.npy"
+
+
+class Experiment(NamedTuple):
+    """What to run, and what to make of it."""
+
+    title: str
+    definitions: Callable[[Source, Plan], list[Definition]]
+    tables: Callable[[Sequence[Record], Path], list[Table]]
+    measure: Callable[[Iterable[Record], Path], None] = lambda records, runs: None
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "accuracy": Experiment(
+        "Table 2: accuracy",
+        accuracy_table.definitions,
+        lambda records, runs: accuracy_table.tables(records),
+    ),
+    "latent": Experiment(
+        "Table 3: the space of codes",
+        latent_table.definitions,
+        lambda records, runs: latent_table.tables(records),
+    ),
+    "cost": Experiment(
+        "Figure 2: accuracy against cost",
+        cost_curve.definitions,
+        cost_curve.tables,
+        cost_curve.measure,
+    ),
+}
+"""Name to experiment."""
+
+
+def reproduce(
+    names: Iterable[str],
+    data: str,
+    plan: Plan,
+    runs: str | os.PathLike[str] = "runs",
+    *,
+    beside: str | None = None,
+    jobs: int = 1,
+    progress: bool = False,
+) -> tuple[list[Table], list[Record]]:
+    """Run what is missing and return the tables of the experiments, and all records.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `EXPERIMENTS`.
+    data : str
+        What `dsnc.data.load_dataset` takes.
+    plan : Plan
+    runs : path
+        The folder of the records.
+    beside : str, optional
+        The data set of the paper that the data stand for, such as "DMOZ-1K": its figures are shown
+        beside ours. The paper's own sets need not say so.
+    jobs, progress
+        As in `run_all`.
+    """
+    names, folder = list(names), Path(runs)
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise unknown_name("experiment", name, EXPERIMENTS)
+    source = plan.source(data, beside)
+    definitions = [d for name in names for d in EXPERIMENTS[name].definitions(source, plan)]
+    # Of equal runs the first counts: one that keeps its decoders serves both experiments.
+    definitions.sort(key=lambda definition: not definition.keep_decoders)
+    _write_about(source, folder)
+    records = run_all(definitions, folder, jobs=jobs, progress=progress)
+    tables: list[Table] = []
+    for name in names:
+        EXPERIMENTS[name].measure(records, folder)
+        tables += EXPERIMENTS[name].tables(records, folder)
+    return tables, records
+
+
+def _write_about(source: Source, runs: Path) -> None:
+    """Write what a report needs to know of the data themselves."""
+    prepared = prepare(source)
+    folder = runs / file_name(prepared.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(prepared.about(), ensure_ascii=False)
+    (folder / ABOUT).write_text(text, encoding="utf-8")
+    pictures = prepared.pictures()
+    if pictures is not None:
+        np.save(folder / PICTURES, pictures)

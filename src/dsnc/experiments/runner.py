@@ -1,0 +1,187 @@
+"""Definitions to records: in worker processes, skipping what exists, losing nothing.
+
+A run that fails leaves a record that says so, and the others go on; it is tried again next time. A
+worker that dies (out of memory, say) is replaced. Ctrl-C leaves what is finished: the same command
+goes on from there.
+"""
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from dsnc.errors import InputError
+from dsnc.experiments.definition import Definition
+from dsnc.experiments.record import Record, read_record, write_record
+
+Report = Callable[[Definition, str], None]  # told of each run that ended: its error, or ""
+_FINISH_S = 5.0  # that a worker may take to end
+
+
+def run_all(
+    definitions: Iterable[Definition],
+    runs: str | os.PathLike[str],
+    *,
+    jobs: int = 1,
+    progress: bool = False,
+) -> list[Record]:
+    """Run what has no record yet; return the records of all, failed ones included.
+
+    Parameters
+    ----------
+    definitions : iterable of Definition
+        Of equal ones the first counts.
+    runs : path
+        The folder of the records; it is made.
+    jobs : int
+        Worker processes. Each gets its share of the cores, so that measured times are those of
+        one run at a time only with ``jobs=1``.
+    progress : bool
+        Draw a bar on stderr.
+    """
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"jobs={jobs!r} must be a whole number, 1 or more.")
+    folder = Path(runs)
+    wanted: dict[str, Definition] = {}
+    for definition in definitions:
+        wanted.setdefault(definition.digest, definition)
+    missing = [d for d in wanted.values() if not _is_done(d, folder)]
+    with _bar(len(missing), len(wanted), enabled=progress) as report:
+        _work(missing, folder, min(jobs, len(missing)), report)
+    records = (read_record(definition.folder(folder)) for definition in wanted.values())
+    return [record for record in records if record is not None]
+
+
+def _is_done(definition: Definition, runs: Path) -> bool:
+    record = read_record(definition.folder(runs))
+    if record is None or record.error:
+        return False
+    return not definition.keep_decoders or record.has_decoders
+
+
+def _work(definitions: list[Definition], runs: Path, jobs: int, report: Report) -> None:
+    """Let `jobs` threads each lead a worker process through the queue."""
+    waiting: queue.SimpleQueue[Definition] = queue.SimpleQueue()
+    for definition in definitions:
+        waiting.put(definition)
+    workers = [Worker(runs, max(1, (os.cpu_count() or 1) // max(1, jobs))) for _ in range(jobs)]
+    stop = threading.Event()
+
+    def lead(worker: "Worker") -> None:
+        while not stop.is_set():
+            try:
+                definition = waiting.get_nowait()
+            except queue.Empty:
+                return
+            error = worker.run(definition)
+            if not stop.is_set():
+                report(definition, error)
+
+    threads = [threading.Thread(target=lead, args=[w], daemon=True) for w in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.end()
+
+
+class Worker:
+    """A process that runs definitions one after the other, and is replaced when it dies."""
+
+    def __init__(self, runs: Path, n_threads: int) -> None:
+        self._runs, self._threads = runs, n_threads
+        self._process: Any = None
+        self._line: Any = None
+
+    def run(self, definition: Definition) -> str:
+        """Run a definition; return what went wrong, or an empty string."""
+        try:
+            if self._process is None:
+                self._start()
+            self._line.send(definition)
+            error: str = self._line.recv()
+        except (EOFError, OSError):
+            self._process.join(_FINISH_S)
+            code = self._process.exitcode
+            self._process = None
+            how = f"signal {signal.Signals(-code).name}" if code and code < 0 else f"exit {code}"
+            error = f"the process died ({how}); out of memory?"
+        if error:
+            write_record(Record(definition, error=error), {}, self._runs)
+        return error
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join(_FINISH_S)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")  # CUDA and threads do not survive a fork
+        self._line, theirs = context.Pipe()
+        arguments = (theirs, str(self._runs), self._threads)
+        self._process = context.Process(target=serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()  # so that the end of the process is the end of the line
+
+
+def serve(line: Connection, runs: str, n_threads: int) -> None:
+    """Run what comes down the line; answer each with its error, or an empty string."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    from dsnc.experiments.trial import run
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    torch.set_num_threads(n_threads)
+    with threadpool_limits(n_threads):
+        while True:
+            try:
+                definition = line.recv()
+            except EOFError:
+                return
+            try:
+                run(definition, Path(runs))
+                line.send("")
+            except Exception:  # whatever it is, it goes into the record
+                line.send(traceback.format_exc())
+
+
+@contextmanager
+def _bar(n_missing: int, n_all: int, *, enabled: bool) -> Iterator[Report]:
+    """Yield what takes note of a run that ended; draws on stderr if enabled."""
+    if not enabled or not n_missing:
+        yield lambda definition, error: None
+        return
+    import rich.progress as rp
+    from rich.console import Console
+
+    columns = (
+        rp.TextColumn("runs"),
+        rp.MofNCompleteColumn(),
+        rp.BarColumn(),
+        rp.TimeElapsedColumn(),
+        rp.TextColumn("left"),
+        rp.TimeRemainingColumn(elapsed_when_finished=False),
+        rp.TextColumn("{task.description}"),
+    )
+    with rp.Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=n_all, completed=n_all - n_missing)
+
+        def report(definition: Definition, error: str) -> None:
+            bar.update(task, advance=1, description=definition.title)
+            if error:
+                bar.console.print(f"failed: {definition.title}: {error.splitlines()[-1]}")
+
+        yield report

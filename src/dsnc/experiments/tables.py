@@ -1,0 +1,68 @@
+"""A table: columns, rows of cells, notes; and the ways to write it."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean over seeds, or words."""
+
+    text: str = ""
+    value: float = math.nan  # to compare by
+    constant_time: bool = False  # the gray background of the paper's table
+    best: bool = False
+
+    @classmethod
+    def of(cls, values: Iterable[float], digits: int = 2, **flags: bool) -> "Cell":
+        """Return mean and standard deviation over seeds; empty for no values."""
+        numbers = [value for value in values if not math.isnan(value)]
+        if not numbers:
+            return cls()
+        mean = statistics.fmean(numbers)
+        text = f"{mean:,.{digits}f}"
+        if len(numbers) > 1:
+            text += f" ± {statistics.stdev(numbers):.{digits}f}"
+        return cls(text, mean, **flags)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What an experiment says."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def to_markdown(self) -> str:
+        """Return GitHub's table: bold is the best of a row, italic is constant time."""
+        lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
+        lines += [_line([_marked(cell) for cell in row]) for row in self.rows]
+        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
+        return "\n".join(lines) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, NaN as None."""
+        rows = [
+            [{"text": c.text, "value": None if math.isnan(c.value) else c.value} for c in row]
+            for row in self.rows
+        ]
+        return {
+            "title": self.title,
+            "columns": list(self.columns),
+            "rows": rows,
+            "notes": list(self.notes),
+        }
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _marked(cell: Cell) -> str:
+    text = f"*{cell.text}*" if cell.constant_time and cell.text else cell.text
+    return f"**{text}**" if cell.best and cell.text else text

@@ -1,0 +1,131 @@
+"""One run: train, ask every decoder for the test rows, and keep what it said."""
+
+import os
+import platform
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from dsnc.classifier.base import LearnedClassifier
+from dsnc.codes import PackedCodes
+from dsnc.experiments.definition import Definition
+from dsnc.experiments.methods import METHODS
+from dsnc.experiments.prepare import Prepared, prepare
+from dsnc.experiments.record import OWN, Record, write_record
+from dsnc.metrics import bit_entropy, class_distances, distinct_codes, expected_calibration_error
+
+TIMED_ROWS = 2048
+_REPEAT = 3
+_VERSIONS = ("dsnc", "numpy", "scipy", "scikit-learn", "torch", "numba")
+
+
+def run(definition: Definition, runs: Path) -> Record:
+    """Run a definition and write its record."""
+    prepared = prepare(definition.source)
+    method = METHODS[definition.method]
+    start = time.perf_counter()
+    model = fit(method.estimator(definition), prepared)
+    fitted = time.perf_counter()
+    outcomes: dict[str, dict[str, float]] = {}
+    arrays: dict[str, Any] = {"y": prepared.parts.test.y}
+    choices = method.decoders(definition.n_bits or 0)
+    variants = {name: model.with_decoder(choice) for name, choice in choices.items()}
+    variants = variants or {OWN: model}
+    for name, variant in variants.items():
+        outcomes[name], answers = _ask(variant, prepared)
+        arrays |= {f"{key}.{name}": array for key, array in answers.items()}
+    codes: dict[str, dict[str, float]] = {}
+    if method.codes:
+        codes, arrays["words"] = _code_statistics(model, prepared)
+    history = getattr(model, "history_", None)
+    record = Record(
+        definition,
+        outcomes,
+        codes,
+        history.to_dict() if history is not None else {},
+        {"fit": fitted - start, "evaluate": time.perf_counter() - fitted},
+        {name: metadata.version(name) for name in _VERSIONS},
+        _machine(),
+    )
+    kept = {name: variant.predictor_.decoder for name, variant in variants.items()}
+    logits = model.predictor_.logits(prepared.parts.test.X[:TIMED_ROWS])
+    write_record(
+        record, arrays, runs, decoders=kept if definition.keep_decoders else None, logits=logits
+    )
+    return record
+
+
+def fit(model: Any, prepared: Prepared) -> Any:
+    """Fit a model; one that has epochs to choose from is shown the validation rows."""
+    train, validation, _ = prepared.parts
+    if isinstance(model, LearnedClassifier):
+        return model.fit(train.X, train.y, validation=(validation.X, validation.y))
+    return model.fit(train.X, train.y)
+
+
+def decoding_time(model: Any, X: Any) -> float:
+    """Return the microseconds that decoding one of the rows takes, on one thread."""
+    logits = model.predictor_.logits(X)
+    codes = PackedCodes.from_logits(logits)
+    decoder, least = model.predictor_.decoder, float("inf")
+    with threadpool_limits(1):
+        decoder.predict(codes, logits)  # compile, make the index
+        for _ in range(_REPEAT):
+            start = time.perf_counter()
+            decoder.predict(codes, logits)
+            least = min(least, time.perf_counter() - start)
+    return 1e6 * least / len(codes)
+
+
+def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return the figures of a model on the test rows, their best classes, its confidence."""
+    test = prepared.parts.test
+    top, probabilities = model.predict_top_k(test.X, k=min(5, len(model.classes_)))
+    right = top == test.y[:, None]
+    cost = model.cost().decoding
+    figures = {
+        "accuracy": float(right[:, 0].mean()),
+        "top_5": float(right.any(axis=1).mean()),
+        "microseconds": decoding_time(model, test.X[:TIMED_ROWS]),
+        "operations": float(cost.operations),
+        "bytes": float(cost.bytes),
+    }
+    answers = {"top": top.astype(np.int32)}
+    confidence = np.minimum(probabilities[:, 0], np.float32(1))
+    if confidence.min() >= 0:  # margins are no probabilities
+        figures["calibration_error"] = float(expected_calibration_error(right[:, 0], confidence))
+        answers["confidence"] = confidence.astype(np.float16)
+    return figures, answers
+
+
+def _code_statistics(model: Any, prepared: Prepared) -> tuple[dict[str, dict[str, float]], Any]:
+    """Return the figures of Table 3 for both parts, and the words of the test rows' codes."""
+    statistics = {}
+    for name in ("train", "test"):
+        part = getattr(prepared.parts, name)
+        codes = model.encode(part.X)
+        distances = class_distances(codes, part.y)
+        statistics[name] = {
+            **{key: float(value) for key, value in distances._asdict().items()},
+            "codes": distinct_codes(codes),
+            "rows": len(codes),
+            "entropy": float(bit_entropy(codes).mean()),
+        }
+    return statistics, codes.words
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "gpu": gpu,
+    }
