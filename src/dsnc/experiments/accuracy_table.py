@@ -31,7 +31,7 @@ COLUMNS = (
     Column("DSNC NN", "dsnc", "nearest", True),
     Column("DSNC linear+Reg", "dsnc_reg", "linear", True),
     Column("DSNC NN+Reg", "dsnc_reg", "nearest", True),
-    Column("**DSNC shortlist**", "dsnc", "shortlist"),
+    Column("DSNC shortlist", "dsnc", "shortlist"),
     Column("DSNC shortlist+Reg", "dsnc_reg", "shortlist"),
     Column("DSNC table, 16 probes", "dsnc", "table", True),
     Column("MLP", "mlp"),
@@ -39,9 +39,6 @@ COLUMNS = (
     Column("ECOC", "ecoc", sublinear=True),
     Column("one-vs-rest", "one_vs_rest"),
     Column("nearest centroid", "nearest_centroid"),
-)
-_CONSTANT_TIME = (
-    f"Italic: decoded in constant time, by a table of all codes (up to {TABLE_BITS} bits)."
 )
 
 
@@ -52,22 +49,38 @@ def definitions(source: Source, plan: Plan) -> list[Definition]:
 
 def tables(records: Iterable[Record]) -> list[Table]:
     """Return a table for each data set and recipe; the paper's figures beside ours if any."""
-    groups: dict[tuple[str, str], list[Record]] = {}
+    return [_table(data, recipe, group) for (data, recipe), group in groups(records).items()]
+
+
+def groups(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
+    """Return the records that did not fail, by data set and recipe."""
+    found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if not record.error:
-            groups.setdefault((record.definition.data, record.definition.recipe), []).append(record)
+            found.setdefault((record.definition.data, record.definition.recipe), []).append(record)
     # What a recipe does not change was run under the first one only.
-    for (data, recipe), group in groups.items():
+    for (data, recipe), group in found.items():
         known = {record.definition.method for record in group}
         group += [
             record
-            for (other, _), others in groups.items()
+            for (other, _), others in found.items()
             for record in others
             if other == data
             and record.definition.method not in known
             and _same_under(record.definition.method, recipe)
         ]
-    return [_table(data, recipe, group) for (data, recipe), group in groups.items()]
+    return found
+
+
+def accuracies(column: Column, n_bits: int, records: Iterable[Record]) -> list[float]:
+    """Return the test accuracy of each run of a column and code size, in percent."""
+    return [
+        100 * record.outcomes[column.decoder]["accuracy"]
+        for record in records
+        if record.definition.method == column.method
+        and record.definition.n_bits in (n_bits, None)
+        and column.decoder in record.outcomes
+    ]
 
 
 def _same_under(method: str, recipe: str) -> bool:
@@ -90,10 +103,11 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
         if paper:
             rows += _published(paper, n_bits, columns)
     seeds = sorted({r.definition.seed for r in records})
+    over = f", mean ± standard deviation over {len(seeds)} seeds" if len(seeds) > 1 else ""
     notes = [
-        f"Test accuracy in percent, mean ± standard deviation over {len(seeds)} seeds. Bold: the "
-        "best of a row.",
-        _CONSTANT_TIME,
+        f"Test accuracy in percent{over}.",
+        f"Up to {TABLE_BITS} bits all codes can be decoded beforehand: a look-up, in constant "
+        "time, for DSNC linear, NN, the table with probes, and ECOC.",
     ]
     if paper:
         kind = "the same data set" if paper == own else f"our data stand for its {paper}"
@@ -104,13 +118,7 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
 
 
 def _cell(column: Column, n_bits: int, records: Iterable[Record]) -> Cell:
-    values = [
-        100 * record.outcomes[column.decoder]["accuracy"]
-        for record in records
-        if record.definition.method == column.method
-        and record.definition.n_bits in (n_bits, None)
-        and column.decoder in record.outcomes
-    ]
+    values = accuracies(column, n_bits, records)
     return Cell.of(values, constant_time=column.sublinear and n_bits <= TABLE_BITS)
 
 

@@ -149,12 +149,13 @@ def _table(curve: Curve) -> Table:
     ]
     notes = [
         "Operations by the paper's formulas; microseconds a row, measured in turns in one run on "
-        "one thread. Bold: no other model is both cheaper and more accurate.",
+        "one thread.",
         f"Up to {TABLE_BITS} bits the formulas count a look-up for DSNC linear, DSNC NN and ECOC "
         "(the paper's constant time); measured is the decoder itself.",
     ]
     columns = ["model", "bits", "test %", "operations", "µs"]
-    return Table(f"Cost of decoding on {curve.data}, {curve.recipe} recipe", columns, rows, notes)
+    title = f"Cost of decoding on {curve.data}, {curve.recipe} recipe"
+    return Table(title, columns, rows, notes, "no other model is both cheaper and more accurate")
 
 
 def _decoding_times(records: Sequence[Record]) -> dict[str, float]:

@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
         if self.image_shape is None or self.parts.train.n_classes > _PICTURES:
             return None
         train = self.parts.train
-        classes, first = np.unique(train.y, return_index=True)
+        classes, first = np.unique(np.asarray(train.y), return_index=True)
         rows = np.asarray(train.X[first], dtype=np.float32)
         scale = 255 / max(float(rows.max()), 1e-9)
         pictures = np.zeros((train.n_classes, *self.image_shape), dtype=np.uint8)

@@ -116,7 +116,7 @@ def write_record(
             if arrays:
                 np.savez_compressed(aside / _ARRAYS, **arrays)
             if decoders:
-                kept = {
+                kept: dict[str, Any] = {
                     f"{outcome}/{decoder.name}/{name}": array
                     for outcome, decoder in decoders.items()
                     for name, array in decoder.arrays().items()

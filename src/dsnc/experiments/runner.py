@@ -103,6 +103,7 @@ class Worker:
         self._runs, self._threads = runs, n_threads
         self._process: Any = None
         self._line: Any = None
+        self._ended = False
 
     def run(self, definition: Definition) -> str:
         """Run a definition; return what went wrong, or an empty string."""
@@ -112,6 +113,8 @@ class Worker:
             self._line.send(definition)
             error: str = self._line.recv()
         except (EOFError, OSError):
+            if self._ended:  # by us: no failure of the run
+                return ""
             self._process.join(_FINISH_S)
             code = self._process.exitcode
             self._process = None
@@ -123,6 +126,7 @@ class Worker:
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
+        self._ended = True
         if self._process is not None:
             self._process.kill()
             self._process.join(_FINISH_S)

@@ -37,13 +37,22 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = field(default_factory=tuple)
+    best: str = "the best of a row"  # what it means to be one
 
     def to_markdown(self) -> str:
         """Return GitHub's table: bold is the best of a row, italic is constant time."""
         lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
         lines += [_line([_marked(cell) for cell in row]) for row in self.rows]
-        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
+        notes = [*self.notes, *self._legend()]
+        lines += ["", *(f"- {note}" for note in notes)] if notes else []
         return "\n".join(lines) + "\n"
+
+    def _legend(self) -> Iterable[str]:
+        cells = [cell for row in self.rows for cell in row]
+        if any(cell.best for cell in cells):
+            yield f"Bold: {self.best}."
+        if any(cell.constant_time for cell in cells):
+            yield "Italic: decoded in constant time, by a table of all codes."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, NaN as None."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+import dsnc
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.codes import PackedCodes
 from dsnc.experiments.definition import Definition
@@ -20,7 +21,7 @@ from dsnc.metrics import bit_entropy, class_distances, distinct_codes, expected_
 
 TIMED_ROWS = 2048
 _REPEAT = 3
-_VERSIONS = ("dsnc", "numpy", "scipy", "scikit-learn", "torch", "numba")
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "torch", "numba")
 
 
 def run(definition: Definition, runs: Path) -> Record:
@@ -48,7 +49,7 @@ def run(definition: Definition, runs: Path) -> Record:
         codes,
         history.to_dict() if history is not None else {},
         {"fit": fitted - start, "evaluate": time.perf_counter() - fitted},
-        {name: metadata.version(name) for name in _VERSIONS},
+        {"dsnc": dsnc.__version__, **{name: metadata.version(name) for name in _VERSIONS}},
         _machine(),
     )
     kept = {name: variant.predictor_.decoder for name, variant in variants.items()}
@@ -85,7 +86,7 @@ def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, An
     """Return the figures of a model on the test rows, their best classes, its confidence."""
     test = prepared.parts.test
     top, probabilities = model.predict_top_k(test.X, k=min(5, len(model.classes_)))
-    right = top == test.y[:, None]
+    right = top == np.asarray(test.y)[:, None]
     cost = model.cost().decoding
     figures = {
         "accuracy": float(right[:, 0].mean()),

@@ -1,0 +1,57 @@
+import pytest
+
+from dsnc.errors import InputError
+from dsnc.experiments import EXPERIMENTS, METHODS, Plan, cost_curve, reproduce
+from dsnc.experiments.trial import run
+
+
+@pytest.fixture(scope="module")
+def everything(tiny, tmp_path_factory):
+    """All experiments with all methods and recipes on tiny data, once."""
+    runs = tmp_path_factory.mktemp("runs")
+    plan = Plan(bits=(6,), seeds=(0,), settings={"max_epochs": 2})
+    tables, records = reproduce(list(EXPERIMENTS), tiny, plan, runs, beside="DMOZ-1K")
+    return tables, records, runs
+
+
+def test_every_experiment_and_every_method_runs(everything):
+    tables, records, _ = everything
+    assert [record.error for record in records if record.error] == []
+    assert {record.definition.method for record in records} == set(METHODS)
+    assert len(tables) == 2 * len(EXPERIMENTS)  # for each recipe
+    assert all(table.rows for table in tables)
+
+
+def test_a_record_has_what_tables_and_reports_need(everything):
+    _, records, _ = everything
+    record = next(r for r in records if r.definition.method == "dsnc")
+    assert set(record.outcomes) == {"linear", "nearest", "soft", "shortlist", "table"}
+    n_test = len(record.arrays["y"])
+    for name, figures in record.outcomes.items():
+        top = record.arrays[f"top.{name}"]
+        assert top.shape == (n_test, 5)
+        assert figures["accuracy"] == pytest.approx((top[:, 0] == record.arrays["y"]).mean())
+        assert figures["microseconds"] > 0 and 0 <= figures["calibration_error"] <= 1
+    assert len(record.test_codes) == n_test
+    assert record.codes["train"]["codes"] >= 1 and record.history["epochs"]
+    assert record.versions["dsnc"] and record.machine["cores"]
+
+
+def test_decoding_is_measured_in_one_run(everything):
+    _, records, runs = everything
+    for curve in cost_curve.curves(records, runs):
+        assert all(point.microseconds > 0 for point in curve.points)
+        assert curve.front("microseconds")
+
+
+def test_the_same_definition_gives_the_same_answers(everything, tmp_path):
+    _, records, _ = everything
+    record = next(r for r in records if r.definition.method == "dsnc_reg")
+    again = run(record.definition, tmp_path)
+    for name, figures in record.outcomes.items():
+        assert again.outcomes[name]["accuracy"] == figures["accuracy"]
+
+
+def test_an_unknown_experiment_is_refused(tiny, tmp_path):
+    with pytest.raises(InputError, match="Did you mean 'latent'"):
+        reproduce(["latnt"], tiny, Plan(), tmp_path)
