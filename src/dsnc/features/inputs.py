@@ -1,0 +1,103 @@
+"""Which X are texts, and what is done with them where rows of numbers are expected."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from dsnc.errors import InputError
+from dsnc.features.points import not_a_text
+
+if TYPE_CHECKING:
+    from dsnc.features.text import TextFeatures
+
+_LOOKED_AT = 8  # items that show what X is
+_PER_CHARACTER = 4  # n-grams, about
+
+
+class TextRows:
+    """Texts in place of the rows that they become: cut alike, turned into numbers at the end."""
+
+    def __init__(self, texts: list[str], features: "TextFeatures") -> None:
+        self.texts, self.features = texts, features
+        self.shape = (len(texts), features.n_features_)
+
+    @classmethod
+    def of(cls, X: Any, features: "TextFeatures | None") -> Self:
+        """Make them of any texts, for the features of a model."""
+        texts = cls.listed(X)
+        if features is None:
+            raise InputError(
+                "X holds texts, and the model was trained on rows of numbers; pass such rows, or "
+                "fit it to texts."
+            )
+        return cls(texts, features)
+
+    @staticmethod
+    def listed(X: Any) -> list[str]:
+        """Return texts as a list; what can be read only once, or is one text, is refused."""
+        if isinstance(X, str):
+            raise InputError("X is one string; pass a list, such as [text].")
+        if isinstance(X, Iterator):
+            raise InputError(f"X is a {type(X).__name__}, which has no length; pass a list.")
+        return as_texts(X)
+
+    @property
+    def nnz(self) -> int:
+        """About as many numbers as will be."""
+        return _PER_CHARACTER * sum(map(len, self.texts))
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Return some of them."""
+        return type(self)(self.texts[rows], self.features)
+
+    def numbers(self) -> sp.csr_matrix:
+        """Return the rows."""
+        return self.features.transform(self.texts)
+
+
+def are_texts(X: Any) -> bool:
+    """Tell whether X is meant as texts rather than rows of numbers, by its first few items."""
+    if isinstance(X, np.ndarray):  # first: rows of numbers should not wait
+        if X.ndim != 1 or X.dtype.kind not in "UOT":
+            return False
+    elif sp.issparse(X):
+        return False
+    elif isinstance(X, str | Iterator):
+        return True  # and `TextRows.of` says what is wrong
+    elif not isinstance(X, list | tuple) and getattr(X, "ndim", 0) != 1:  # a Series has 1
+        return False
+    return any(isinstance(item, str) for item in islice(X, _LOOKED_AT))
+
+
+def as_texts(texts: Any) -> list[str]:
+    """Return the texts as a list, or refuse what is none."""
+    items = as_list(texts)
+    if set(map(type, items)) - {str} and not all(isinstance(item, str) for item in items):
+        raise not_a_text(items)
+    return items
+
+
+def as_list(texts: Any) -> list[Any]:
+    """Return what came as texts as a list, its items unseen."""
+    if type(texts) is list:
+        return texts
+    if isinstance(texts, np.ndarray) and (texts.ndim != 1 or texts.dtype.kind not in "UOT"):
+        raise InputError(
+            f"texts is an array of shape {texts.shape} and type {texts.dtype}; expected (n,) texts."
+        )
+    if hasattr(texts, "tolist"):  # of numpy, and of pandas
+        texts = texts.tolist()
+    return list(as_iterable(texts))
+
+
+def as_iterable(texts: Any) -> Iterable[Any]:
+    """Refuse what cannot be texts at all."""
+    if isinstance(texts, str | bytes):
+        raise InputError("texts is one string; pass a list, such as [text].")
+    if isinstance(texts, Mapping) or sp.issparse(texts) or not hasattr(texts, "__iter__"):
+        raise InputError(f"texts is a {type(texts).__name__}; pass a list of str.")
+    iterable: Iterable[Any] = texts
+    return iterable

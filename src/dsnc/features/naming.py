@@ -1,0 +1,72 @@
+"""What stands behind a column: the n-grams of a sample, hashed as the kernels do, in Python."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from dsnc.features.points import MARK, WORD, all_kinds, normalized
+
+_SHOWN = 3  # n-grams of a column
+_PRIME, _FULL = 0x01000193, (1 << 32) - 1
+_OF_CHARACTERS, _OF_A_WORD, _OF_WORDS = 0x811C9DC5, 0x9AE16A3B, 0xC3A5C85C
+
+
+def readable_buckets(
+    texts: Iterable[str],
+    words: tuple[int, int],
+    characters: tuple[int, int],
+    *,
+    lowercase: bool,
+    n_hashes: int,
+) -> dict[int, list[str]]:
+    """Return the n-grams of each bucket that occurs, the most frequent ones first, three at most.
+
+    N-grams of characters stand in quotes, where a space is the border of a word.
+    """
+    seen: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        parts = _words(normalized(text, lowercase=lowercase))
+        for name, h in (*_word_grams(parts, words), *_character_grams(parts, characters)):
+            seen[h % n_hashes][name] += 1
+    best = {b: sorted(names, key=lambda n: (-names[n], n)) for b, names in seen.items()}
+    return {bucket: names[:_SHOWN] for bucket, names in best.items()}
+
+
+def _words(text: str) -> list[str]:
+    kinds, words, inside = all_kinds(), [""], False
+    for character in text:
+        kind = kinds[ord(character)]
+        if kind == WORD or (kind == MARK and inside):
+            words[-1] += character
+            inside = True
+        elif inside:
+            words.append("")
+            inside = False
+    return words if inside else words[:-1]
+
+
+def _word_grams(words: list[str], sizes: tuple[int, int]) -> Iterator[tuple[str, int]]:
+    hashes = [_hash(_OF_A_WORD, map(ord, word)) for word in words]
+    for size in range(max(1, sizes[0]), sizes[1] + 1):
+        for stop in range(size, len(words) + 1):
+            run = slice(stop - size, stop)
+            yield " ".join(words[run]), _hash(_OF_WORDS, reversed(hashes[run]))
+
+
+def _character_grams(words: list[str], sizes: tuple[int, int]) -> Iterator[tuple[str, int]]:
+    shortest, longest = sizes
+    for word in words if longest else ():
+        word = f" {word} "
+        least = min(shortest, len(word))
+        for size in range(least, min(longest, len(word)) + 1):
+            for start in range(len(word) - size + 1):
+                gram = word[start : start + size]
+                yield f"'{gram}'", _hash(_OF_CHARACTERS, map(ord, gram))
+
+
+def _hash(seed: int, items: Iterable[int]) -> int:
+    h = seed
+    for item in items:
+        h = (h ^ item) * _PRIME & _FULL
+    h = (h ^ h >> 16) * 0x85EBCA6B & _FULL
+    h = (h ^ h >> 13) * 0xC2B2AE35 & _FULL
+    return h ^ h >> 16

@@ -1,0 +1,312 @@
+"""`TextFeatures`: texts to sparse rows, by hashed n-grams of words and characters."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dsnc.arrays import bounded, check_arrays, one_each
+from dsnc.codes.threads import in_threads, n_threads
+from dsnc.errors import InputError
+from dsnc.features.inputs import as_iterable, as_list, as_texts
+from dsnc.features.points import blocks_of
+
+_FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
+_LONGEST = 32  # of an n-gram
+_NO_SIZES = (0, 0)
+_ARRAYS = {
+    "buckets": "uint32 1",
+    "idf": "float32 1",
+    "words": "int32 1",
+    "characters": "int32 1",
+    "lowercase": "bool 1",
+    "sublinear": "bool 1",
+    "n_hashes": "int64 1",
+    "min_rows": "int64 1",
+    "max_features": "int64 1",
+    "n_rows": "int64 1",
+}
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):
+    """Weights n-grams of words and of characters, in rows of length 1.
+
+    A text is brought into Unicode's form NFKC, its cases are folded, and it is cut into words: runs
+    of letters, digits, "_" and the combining marks after them. N-grams are hashed into buckets;
+    buckets that enough texts of `fit` had become columns, with the weight
+
+        (1 + ln tf) * (ln((1 + n) / (1 + df)) + 1)
+
+    for an n-gram that a text has tf times and df of the n texts have. No vocabulary is kept: two
+    n-grams may share a column, which is rare while the columns are much fewer than the buckets.
+
+    Parameters
+    ----------
+    words : (int, int) or None
+        Shortest and longest n-gram of words.
+    characters : (int, int) or None
+        Shortest and longest n-gram of characters inside a word, whose borders count as spaces: the
+        "char_wb" of scikit-learn. They see through endings, compounds and slips of the pen.
+    lowercase : bool
+        Fold cases (`str.casefold`): "Straße" is "STRASSE", and a sigma the same at the end.
+    n_hashes : int
+        Number of buckets, a power of two. While `fit` runs, each takes 8 bytes.
+    min_rows : int
+        Least number of texts for a column; 1 where no bucket has as many.
+    max_features : int
+        Most columns; the most frequent buckets get them, of equal ones the lower.
+    sublinear : bool
+        Use 1 + ln tf, or else tf.
+    n_jobs : int, optional
+        Threads of `transform`; -1 takes all cores.
+
+    Attributes
+    ----------
+    buckets_ : uint32 array of shape (n_features_,)
+        Bucket of each column, ascending.
+    idf_ : float32 array of shape (n_features_,)
+    n_features_, n_rows_ : int
+        Number of columns, and of the texts of `fit`.
+
+    Examples
+    --------
+    >>> texts = ["night nurse", "nurse in a ward", "bus driver", "truck driver"]
+    >>> features = TextFeatures(characters=None).fit(texts)
+    >>> features.transform(["a nurse", "nobody"]).toarray()
+    array([[1., 0.],
+           [0., 0.]], dtype=float32)
+    >>> features.names(texts)
+    {0: ['nurse'], 1: ['driver']}
+    """
+
+    buckets_: NDArray[np.uint32]
+    idf_: NDArray[np.float32]
+    n_features_: int
+    n_rows_: int
+
+    def __init__(
+        self,
+        *,
+        words: tuple[int, int] | None = (1, 2),
+        characters: tuple[int, int] | None = (3, 5),
+        lowercase: bool = True,
+        n_hashes: int = 2**20,
+        min_rows: int = 2,
+        max_features: int = 2**16,
+        sublinear: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.words = words
+        self.characters = characters
+        self.lowercase = lowercase
+        self.n_hashes = n_hashes
+        self.min_rows = min_rows
+        self.max_features = max_features
+        self.sublinear = sublinear
+        self.n_jobs = n_jobs
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
+        """Learn columns and weights in one pass.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Any; a generator is read block by block.
+        y : ignored
+        """
+        from dsnc.features.columns import BucketTally
+
+        self.check_parameters()
+        tally = BucketTally(self._grams(), int(self.n_hashes))
+        for block in blocks_of(as_iterable(texts)):
+            tally.add(block)
+        if not tally.n_rows:
+            raise InputError("texts is empty; there is nothing to learn from.")
+        counts = tally.counts
+        least = int(self.min_rows) if counts.max() >= self.min_rows else 1
+        kept = np.flatnonzero(counts >= least)
+        if not len(kept):
+            raise InputError(f"none of the {tally.n_rows} texts has a word, or none long enough.")
+        if len(kept) > self.max_features:
+            order = np.argsort(-counts[kept], kind="stable")
+            kept = np.sort(kept[order[: self.max_features]])
+        idf = np.log((1 + tally.n_rows) / (1 + counts[kept])) + 1
+        self._keep(kept.astype(np.uint32), idf.astype(np.float32), tally.n_rows)
+        return self
+
+    def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """Return the (n, n_features_) rows of n texts, columns ascending.
+
+        A text without known n-grams is a row of zeros.
+        """
+        if not hasattr(self, "buckets_"):
+            check_is_fitted(self, "buckets_")
+        columns = self._columns()
+        texts = as_texts(texts)
+        if len(texts) == 1:
+            return columns.matrix([columns.rows(texts)])
+        parts: dict[int, list[Any]] = {}
+
+        def work(rows: slice) -> None:
+            parts[rows.start], first = [], rows.start
+            for block in blocks_of(texts[rows]):
+                parts[rows.start].append(columns.rows(block, first))
+                first += len(block)
+
+        in_threads(work, len(texts), self.n_jobs)
+        arrays = list(chain.from_iterable(parts[start] for start in sorted(parts)))
+        return columns.matrix(arrays)
+
+    def fit_transform(self, X: Iterable[str], y: Any = None, **unused: Any) -> sp.csr_matrix:
+        """Learn from texts and return their rows; a generator is read once and kept."""
+        texts = as_list(X)
+        return self.fit(texts).transform(texts)
+
+    def names(
+        self, texts: Iterable[str], columns: Iterable[int] | None = None
+    ) -> dict[int, list[str]]:
+        """Tell which n-grams of a sample stand behind columns: three at most, frequent ones first.
+
+        N-grams of characters are in quotes. In plain Python: a few thousand texts are enough.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The sample.
+        columns : iterable of int, optional
+            Which columns; all by default. A column that the sample lacks is left out.
+        """
+        from dsnc.features.naming import readable_buckets
+
+        check_is_fitted(self, "buckets_")
+        grams = self._grams()
+        found = readable_buckets(
+            as_texts(texts),
+            grams.words,
+            grams.characters,
+            lowercase=grams.lowercase,
+            n_hashes=int(self.n_hashes),
+        )
+        wanted = range(self.n_features_) if columns is None else [int(c) for c in columns]
+        pairs = ((column, int(self.buckets_[column])) for column in wanted)
+        return {column: found[bucket] for column, bucket in pairs if bucket in found}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        check_is_fitted(self, "buckets_")
+        grams = self._grams()
+        return {
+            "buckets": self.buckets_,
+            "idf": self.idf_,
+            "words": np.array(grams.words, dtype=np.int32),
+            "characters": np.array(grams.characters, dtype=np.int32),
+            "lowercase": np.array([self.lowercase], dtype=bool),
+            "sublinear": np.array([self.sublinear], dtype=bool),
+            "n_hashes": np.array([self.n_hashes], dtype=np.int64),
+            "min_rows": np.array([self.min_rows], dtype=np.int64),
+            "max_features": np.array([self.max_features], dtype=np.int64),
+            "n_rows": np.array([self.n_rows_], dtype=np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make fitted features from what `arrays` gave, checking everything."""
+        check_arrays("features", arrays, _ARRAYS)
+        names = ("n_hashes", "min_rows", "max_features", "lowercase", "sublinear")
+        settings = dict(zip(names, one_each("features", arrays, names), strict=True))
+        (n_rows,) = one_each("features", arrays, ["n_rows"])
+        for name in ("words", "characters"):
+            sizes = tuple(arrays[name].tolist())
+            settings[name] = None if sizes == _NO_SIZES else sizes
+        features = cls(**settings)
+        features.check_parameters()
+        buckets, idf = np.ascontiguousarray(arrays["buckets"]), bounded("idf", arrays["idf"])
+        if not 1 <= len(buckets) <= features.max_features or buckets.shape != idf.shape:
+            raise InputError(
+                f"features: {len(buckets)} buckets, {len(idf)} weights; expected as many, "
+                f"1 to {features.max_features}."
+            )
+        if buckets[-1] >= features.n_hashes or not (buckets[1:] > buckets[:-1]).all():
+            raise InputError("features: buckets do not ascend, or are not below n_hashes.")
+        if n_rows < 1:
+            raise InputError(f"features: n_rows={n_rows}; expected 1 or more.")
+        features._keep(buckets, idf, n_rows)
+        return features
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot work."""
+        for name in ("words", "characters"):
+            _check_sizes(name, getattr(self, name))
+        if self.words is None and self.characters is None:
+            raise InputError("words=None and characters=None leave no n-grams; give one of them.")
+        for name in ("lowercase", "sublinear"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise InputError(f"{name}={getattr(self, name)!r} is not True or False.")
+        n = _whole("n_hashes", self.n_hashes)
+        if n & (n - 1) or not _FEWEST_HASHES <= n <= _MOST_HASHES:
+            raise InputError(f"n_hashes={n} is not a power of two from 2**8 to 2**28.")
+        for name in ("min_rows", "max_features"):
+            if _whole(name, getattr(self, name)) < 1:
+                raise InputError(f"{name}={getattr(self, name)}; expected 1 or more.")
+        n_threads(self.n_jobs)
+
+    def _keep(self, buckets: NDArray[Any], idf: NDArray[Any], n_rows: int) -> None:
+        buckets, idf = buckets.view(), idf.view()
+        buckets.flags.writeable = idf.flags.writeable = False
+        self.buckets_, self.idf_ = buckets, idf
+        self.n_features_, self.n_rows_ = len(buckets), int(n_rows)
+        self.__dict__.pop("_cached_columns", None)
+
+    def _grams(self) -> Any:
+        from dsnc.features.columns import Grams
+
+        words, characters = (
+            _NO_SIZES if sizes is None else (int(sizes[0]), int(sizes[1]))
+            for sizes in (self.words, self.characters)
+        )
+        return Grams(words, characters, bool(self.lowercase), bool(self.sublinear))
+
+    def _columns(self) -> Any:
+        """Return the tables of the kernels, made at first use: they are no part of a file."""
+        columns = self.__dict__.get("_cached_columns")
+        if columns is None:
+            from dsnc.features.columns import HashedColumns
+
+            columns = HashedColumns(self.buckets_, self.idf_, self._grams(), int(self.n_hashes))
+            self._cached_columns = columns
+        return columns
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be made again."""
+        state = dict(super().__getstate__())
+        state.pop("_cached_columns", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that rows are texts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+
+def _check_sizes(name: str, sizes: Any) -> None:
+    if sizes is None:
+        return
+    fits = isinstance(sizes, tuple | list) and len(sizes) == 2
+    whole = fits and all(isinstance(n, int | np.integer) and n is not True for n in sizes)
+    if not whole or not 1 <= sizes[0] <= sizes[1] <= _LONGEST:
+        raise InputError(
+            f"{name}={sizes!r} is no range of n-grams; give (shortest, longest), from 1 to "
+            f"{_LONGEST}, or None."
+        )
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name}={value!r} is not a whole number.")
+    return int(value)
