@@ -1,10 +1,9 @@
 """Whole predictions: a single row, a batch, a million classes, a million rows.
 
-python benchmarks/bench_predict.py [DATA] [--bits 64]
+python benchmarks/bench_predict.py [DATA] [--bits 64] [--model FOLDER]
 
-Without DATA the rows are synthetic. The models are not trained for this: time depends on shapes,
-and decoding also on how near a row's code is to known ones, which codes drawn around the classes'
-own imitate (or the data's, with DATA: then the model is trained, and LinearSVC has random weights).
+Without DATA the rows are synthetic. Time depends on shapes, and decoding also on how near a row's
+code is to known ones: our model is trained (or loaded), the weights of the others are random.
 """
 
 import argparse
@@ -16,6 +15,7 @@ import torch
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
+import dsnc
 from bench_accuracy import load
 from dsnc import DSNCClassifier
 from dsnc.codes import PackedCodes
@@ -34,19 +34,23 @@ def main() -> None:
     parser.add_argument("data", nargs="?", help="a name, folder or file")
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--model", help="a folder with a model of the data, instead of training")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     with threadpool_limits(1):
         report("decoding", [_decoding(n) for n in (1000, 12_000, 100_000, 1_000_000)])
         if arguments.data:
             _, (train, _, test) = load(arguments.data)
-            X, y = train.X, train.y
+            X, y, rows, labels = train.X, train.y, test.X, test.y
         else:
-            X, y, test = *_synthetic(), None
-        model = DSNCClassifier(n_bits=arguments.bits, max_epochs=arguments.epochs, device="cpu")
-        model.fit(X, y)
-        rows = X if test is None else test.X
+            X, y = rows, labels = _synthetic()
+        if arguments.model:
+            model = dsnc.load(arguments.model)
+        else:
+            model = DSNCClassifier(n_bits=arguments.bits, max_epochs=arguments.epochs, device="cpu")
+            model.fit(X, y)
         report("predict", _predicting(model, rows))
+        report("shortlists", _shortlists(model, rows, labels))
     report("predict_memory", [_memory()])
 
 
@@ -89,38 +93,72 @@ def _decoding(n_classes: int, n_bits: int = 64, n_rows: int = 256) -> dict[str, 
 
 
 def _predicting(model: DSNCClassifier, X: Any) -> list[dict[str, object]]:
-    """Time whole predictions of a batch and of one row."""
+    """Time whole predictions of all rows and of one."""
     n_features, n_classes = X.shape[1], len(model.classes_)
     if sp.issparse(X):  # as scikit-learn wants them
         X = sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape)
-    batch, row = X[:2048], X[:1]
-    svc = LinearSVC().fit(X[:20], np.arange(20) % 2)
-    generator = np.random.default_rng(0)
-    svc.classes_ = model.classes_
-    svc.coef_ = np.asfortranarray(generator.normal(size=(n_classes, n_features)))
+    row = X[:1]
+    svc = LinearSVC()  # fitting it takes hours, and its time depends on shapes only
+    svc.classes_, svc.n_features_in_ = model.classes_, n_features
     svc.intercept_ = np.zeros(n_classes)
-    mlp = _TorchMLP(n_features, model.n_bits, n_classes)
-    contestants = {
+    svc.coef_ = np.random.default_rng(0).random((n_features, n_classes)).T
+    mlp = _TorchMLP(n_features, model.predictor_.n_bits, n_classes)
+    batch = {
         "dsnc": model.predict,
         "dsnc, all classes": model.with_decoder("soft").predict,
-        "torch MLP": mlp.predict,
-        "LinearSVC": svc.predict,
+        "torch MLP, batches of 1024": lambda X: mlp.predict(X, 1024),
+        "torch MLP, batches of 4096": lambda X: mlp.predict(X, 4096),
     }
-    for function in contestants.values():
-        function(batch)
+    single = {"dsnc": model.predict, "torch MLP": mlp.predict, "LinearSVC": svc.predict}
+    for function in (*batch.values(), *single.values()):
         function(row)
-    many = best_of({k: lambda f=f: f(batch) for k, f in contestants.items()}, repeat=3)
-    one = best_of({k: lambda f=f: f(row) for k, f in contestants.items()}, repeat=30)
+    many = best_of({k: lambda f=f: f(X) for k, f in batch.items()}, repeat=5)
+    some = best_of({"LinearSVC": lambda: svc.predict(X[:500])})
+    one = best_of({k: lambda f=f: f(row) for k, f in single.items()}, repeat=300)
+    many["LinearSVC"] = some["LinearSVC"] / 500 * X.shape[0]
     return [
         {
             "model": name,
             "classes": n_classes,
-            "batch us/row": 1e6 * many[name] / batch.shape[0],
-            "batch ratio": many[name] / many["dsnc"],
-            "single us": 1e6 * one[name],
-            "single ratio": one[name] / one["dsnc"],
+            "batch us/row": 1e6 * many[name] / X.shape[0] if name in many else float("nan"),
+            "batch ratio": many[name] / many["dsnc"] if name in many else float("nan"),
+            "single us": 1e6 * one[name] if name in one else float("nan"),
+            "single ratio": one[name] / one["dsnc"] if name in one else float("nan"),
         }
-        for name in contestants
+        for name in dict.fromkeys([*many, *one])
+    ]
+
+
+def _shortlists(model: DSNCClassifier, X: Any, labels: Any) -> list[dict[str, object]]:
+    """Time shortlists of the classes' own codes against scoring all classes."""
+    linear: Any = model.with_decoder("linear").predictor_.decoder
+    logits = model.predictor_.logits(X)
+    codes = PackedCodes.from_logits(logits)
+    decoders: dict[str, Any] = {
+        "linear": linear,
+        "soft": SoftDecoder(linear.weight, linear.bias),
+        "as chosen": model.predictor_.decoder,
+    }
+    for size, radius in ((16, 4), (16, 6), (64, 4), (64, 5), (64, 6)):
+        shortlist = ShortlistDecoder(linear, *weight_codes(linear), size=size, radius=radius)
+        shortlist._index.prepare()
+        decoders[f"size {size}, radius {radius}"] = shortlist
+    right = {}
+    for name, decoder in decoders.items():
+        answers = model.classes_[decoder.predict(codes, logits)]
+        right[name] = 100 * float((answers == labels).mean())
+    some, own = codes.take(slice(0, 4096)), logits[:4096]
+    turns = {k: lambda d=d: d.predict(some, own) for k, d in decoders.items()}
+    each = {name: 1e6 * s / len(some) for name, s in best_of(turns, repeat=12).items()}
+    return [
+        {
+            "decoder": name,
+            "accuracy %": right[name],
+            "below soft": right["soft"] - right[name],
+            "us/row": each[name],
+            "linear takes": each["linear"] / each[name],
+        }
+        for name in decoders
     ]
 
 
@@ -128,24 +166,26 @@ class _TorchMLP:
     """A hidden layer of sigmoid units and a softmax, as one would write it in torch."""
 
     def __init__(self, n_features: int, n_units: int, n_classes: int) -> None:
-        self.first = torch.randn(n_features, n_units)
-        self.second = torch.randn(n_units, n_classes)
+        self.first, self.bias = torch.randn(n_features, n_units), torch.randn(n_units)
+        self.second = torch.nn.Linear(n_units, n_classes)
 
     @torch.no_grad()
-    def predict(self, X: Any) -> Any:
-        if sp.issparse(X):
-            rows = torch.sparse_csr_tensor(
-                torch.from_numpy(X.indptr.astype(np.int64)),
-                torch.from_numpy(X.indices.astype(np.int64)),
-                torch.from_numpy(X.data.astype(np.float32)),
-                size=X.shape,
+    def predict(self, X: Any, step: int = 1024) -> Any:
+        parts = [self._best(X[start : start + step]) for start in range(0, X.shape[0], step)]
+        return torch.cat(parts).numpy()
+
+    def _best(self, X: Any) -> Any:
+        if sp.issparse(X):  # twice as fast as a sparse matrix of torch
+            hidden = torch.nn.functional.embedding_bag(
+                torch.from_numpy(X.indices),
+                self.first,
+                torch.from_numpy(X.indptr[:-1]),
+                mode="sum",
+                per_sample_weights=torch.from_numpy(X.data.astype(np.float32, copy=False)),
             )
-            hidden = rows @ self.first
         else:
             hidden = torch.from_numpy(np.asarray(X, dtype=np.float32)) @ self.first
-        step = 1024  # all scores of many rows would not fit the memory
-        parts = [torch.sigmoid(h) @ self.second for h in hidden.split(step)]
-        return torch.cat([part.argmax(dim=1) for part in parts]).numpy()
+        return self.second(torch.sigmoid(hidden + self.bias)).argmax(dim=1)
 
 
 MEMORY = """

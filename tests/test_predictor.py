@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 import oracles
 from dsnc.codes import PackedCodes
-from dsnc.decoders import LinearDecoder
+from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.errors import InputError
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 
@@ -304,3 +304,27 @@ def test_any_encoder_will_do():
 def test_layers_that_do_not_fit_are_named(layers, message):
     with pytest.raises(InputError, match=message):
         NumpyEncoder(layers)
+
+
+@pytest.mark.parametrize("make_rows", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("row_normalize", [False, True])
+def test_the_short_way_of_a_few_rows_leads_to_the_same(make_rows, row_normalize):
+    rng = np.random.default_rng(0)
+    linear = LinearDecoder(rng.integers(-3, 4, size=(7, 9)), np.zeros(7))
+    decoder = ShortlistDecoder(linear, PackedCodes.from_logits(linear.weight), np.arange(7))
+    predictor = Predictor(make(row_normalize=row_normalize).encoder, decoder)
+    X = make_rows(rows(40))
+    expected = predictor.predict(X)
+    assert np.array_equal(predictor.top_k(X, 1)[0][:, 0], expected)
+    for n in (1, 3, decoder.few_rows):
+        parts = [predictor.predict(X[start : start + n]) for start in range(0, 40, n)]
+        assert np.array_equal(np.concatenate(parts), expected)
+
+
+def test_the_short_way_names_what_is_no_number():
+    linear = LinearDecoder(np.eye(2), np.zeros(2))
+    decoder = ShortlistDecoder(linear, PackedCodes.from_logits(linear.weight), np.arange(2))
+    predictor = Predictor(NumpyEncoder([Layer(np.eye(2), [0, 0])]), decoder)
+    for X in (np.array([[0, 1], [np.nan, 0]]), sp.csr_array([[0, 1], [np.nan, 0]])):
+        with pytest.raises(InputError, match=r"X\[1\] has a NaN logit"):
+            predictor.predict(X)

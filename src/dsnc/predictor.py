@@ -11,11 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc.arrays import bounded, check_arrays
 from dsnc.codes import PackedCodes
 from dsnc.codes.threads import in_threads
 from dsnc.decoders import DECODERS, Cost, Decoder
-from dsnc.decoders.base import bounded, check_arrays
 from dsnc.errors import InputError, unknown_name
+from dsnc.features import TextFeatures, TextRows, are_texts
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -82,27 +83,49 @@ class NumpyEncoder:
     def logits(self, X: Any) -> Floats:
         """Return the (n, n_bits) outputs of the last layer."""
         X = as_rows(X, self.n_features)
-        blocks = row_blocks(X, self._width)
-        if len(blocks) == 1:
-            return self._forward(X)
-        result = np.empty((X.shape[0], self.n_bits), dtype=np.float32)
-        for rows in blocks:
-            result[rows] = self._forward(X[rows])
-        return result
+        return self.encode(X, slice(0, X.shape[0]))[1]
 
-    def _forward(self, rows: Any) -> Floats:
+    def encode(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
+        """Return the logits of some rows, and their codes where these come with them.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix
+            As `as_rows` gives it.
+        rows : slice
+            From the first row to the last, both given.
+        """
+        blocks = row_blocks(X, self._width, rows)
+        if len(blocks) == 1:
+            return self._forward(X, rows)
+        result = np.empty((rows.stop - rows.start, self.n_bits), dtype=np.float32)
+        for block in blocks:
+            own = slice(block.start - rows.start, block.stop - rows.start)
+            result[own] = self._forward(X, block)[1]
+        return None, result
+
+    def _forward(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
+        first, *others = self.layers
+        if not isinstance(X, np.ndarray):
+            from dsnc.codes.encode import encode_csr  # brings the compiler with it
+
+            codes, hidden = encode_csr(X, rows, first.weight, first.bias, unit=self.row_normalize)
+            if not others and first.activation == "none":
+                return codes, hidden
         # Numbers beyond float32 become infinite, and their bits are still right: no warning.
         with np.errstate(over="ignore", invalid="ignore"):
-            hidden = rows.astype(np.float32, copy=False)
-            if self.row_normalize:
-                hidden = unit_rows(hidden)
-            for layer in self.layers:
+            if isinstance(X, np.ndarray):
+                hidden = X[rows].astype(np.float32, copy=False)
+                if self.row_normalize:
+                    hidden = unit_rows(hidden)
+                hidden = hidden @ first.weight
+                hidden += first.bias
+            _activate(hidden, first)
+            for layer in others:
                 hidden = hidden @ layer.weight
                 hidden += layer.bias
-                if layer.activation == "relu":
-                    np.maximum(hidden, 0, out=hidden)
-        result: Floats = hidden
-        return result
+                _activate(hidden, layer)
+        return None, hidden
 
     def cost(self) -> Cost:
         """Return the multiplications of a dense row, and the bytes of all layers."""
@@ -146,12 +169,15 @@ class Predictor:
     """An encoder and a decoder: rows to logits, codes, class numbers.
 
     Rows are an ndarray or memory map of any numeric type, or any scipy sparse matrix. Classes are
-    numbers; labels, and refusing NaN in X, are the business of who asks.
+    numbers; labels, and refusing NaN in X, are the business of who asks. With `features`, rows may
+    also be a list of strings.
 
     Parameters
     ----------
     encoder : Encoder
     decoder : Decoder
+    features : TextFeatures, optional
+        Fitted; turns strings into rows, block by block.
 
     Examples
     --------
@@ -162,12 +188,23 @@ class Predictor:
     array([0, 1])
     """
 
-    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+    def __init__(
+        self, encoder: Encoder, decoder: Decoder, features: TextFeatures | None = None
+    ) -> None:
         if encoder.n_bits != decoder.n_bits:
             raise InputError(
                 f"the encoder gives {encoder.n_bits} bits and the decoder takes {decoder.n_bits}."
             )
-        self.encoder, self.decoder = encoder, decoder
+        if features is not None and features.n_features_ != encoder.n_features:
+            raise InputError(
+                f"texts have {features.n_features_} features and the encoder takes "
+                f"{encoder.n_features}."
+            )
+        self.encoder, self.decoder, self.features = encoder, decoder, features
+
+    def with_decoder(self, decoder: Decoder) -> Self:
+        """Return a predictor with the same codes and another decoder."""
+        return type(self)(self.encoder, decoder, self.features)
 
     @property
     def n_features(self) -> int:
@@ -186,35 +223,43 @@ class Predictor:
 
     def logits(self, X: Any) -> Floats:
         """Return the (n, n_bits) real numbers whose signs are the bits."""
+        X = self._rows(X)
         return _concatenate([logits for _, logits in self._encoded(X)])
 
     def encode(self, X: Any) -> PackedCodes:
         """Return the code of each row."""
+        X = self._rows(X)
         parts = [codes for codes, _ in self._encoded(X)]
         return parts[0] if len(parts) == 1 else PackedCodes.concatenate(parts)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Return the best class of each row."""
+        X = self._rows(X)
+        if 0 < X.shape[0] <= self.decoder.few_rows:
+            _, logits = self._forward(X, slice(0, X.shape[0]))
+            few = self.decoder.predict_few(logits)
+            if few is not None:
+                return few
         classes: Ints = self._decoded(X, n_jobs, lambda c, x: (self.decoder.predict(c, x),))[0]
         return classes
 
     def top_k(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their scores."""
         best: tuple[Ints, Floats] = self._decoded(
-            X, n_jobs, lambda c, x: self.decoder.top_k(c, x, k)
+            self._rows(X), n_jobs, lambda c, x: self.decoder.top_k(c, x, k)
         )
         return best
 
     def top_k_proba(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their probabilities."""
         best: tuple[Ints, Floats] = self._decoded(
-            X, n_jobs, lambda c, x: self.decoder.top_k_proba(c, x, k)
+            self._rows(X), n_jobs, lambda c, x: self.decoder.top_k_proba(c, x, k)
         )
         return best
 
     def proba(self, X: Any) -> Floats:
         """Return (n, n_classes) probabilities."""
-        X = as_rows(X, self.n_features)
+        X = self._rows(X)
         result = np.empty((X.shape[0], self.n_classes), dtype=np.float32)
         start = 0
         for codes, logits in self._encoded(X):
@@ -223,40 +268,49 @@ class Predictor:
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of both, under ``encoder.`` and ``decoder.``."""
+        """Return all arrays, under ``encoder.``, ``decoder.`` and ``features.``."""
         if not isinstance(self.encoder, NumpyEncoder):
             raise InputError(
                 f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold; "
                 "only a NumpyEncoder has."
             )
         arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
-        return arrays | {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
+        arrays |= {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
+        of_texts = {} if self.features is None else self.features.arrays()
+        return arrays | {f"features.{key}": array for key, array in of_texts.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], *, decoder: str) -> Self:
         """Make the predictor from what `arrays` gave and the decoder's registered name."""
         if decoder not in DECODERS:
             raise unknown_name("decoder", decoder, DECODERS)
-        parts: dict[str, dict[str, Any]] = {"encoder": {}, "decoder": {}}
+        parts: dict[str, dict[str, Any]] = {"encoder": {}, "decoder": {}, "features": {}}
         for name, array in arrays.items():
             part, _, key = name.partition(".")
             if part not in parts:
-                raise InputError(f"array {name!r} belongs to neither encoder nor decoder.")
+                raise InputError(
+                    f"array {name!r} belongs to neither encoder, decoder nor features."
+                )
             parts[part][key] = array
         return cls(
             NumpyEncoder.from_arrays(parts["encoder"]),
             DECODERS[decoder].from_arrays(parts["decoder"]),
+            TextFeatures.from_arrays(parts["features"]) if parts["features"] else None,
         )
+
+    def _rows(self, X: Any) -> Any:
+        """Return X as `as_rows` does; texts wait for their turn."""
+        if are_texts(X):
+            return TextRows.of(X, self.features)
+        return as_rows(X, self.n_features)
 
     def _decoded(
         self, X: Any, n_jobs: int | None, decode: Callable[[PackedCodes, Floats], Any]
     ) -> Any:
-        """Encode and decode the rows, in threads if there are to be several."""
-        X = as_rows(X, self.n_features)
+        """Encode and decode rows as `_rows` gives them, in threads if there are to be several."""
         parts: dict[int, list[Any]] = {}
         if X.shape[0] == 1:  # a single row has no time for threads
-            ((codes, logits),) = self._encoded(X)
-            return decode(codes, logits)
+            return decode(*self._encode(X, slice(0, 1)))
 
         def work(rows: slice) -> None:
             block = X if rows == slice(0, X.shape[0]) else X[rows]
@@ -271,24 +325,36 @@ class Predictor:
 
         `first` is the number of the first row, for messages.
         """
-        X = as_rows(X, self.n_features)
-        blocks = row_blocks(X, self.n_bits)
-        for rows in blocks:
-            block = X if len(blocks) == 1 else X[rows]
-            logits = np.asarray(self.encoder.logits(block), dtype=np.float32)
-            if logits.shape != (block.shape[0], self.n_bits):
-                raise InputError(
-                    f"the encoder gave logits of shape {logits.shape} for "
-                    f"{block.shape[0]} rows; expected ({block.shape[0]}, {self.n_bits})."
-                )
-            try:
-                codes = PackedCodes.from_logits(logits)
-            except InputError as error:
-                row = first + rows.start + int(np.isnan(logits).any(axis=1).argmax())
-                raise InputError(
-                    f"X[{row}] has a NaN logit: its values are not finite, or too large."
-                ) from error
-            yield codes, logits
+        for rows in row_blocks(X, self.n_bits, slice(0, X.shape[0])):
+            yield self._encode(X, rows, first)
+
+    def _encode(self, X: Any, rows: slice, first: int = 0) -> tuple[PackedCodes, Floats]:
+        """Return the codes and logits of some of the rows."""
+        codes, logits = self._forward(X, rows)
+        if codes is not None:
+            return codes, logits
+        try:
+            return PackedCodes.from_logits(logits), logits
+        except InputError as error:
+            row = first + rows.start + int(np.isnan(logits).any(axis=1).argmax())
+            raise InputError(
+                f"X[{row}] has a NaN logit: its values are not finite, or too large."
+            ) from error
+
+    def _forward(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
+        """Return the logits of some of the rows, and their codes where these come with them."""
+        if isinstance(X, TextRows):
+            X, rows = X[rows].numbers(), slice(0, rows.stop - rows.start)
+        if isinstance(self.encoder, NumpyEncoder):
+            return self.encoder.encode(X, rows)
+        logits = np.asarray(self.encoder.logits(X[rows]), dtype=np.float32)
+        expected = (rows.stop - rows.start, self.n_bits)
+        if logits.shape != expected:
+            raise InputError(
+                f"the encoder gave logits of shape {logits.shape} for "
+                f"{expected[0]} rows; expected {expected}."
+            )
+        return None, logits
 
 
 def as_rows(X: Any, n_features: int) -> Any:
@@ -306,14 +372,14 @@ def as_rows(X: Any, n_features: int) -> Any:
     return rows
 
 
-def row_blocks(X: Any, width: int) -> list[slice]:
-    """Cut the rows so that neither they nor `width` numbers for each exceed the budget."""
-    n_rows = X.shape[0]
-    if n_rows <= 1:
-        return [slice(0, n_rows)]
-    own = X.shape[1] if isinstance(X, np.ndarray) else X.nnz // n_rows
+def row_blocks(X: Any, width: int, rows: slice) -> list[slice]:
+    """Cut some rows so that neither they nor `width` numbers for each exceed the budget."""
+    if rows.stop - rows.start <= 1:
+        return [rows]
+    own = X.shape[1] if isinstance(X, np.ndarray) else X.nnz // X.shape[0]
     step = max(1, min(_MAX_ROWS, _BLOCK // max(own, width)))
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    starts = range(rows.start, rows.stop, step)
+    return [slice(start, min(start + step, rows.stop)) for start in starts]
 
 
 def unit_rows(rows: Any) -> Any:
@@ -348,6 +414,11 @@ def _check_layer(number: int, layer: Layer, n_inputs: int | None) -> int:
     if layer.activation not in ACTIVATIONS:
         raise unknown_name(f"layers[{number}].activation", layer.activation, ACTIVATIONS)
     return int(shape[1])
+
+
+def _activate(hidden: Floats, layer: Layer) -> None:
+    if layer.activation == "relu":
+        np.maximum(hidden, 0, out=hidden)
 
 
 def _concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

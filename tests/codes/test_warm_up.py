@@ -6,14 +6,22 @@ import pytest
 
 USE = """
 import numpy as np
+import scipy.sparse as sp
 from dsnc.codes import CodeTable, HammingIndex, PackedCodes
-from dsnc.decoders import LinearDecoder, NearestDecoder, TableDecoder
+from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, TableDecoder
+from dsnc.predictor import Layer, NumpyEncoder, Predictor
 for n_bits in (5, 36, 64, 100, 200, 300, 500):
     codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
     index = HammingIndex(codes)
     index.search(codes.take(slice(0, 300)), k=3)
     index.prepare()
     index.search_classes(codes.take(slice(0, 9)), 4, np.arange(5000) // 10)
+    linear = LinearDecoder(np.zeros((5000, n_bits)), np.zeros(5000))
+    encoder = NumpyEncoder([Layer(np.eye(n_bits), np.zeros(n_bits))], row_normalize=True)
+    predictor = Predictor(encoder, ShortlistDecoder(linear, codes, np.arange(5000)[::-1]))
+    X = codes.take(slice(0, 30)).to_signs(float)
+    for rows in (X, sp.csr_array(X), sp.csr_matrix(X.astype(np.float32))):
+        predictor.predict(rows), predictor.predict(rows[:1]), predictor.top_k(rows[:1], 3)
     if n_bits < 20:
         for largest in (3, 300, 100_000):
             labels = np.arange(5000) % largest

@@ -495,3 +495,25 @@ def test_logits_of_another_shape_are_refused(shape):
     ):
         with pytest.raises(InputError, match=r"logits has shape .*; expected \(3, 2\)"):
             use(CODES, logits)
+
+
+# A few rows
+
+
+@given(SEEDS)
+def test_a_few_rows_are_decoded_as_many_are(seed):
+    case = Case(seed, values=UNSURE, n_rows=8)
+    decoder = case.decoder()
+    expected = decoder.predict(case.codes, case.logits)
+    assert np.array_equal(decoder.predict_few(case.logits), expected)
+    one = [decoder.predict_few(case.logits[row : row + 1]) for row in range(8)]
+    assert np.array_equal(np.concatenate(one), expected)
+    again = pickle.loads(pickle.dumps(decoder))
+    assert np.array_equal(again.predict_few(case.logits), expected)
+
+
+@pytest.mark.parametrize(("n_bits", "size"), [(300, 4), (8, 200)])
+def test_long_codes_and_lists_have_no_short_way(n_bits, size):
+    linear = LinearDecoder(np.zeros((300, n_bits)), np.zeros(300))
+    codes = PackedCodes.from_bits(np.zeros((300, n_bits), dtype=bool))
+    assert ShortlistDecoder(linear, codes, np.arange(300), size=size).few_rows == 0

@@ -1,10 +1,13 @@
 """Compile all kernels ahead of their first use, so that no user waits for the compiler."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from dsnc.codes._kernels.probes import find_classes
+from dsnc.codes.encode import encode_csr
 from dsnc.codes.index import HammingIndex
 from dsnc.codes.packed import PackedCodes
+from dsnc.codes.shortlist import Shortlist
 from dsnc.codes.table import CodeTable
 
 
@@ -14,6 +17,7 @@ def warm_up() -> None:
         codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
         index = HammingIndex(codes, method="multi_index")
         index.search(codes)
+        HammingIndex(codes, method="scan").search(codes.take(slice(0, 1)))
         HammingIndex.from_arrays(index.arrays(), method="scan").search(codes)
     few = PackedCodes.from_ints([1, 2], n_bits=4)
     for largest in (1, 1 << 8, 1 << 16):  # labels of one, two and four octets
@@ -24,3 +28,6 @@ def warm_up() -> None:
         weight, bias = np.zeros((largest + 1, 4), np.float32), np.zeros(largest + 1, np.float32)
         weight.flags.writeable = bias.flags.writeable = False
         find_classes(table.labels, few.words, signs, signs, weight, bias, 1, 1)
+    Shortlist(HammingIndex(few), None, weight, bias, np.float32(0), 1, 1).best(signs)
+    for dtype in (np.float32, np.float64):
+        encode_csr(sp.eye(4, format="csr", dtype=dtype), slice(0, 4), weight[:4], bias[:4])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.codes._kernels.nearest import FREE, NO_LABELS, NO_SLACK, ROW_BITS, empty_lists
-from dsnc.codes.multi_index import Counts, MultiIndex
+from dsnc.codes.multi_index import Counts, MultiIndex, no_tables
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
 from dsnc.codes.threads import in_threads
@@ -72,6 +72,7 @@ class HammingIndex:
         self.codes, self.method = codes, method
         self._scan = CodeScan(codes)
         self._multi: MultiIndex | None = None
+        self._tables = no_tables()
         self._pending, self._lock = _PATIENCE, threading.Lock()
         if method == "multi_index" and len(codes):
             self.prepare()
@@ -96,7 +97,7 @@ class HammingIndex:
         rows : int64 array of the same shape
             By (distance, row), nearest first.
         """
-        keys, _ = self._filled(*self.lists(queries, k, NO_LABELS, n_jobs=n_jobs), NO_LABELS)
+        keys, _ = self._filled(*self.lists(queries, k, n_jobs=n_jobs), NO_LABELS)
         return (keys >> ROW_BITS).astype(np.int32), keys & _ROW_MASK
 
     def search_classes(
@@ -149,7 +150,7 @@ class HammingIndex:
             if self._multi is None:
                 multi = MultiIndex(self.codes)
                 multi.calibrate(self._scan)
-                self._multi = multi
+                self._multi, self._tables = multi, multi.tables
 
     @property
     def nbytes(self) -> int:
@@ -177,16 +178,16 @@ class HammingIndex:
         if present:
             multi = MultiIndex.from_arrays(index.codes, arrays)
             multi.calibrate(index._scan)
-            index._multi = multi
+            index._multi, index._tables = multi, multi.tables
         return index
 
     def lists(
         self,
         queries: PackedCodes,
         k: int,
-        labels: Ints,
+        labels: Ints | None = None,
         *,
-        slack: int = NO_SLACK,
+        slack: int | None = None,
         n_jobs: int = 1,
     ) -> tuple[Ints, Ints]:
         """Return the neighbors as the kernels keep them, for kernels that go on from there.
@@ -195,9 +196,9 @@ class HammingIndex:
         ----------
         queries, k, n_jobs
             As in `search`.
-        labels : int64 array
-            As `check_labels` returns them; empty where each code stands for itself.
-        slack : int
+        labels : int64 array, optional
+            As `check_labels` returns them. Without, each code stands for itself.
+        slack : int, optional
             Leave out what is farther than a query's nearest by more than this, which makes the
             search the cheaper the nearer that is.
 
@@ -207,15 +208,28 @@ class HammingIndex:
             See `dsnc.codes._kernels.nearest`. Entries beyond the slack may or may not be there.
         """
         k = self._check(queries, k)
+        labels = NO_LABELS if labels is None else labels
+        slack = NO_SLACK if slack is None else slack
         self._prepare_if_worth_it(len(queries))
         keys, owners = empty_lists(len(queries), k)
 
         def work(rows: slice) -> None:
-            part = queries if rows == slice(0, len(queries)) else queries.take(rows)
-            self._update(part, labels, keys[rows], owners[rows], slack)
+            self._update(queries.take(rows), labels, keys[rows], owners[rows], slack)
 
-        in_threads(work, len(queries), n_jobs)
+        if type(n_jobs) is int and n_jobs == 1:  # most calls, and True is no number of threads
+            self._update(queries, labels, keys, owners, slack)
+        else:
+            in_threads(work, len(queries), n_jobs)
         return keys, owners
+
+    def tables(self, n_queries: int) -> tuple[Any, ...]:
+        """Return what a kernel needs that searches by itself, for as many queries.
+
+        The words of the codes and their planes, then the tables of the multi-index, which are
+        empty while there is none.
+        """
+        self._prepare_if_worth_it(n_queries)
+        return self.codes.words, self.codes.n_bits, self._scan.planes, *self._tables
 
     def _filled(self, keys: Ints, owners: Ints, labels: Ints) -> tuple[Ints, Ints]:
         """Leave out the entries that nothing fills.
@@ -241,12 +255,11 @@ class HammingIndex:
         """Complete the lists: first by lookups, what they leave by scanning."""
         multi = self._multi
         if multi is None:
-            done, counts = np.zeros(len(queries), dtype=np.bool_), Counts(0, 0, 0)
+            done, counts = np.zeros(len(queries), dtype=np.bool_), Counts(0, 0, 0, 0)
         else:
             done, counts = multi.update(queries, labels, keys, owners, slack)
-        left = np.flatnonzero(~done)
-        if len(left):
-            self._scan.update(queries, left, labels, keys, owners, slack)
+        if counts.done < len(queries):
+            self._scan.update(queries, np.flatnonzero(~done), labels, keys, owners, slack)
         return done, counts
 
     def _prepare_if_worth_it(self, n_queries: int) -> None:

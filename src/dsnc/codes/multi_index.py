@@ -15,7 +15,7 @@ from dsnc.codes.scan import CodeScan
 from dsnc.errors import InputError
 
 Ints = NDArray[np.int64]
-_MAX_WIDTH = 24  # bits of a chunk: its 2^24 offsets are 64 MiB
+MIN_WIDTH, _MAX_WIDTH = 4, 24  # bits of a chunk: its 2^24 offsets are 64 MiB
 _MAX_CHUNKS = 32  # of very long codes some bits are in no chunk, which keeps the search exact
 _MAX_RADIUS = 7
 _MAX_MASKS = 1 << 18  # values of a chunk at one radius: scanning is cheaper than so many lookups
@@ -32,6 +32,7 @@ class Counts(NamedTuple):
     lookups: int
     candidates: int  # rows found, again in each chunk that finds them
     checks: int  # candidates whose whole code was compared
+    done: int  # queries
 
 
 class MultiIndex:
@@ -80,7 +81,7 @@ class MultiIndex:
         n, m = len(queries), len(self.chunks)
         done = np.zeros(n, dtype=np.bool_)
         counts = np.zeros(3, dtype=np.int64)
-        kernels.probe(
+        n_done = kernels.probe(
             self.codes.words,
             self.codes.n_bits,
             queries.words,
@@ -103,7 +104,15 @@ class MultiIndex:
             np.empty((m, self.signatures.shape[1]), dtype=np.uint64),
             np.empty((kernels.AT_ONCE, 2), dtype=np.int64),
         )
-        return done, Counts(*counts.tolist())
+        lookups, candidates, checks = counts.tolist()
+        return done, Counts(lookups, candidates, checks, n_done)
+
+    @property
+    def tables(self) -> tuple[Any, ...]:
+        """Everything that the kernel needs besides codes, queries and lists."""
+        n_radii = self._mask_starts.shape[1] - 1
+        where = self.chunks, self.offsets, self.ids, self.signatures
+        return *where, self._masks, self._mask_starts, n_radii, self._costs, self._ahead
 
     def calibrate(self, scan: CodeScan) -> None:
         """Measure what a scan and a lookup cost here and now, in a few milliseconds."""
@@ -177,6 +186,14 @@ class MultiIndex:
         self._ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
 
 
+def no_tables() -> tuple[Any, ...]:
+    """Return tables of the same types with nothing in them."""
+    numbers, signatures = np.empty(0, dtype=np.uint32), np.empty((0, 1), dtype=np.uint64)
+    numbers.flags.writeable = signatures.flags.writeable = False
+    chunks, starts = np.empty((0, 3), dtype=np.int64), np.empty((0, 0), dtype=np.int64)
+    return chunks, numbers, numbers, signatures, numbers, starts, 0, np.empty(0), np.empty((0, 0))
+
+
 def nominal_ns(n_bits: int, n_codes: int, distances: Ints) -> float:
     """Return what one query costs on a typical machine, nanoseconds on average.
 
@@ -216,7 +233,7 @@ def _chunks(n_bits: int, n_codes: int) -> Ints:
 
     Returns their (start, width, base).
     """
-    wanted = min(_MAX_WIDTH, max(4.0, math.log2(max(1, n_codes))))
+    wanted = min(_MAX_WIDTH, max(float(MIN_WIDTH), math.log2(max(1, n_codes))))
     m = math.ceil(n_bits / wanted)
     edges = np.linspace(0, n_bits, m + 1).astype(np.int64)
     starts, widths = edges[:-1], np.diff(edges)

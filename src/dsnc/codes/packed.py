@@ -15,6 +15,7 @@ from dsnc.errors import InputError
 
 Words = NDArray[np.uint64]
 _WORD = 64
+_LITTLE = np.dtype("<u8")
 _BLOCK_BYTES = 1 << 22  # temporaries of `distance` stay in the cache
 
 
@@ -90,7 +91,8 @@ class PackedCodes:
     def from_logits(cls, logits: ArrayLike) -> Self:
         """Take the most probable value of each bit: set where the logit is above 0."""
         array = _matrix(logits, "logits")
-        if array.dtype.kind == "f" and np.isnan(array).any():
+        # NaN is what differs from itself; asked like this, a single row does not take long either.
+        if array.dtype.kind == "f" and np.count_nonzero(array != array):  # noqa: PLR0124
             row, bit = np.argwhere(np.isnan(array))[0]
             raise InputError(f"logits[{row}, {bit}] is NaN; a bit needs a number.")
         return cls._pack(array > 0)
@@ -147,10 +149,11 @@ class PackedCodes:
     @classmethod
     def _pack(cls, bits: NDArray[np.bool_]) -> Self:
         n, n_bits = bits.shape
-        n_words = _n_words(n_bits)
-        octets = np.zeros((n, n_words * 8), dtype=np.uint8)
-        octets[:, : -(-n_bits // 8)] = np.packbits(bits, axis=1, bitorder="little")
-        return cls._own(octets.view("<u8").astype(np.uint64, copy=False), n_bits)
+        octets = np.packbits(bits, axis=1, bitorder="little")
+        if n_bits % _WORD:
+            part, octets = octets, np.zeros((n, 8 * _n_words(n_bits)), dtype=np.uint8)
+            octets[:, : part.shape[1]] = part
+        return cls._own(octets.view(_LITTLE).astype(np.uint64, copy=False), n_bits)
 
     def to_bits(self) -> NDArray[np.bool_]:
         """Return an (n, n_bits) array of bool."""

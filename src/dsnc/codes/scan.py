@@ -13,6 +13,7 @@ from dsnc.codes.packed import PackedCodes
 _OCTETS = 4  # planes come in fours: the kernel adds four or eight at once
 _WIDE_BITS = 448  # from here on, distances beyond 8 bits are what to expect
 _SATURATED = 255
+_TILE = 128  # blocks whose distances are kept until the nearest is known
 
 
 class CodeScan:
@@ -67,10 +68,16 @@ class CodeScan:
             Codes that are farther than a query's nearest by more are left out.
         """
         octets = octets_of(queries)
+        # Where the nearest of many codes tells which others can be wanted, it is worth waiting for.
+        tells = slack < NO_SLACK or keys.shape[1] == 1
+        tile = tile_of(self.n_codes) if tells else 1
 
         def run(dtype: type[np.unsignedinteger]) -> None:
-            sums = np.empty((2, kernels.BLOCK), dtype=dtype)
-            kernels.scan(self.planes, self.n_codes, octets, rows, labels, slack, keys, owners, sums)
+            sums = np.empty((2, tile, kernels.BLOCK), dtype=dtype)
+            lows = np.empty((2, tile), dtype=np.int64)
+            lists = labels, slack, keys, owners
+            alone = 1 if len(rows) == 1 else None
+            kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, alone)
 
         if self.n_bits < _WIDE_BITS:
             run(np.uint8)
@@ -83,6 +90,11 @@ class CodeScan:
             keys[rows], owners[rows] = FREE, -1
         if len(rows):
             run(np.uint16)
+
+
+def tile_of(n_codes: int) -> int:
+    """Return how many blocks to go through before anything is put into lists."""
+    return min(_TILE, max(1, -(-n_codes // kernels.BLOCK)))
 
 
 def octets_of(codes: PackedCodes) -> NDArray[np.uint8]:

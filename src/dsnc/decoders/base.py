@@ -16,7 +16,6 @@ from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 
 _PROBABILITIES = 1 << 20  # held at a time
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Cost(NamedTuple):
@@ -34,6 +33,7 @@ class Decoder(ABC):
     """
 
     name: ClassVar[str]  # the key in DECODERS, for ever the same
+    few_rows: int = 0  # up to so many, `predict_few` is the shorter way
     n_bits: int
     n_classes: int
 
@@ -83,6 +83,10 @@ class Decoder(ABC):
         """Return the best class of each row."""
         return self.top_k(codes, logits, 1)[0][:, 0]
 
+    def predict_few(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
+        """Return the best class of up to `few_rows` rows; None where a logit is NaN."""
+        raise NotImplementedError
+
     def top_k_proba(
         self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -120,47 +124,3 @@ def search_operations(n_bits: int, n_codes: int) -> float:
     """
     n = max(2, n_codes)
     return n_bits * math.sqrt(n) / math.log2(n)
-
-
-def check_arrays(owner: str, arrays: Mapping[str, Any], expected: Mapping[str, str]) -> None:
-    """Refuse a set of arrays that is not exactly the expected one.
-
-    Parameters
-    ----------
-    owner : str
-        Whose arrays they are, to open the message.
-    arrays : mapping
-        Name to array, as read from a file.
-    expected : mapping
-        Name to type and number of dimensions, such as ``"float32 2"``.
-    """
-    missing, unknown = sorted(set(expected) - set(arrays)), sorted(set(arrays) - set(expected))
-    if missing or unknown:
-        raise InputError(f"{owner}: missing arrays {missing}, unknown arrays {unknown}.")
-    for key, kind in expected.items():
-        array = arrays[key]
-        found = f"{array.dtype} {array.ndim}" if isinstance(array, np.ndarray) else type(array)
-        if found != kind:
-            raise InputError(f"{owner}: array {key!r} is {found}; expected {kind} (type, axes).")
-
-
-def bounded(name: str, array: Any, limit: float = _LARGEST) -> NDArray[np.float32]:
-    """Return a float32 array that nobody can change, all of its values finite and within `limit`.
-
-    A read-only array (a memory map, say) is shared; a writeable one is copied.
-    """
-    array = np.asarray(array)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} has type {array.dtype}; expected real numbers.")
-    if array.size:
-        low, high = float(array.min()), float(array.max())  # a NaN is both
-        if not (-limit <= low and high <= limit):
-            raise InputError(
-                f"{name} has values from {low} to {high}; expected finite ones, "
-                f"of size {limit:.3g} at most."
-            )
-    if array.dtype != np.float32 or array.flags.writeable or not array.flags.c_contiguous:
-        array = array.astype(np.float32, order="C")
-        array.flags.writeable = False
-    result: NDArray[np.float32] = array
-    return result

@@ -1,6 +1,5 @@
 """Checks of what decoders are given, by the user or by a file that may be hostile."""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,14 +30,6 @@ def valid_temperature(temperature: float) -> float:
     if not (np.isfinite(temperature) and np.float32(temperature) > 0):
         raise InputError(f"temperature={temperature!r} is not a number above 0.")
     return float(np.float32(temperature))
-
-
-def one_each(owner: str, arrays: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
-    """Return the only number of each of the named arrays."""
-    for name in names:
-        if arrays[name].size != 1:
-            raise InputError(f"{owner}: array {name!r} is not one number.")
-    return [arrays[name].item() for name in names]
 
 
 def valid_number(name: str, value: Any, limit: int) -> int:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import bounded, check_arrays
 from dsnc.codes import PackedCodes
-from dsnc.decoders.base import Cost, Decoder, bounded, check_arrays
+from dsnc.decoders.base import Cost, Decoder
 from dsnc.errors import InputError
 
 Floats = NDArray[np.float32]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import PackedCodes
 from dsnc.decoders import checks
-from dsnc.decoders.base import Cost, Decoder, check_arrays, search_operations
+from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.errors import InputError, unknown_name
 
@@ -170,7 +171,7 @@ class NearestDecoder(Decoder):
         numbers = {"n_classes": "int64 1", "n_neighbors": "int64 1", "temperature": "float32 1"}
         codes = {"words": "uint64 2", "n_bits": "int64 1", "labels": "int64 1"}
         check_arrays("nearest decoder", arrays, codes | numbers)
-        n_classes, votes, temperature = checks.one_each("nearest decoder", arrays, numbers)
+        n_classes, votes, temperature = one_each("nearest decoder", arrays, numbers)
         known = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})
         return cls(known, arrays["labels"], n_classes, n_neighbors=votes, temperature=temperature)
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.arrays import check_arrays
 from dsnc.codes import PackedCodes
-from dsnc.decoders.base import Cost, Decoder, check_arrays
+from dsnc.decoders.base import Cost, Decoder
 from dsnc.decoders.linear import Floats, best_classes, softmax
 from dsnc.errors import InputError, unknown_name
 

@@ -19,18 +19,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
 
+from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import PackedCodes
-from dsnc.decoders.base import Cost, Decoder, check_arrays, search_operations
-from dsnc.decoders.checks import Ints, one_each, valid_classes, valid_number, valid_temperature
+from dsnc.decoders.base import Cost, Decoder, search_operations
+from dsnc.decoders.checks import Ints, valid_classes, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
+    from dsnc.codes.shortlist import Shortlist
 
 _ROWS = 4096  # at a time
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
+_FEW_ROWS, _SHORT = 8, 255  # rows and bits that `Shortlist` takes
 _NUMBERS = {"size": "int64 1", "radius": "int64 1"}
 _REALS = dict.fromkeys(["closeness", "temperature", "other", "slope", "intercept"], "float32 1")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -127,6 +130,9 @@ class ShortlistDecoder(Decoder):
         self.closeness, self.other = float(np.float32(closeness)), float(np.float32(other))
         self.slope, self.intercept = float(np.float32(slope)), float(np.float32(intercept))
         self.temperature = valid_temperature(temperature)
+        self._closeness = np.float32(closeness)
+        if self.n_bits <= _SHORT and min(self.size, self.n_classes) <= _LISTED:
+            self.few_rows = _FEW_ROWS
 
     def with_settings(
         self, linear: LinearDecoder, codes: PackedCodes, labels: ArrayLike, **changes: float
@@ -141,9 +147,28 @@ class ShortlistDecoder(Decoder):
 
         return HammingIndex(self.codes)
 
+    @cached_property
+    def _few(self) -> "Shortlist":
+        from dsnc.codes.shortlist import Shortlist
+
+        labels, size = None if self._is_codebook else self.labels, min(self.size, self.n_classes)
+        scoring = self.linear.weight, self.linear.bias, self._closeness
+        return Shortlist(self._index, labels, *scoring, size, self.radius)
+
+    @cached_property
+    def _rerank(self) -> Any:
+        from dsnc.codes._kernels.rerank import rerank
+
+        return rerank
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the index: it is made anew in no time."""
-        return {key: value for key, value in vars(self).items() if key != "_index"}
+        made_anew = ("_index", "_few", "_rerank")
+        return {key: value for key, value in vars(self).items() if key not in made_anew}
+
+    def predict_few(self, logits: NDArray[np.float32]) -> Ints | None:
+        """Return the best class of a few rows; see `Decoder.predict_few`."""
+        return self._few.best(logits)
 
     def top_k(
         self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
@@ -239,23 +264,20 @@ class ShortlistDecoder(Decoder):
         return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
 
     def _rank(
-        self, codes: PackedCodes, logits: Floats, soft: Floats, k: int, *, widen: bool = False
+        self, codes: PackedCodes, logits: Floats, is_hard: bool, k: int, *, widen: bool = False
     ) -> _Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
-        from dsnc.codes._kernels.nearest import NO_LABELS, NO_SLACK
-        from dsnc.codes._kernels.rerank import rerank
-
         if widen and k > _LISTED:
             keys, owners = self._all_keys(codes)
         else:
             size = min(max(self.size, k) if widen else self.size, self.n_classes)
-            slack = NO_SLACK if widen else self.radius
-            labels = NO_LABELS if self._is_codebook else self.labels
+            slack = None if widen else self.radius
+            labels = None if self._is_codebook else self.labels
             keys, owners = self._index.lists(codes, size, labels, slack=slack)
         n = len(codes)
         classes = np.empty((n, k), dtype=np.int64)
         scores, inside = np.empty((n, k), dtype=np.float32), np.empty(n, dtype=np.int64)
-        rerank(
+        self._rerank(
             keys,
             owners,
             self.size,
@@ -263,13 +285,14 @@ class ShortlistDecoder(Decoder):
             codes.words,
             self.codes.words,
             logits,
-            soft,
+            is_hard,
             self.linear.weight,
             self.linear.bias,
-            np.float32(self.closeness),
+            self._closeness,
             classes,
             scores,
             inside,
+            np.empty(self.n_bits, dtype=np.float32),
         )
         return _Ranked(classes, scores, inside)
 
@@ -312,12 +335,10 @@ class ShortlistDecoder(Decoder):
 
 def _blocks(
     codes: PackedCodes, logits: NDArray[np.float32] | None, step: int = _ROWS
-) -> Iterator[tuple[PackedCodes, Floats, Floats]]:
-    """Yield (codes, logits, soft signs) of blocks of rows; one block at least."""
-    if logits is None:  # all bits equally sure
-        logits = codes.to_signs(np.float32)
-        yield from ((c, x, x) for c, x, _ in _blocks(codes, logits, step))
-        return
+) -> Iterator[tuple[PackedCodes, Floats, bool]]:
+    """Yield (codes, logits, whether these are mere signs) of blocks of rows; one block at least."""
+    is_hard = logits is None  # all bits equally sure
+    logits = codes.to_signs(np.float32) if logits is None else logits
     shape = (len(codes), codes.n_bits)
     if logits.shape != shape:  # the kernel would read beyond its end
         raise InputError(f"logits has shape {logits.shape}; expected {shape}.")
@@ -325,4 +346,4 @@ def _blocks(
         rows = slice(start, start + step)
         whole = len(codes) <= step
         part = np.ascontiguousarray(logits if whole else logits[rows])
-        yield codes if whole else codes.take(rows), part, np.tanh(part * np.float32(0.5))
+        yield codes if whole else codes.take(rows), part, is_hard

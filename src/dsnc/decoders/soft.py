@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import check_arrays
 from dsnc.codes import PackedCodes
-from dsnc.decoders.base import check_arrays
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.errors import InputError, unknown_name
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import PackedCodes
-from dsnc.decoders.base import Cost, Decoder, check_arrays
-from dsnc.decoders.checks import Ints, one_each, valid_number, valid_temperature
+from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.checks import Ints, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.soft import INPUTS

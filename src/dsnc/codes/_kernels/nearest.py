@@ -30,31 +30,41 @@ def bound_of(keys: Any, query: Any, slack: Any) -> Any:
 @part
 def insert(keys: Any, owners: Any, query: Any, key: Any, labels: Any) -> Any:
     """Put a key that is below the query's last one in its place; drop it if its owner has less."""
-    row = key & ((1 << ROW_BITS) - 1)
-    place = keys.shape[1] - 1
-    owner = row
+    owner = key & ((1 << ROW_BITS) - 1)
+    end = keys.shape[1] - 1  # of what moves; behind it most lists are free
+    place = 0
     if len(labels):
-        owner = labels[row]
-        for entry in range(keys.shape[1]):
+        owner = labels[owner]
+        for entry in range(end + 1):
             if owners[query, entry] == owner:
                 if keys[query, entry] <= key:
                     return
-                place = entry
+                end = entry
                 break
-    else:  # a code that was found before has the same key
-        entry = place
-        while entry > 0 and keys[query, entry - 1] > key:
-            entry -= 1
-        if keys[query, entry] == key or (entry > 0 and keys[query, entry - 1] == key):
+            if keys[query, entry] == FREE:
+                end = entry
+                break
+        while place < end and keys[query, place] < key:
+            place += 1
+    else:
+        while keys[query, place] < key:
+            place += 1
+        if keys[query, place] == key:  # a code that was found before
             return
-    while place > 0 and keys[query, place - 1] > key:
-        keys[query, place] = keys[query, place - 1]
-        owners[query, place] = owners[query, place - 1]
-        place -= 1
+        entry = place
+        while entry < end and keys[query, entry] != FREE:
+            entry += 1
+        end = entry
+    for entry in range(end, place, -1):
+        keys[query, entry] = keys[query, entry - 1]
+        owners[query, entry] = owners[query, entry - 1]
     keys[query, place] = key
     owners[query, place] = owner
 
 
 def empty_lists(n_queries: int, k: int) -> tuple[Any, Any]:
     """Return keys and owners of lists with nothing in them."""
-    return np.full((n_queries, k), FREE), np.full((n_queries, k), -1)
+    keys, owners = np.empty((2, n_queries, k), dtype=np.int64)
+    keys.fill(FREE)
+    owners.fill(-1)
+    return keys, owners

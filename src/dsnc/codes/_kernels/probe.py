@@ -105,7 +105,7 @@ def probe(
     signs: Any,
     buckets: Any,
 ) -> Any:
-    """Bring the lists of the queries up to date, and set `done` where they are complete.
+    """Bring the lists up to date, set `done` where they are complete; return how many are.
 
     The others cost less to scan: their lists hold true neighbors, not yet all of them. `masks`
     are the values of each number of bits, those of r bits (of chunks `width` wide) from
@@ -114,7 +114,7 @@ def probe(
     candidates and their checks; the last three arguments are scratch space.
     """
     n, m, n_parts = words.shape[0], chunks.shape[0], signatures.shape[1]
-    failed = tried = skip = 0
+    failed = tried = skip = n_done = 0
     for first in range(0, queries.shape[0], AT_ONCE):
         last = min(queries.shape[0], first + AT_ONCE)
         if skip > 0:
@@ -159,10 +159,12 @@ def probe(
             )
             tried += 1
             failed += 1 - done[i]
+            n_done += np.int64(done[i])
         if tried >= _PILOT:
             if failed >= 0.95 * tried:
                 skip = _SKIP
             failed = tried = 0
+    return n_done
 
 
 @inlined

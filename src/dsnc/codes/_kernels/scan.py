@@ -1,17 +1,19 @@
 """Exhaustive search over octet planes.
 
 Octet p of 512 codes lies together, so that one instruction works on as many codes as a vector
-register has octets, and distances are sums of octets. Two queries share each reading.
+register has octets, and distances are sums of octets. Two queries share each reading; a single one
+goes through two blocks at once.
 """
 
 from typing import Any
+
+import numpy as np
 
 from dsnc.codes._kernels.nearest import ROW_BITS, bound_of, insert
 from dsnc.codes._kernels.tools import add_saturated, column_distance, kernel, part, smaller
 
 BLOCK = 512  # codes in a block
 _GROUP = 32  # distances that are looked at together where a block has something near
-_TILE_BYTES = 32768
 
 
 @kernel
@@ -33,53 +35,85 @@ def scan(
     keys: Any,
     owners: Any,
     sums: Any,
+    lows: Any,
+    alone: Any,
 ) -> Any:
     """Bring the lists of the queries `rows` up to date with all codes.
 
     `octets` (n_queries, n_planes) are the queries; `labels` owns the codes, or is empty where each
-    owns itself; nothing enters a list that is farther than its first by more
-    than `slack`. Distances are added up in `sums` (2, BLOCK): they saturate at the largest number
-    of its type.
+    owns itself; nothing enters a list that is farther than its first by more than `slack`.
+    Distances are added up in `sums` (2, tile, BLOCK): they saturate at the largest number of its
+    type. Their least in each block goes to `lows` (2, tile): only when the least of a whole tile is
+    known, what is near enough is put into the lists. `alone` is None, or anything else where there
+    is one query: it decides what is compiled.
     """
-    n_blocks, n_planes = planes.shape[0], planes.shape[1]
-    tile = max(1, _TILE_BYTES // (n_planes * BLOCK))
-    sum_a, sum_b = sums[0], sums[1]
+    n_blocks, n_planes, tile = planes.shape[0], planes.shape[1], sums.shape[1]
+    beyond = slack if keys.shape[1] > 1 else 0
     for first in range(0, n_blocks, tile):
+        size = min(n_blocks - first, tile)
+        steps = size if alone is None else (size + 1) // 2
+        second = 1 if alone is None or size == 1 else 0  # whose sums the second of a pair are
         for pair in range(0, rows.shape[0], 2):
             i, j = rows[pair], rows[min(pair + 1, rows.shape[0] - 1)]
             a, b = octets[i], octets[j]
-            for block in range(first, min(n_blocks, first + tile)):
-                start = block * BLOCK
-                # The largest distance that would still enter the list from this block.
-                limit_a = (bound_of(keys, i, slack) - start - 1) >> ROW_BITS
-                limit_b = (bound_of(keys, j, slack) - start - 1) >> ROW_BITS
+            # The largest distance that would still enter the list.
+            limit_a = (bound_of(keys, i, slack) - first * BLOCK - 1) >> ROW_BITS
+            limit_b = (bound_of(keys, j, slack) - first * BLOCK - 1) >> ROW_BITS
+            for x in range(steps):
+                y = x if alone is None else min(x + steps, size - 1)
+                sum_a, sum_b = sums[0, x], sums[second, y]
+                block, other = first + x, None if alone is None else first + y
                 # Written out here: behind a call of its own, this costs a quarter more.
                 p = n_planes % 8
                 if p:
-                    low_a, low_b = _add(planes, block, 0, _four(a), _four(b), sum_a, sum_b, None)
+                    low_a, low_b = _add(
+                        planes, block, other, 0, _four(a), _four(b), sum_a, sum_b, None
+                    )
                 else:
                     p = 8
                     low_a, low_b = _add(
-                        planes, block, 0, _eight(a, 0), _eight(b, 0), sum_a, sum_b, None
+                        planes, block, other, 0, _eight(a, 0), _eight(b, 0), sum_a, sum_b, None
                     )
                 while p < n_planes and (low_a <= limit_a or low_b <= limit_b):
                     low_a, low_b = _add(
-                        planes, block, p, _eight(a, p), _eight(b, p), sum_a, sum_b, True
+                        planes, block, other, p, _eight(a, p), _eight(b, p), sum_a, sum_b, True
                     )
                     p += 8
-                if low_a <= limit_a:
-                    _collect(sum_a, low_a, start, n_codes, labels, slack, keys, owners, i)
-                if low_b <= limit_b and i != j:
-                    _collect(sum_b, low_b, start, n_codes, labels, slack, keys, owners, j)
+                low_a = _least(sum_a, low_a, n_codes - (first + x) * BLOCK)
+                low_b = _least(sum_b, low_b, n_codes - (first + y) * BLOCK)
+                lows[0, x], lows[second, y] = low_a, low_b
+                limit_a, limit_b = min(limit_a, low_a + beyond), min(limit_b, low_b + beyond)
+            if alone is not None:
+                limit_a = min(limit_a, limit_b)
+            for x in range(size):
+                start = (first + x) * BLOCK
+                if lows[0, x] <= limit_a:
+                    _collect(sums[0, x], limit_a, start, n_codes, labels, slack, keys, owners, i)
+                if i != j and lows[1, x] <= limit_b:
+                    _collect(sums[1, x], limit_b, start, n_codes, labels, slack, keys, owners, j)
 
 
 @part
-def _add(planes: Any, block: Any, p: Any, a: Any, b: Any, sum_a: Any, sum_b: Any, more: Any) -> Any:
-    """Add (or set, where `more` is None) the distances in as many planes as the tuples are long."""
+def _add(
+    planes: Any,
+    block: Any,
+    other: Any,
+    p: Any,
+    a: Any,
+    b: Any,
+    sum_a: Any,
+    sum_b: Any,
+    more: Any,
+) -> Any:
+    """Add (or set, where `more` is None) the distances in as many planes as the tuples are long.
+
+    Those of a to the codes of a block, and those of b to the same or to those of another one.
+    """
     low_a = low_b = sum_a.dtype.type(-1)
+    second = block if other is None else other
     for g in range(BLOCK):
         distance_a = column_distance(planes, block, p, g, a)
-        distance_b = column_distance(planes, block, p, g, b)
+        distance_b = column_distance(planes, second, p, g, b)
         if more is None:
             sum_a[g] = distance_a
             sum_b[g] = distance_b
@@ -102,9 +136,19 @@ def _four(q: Any) -> Any:
 
 
 @part
+def _least(distances: Any, low: Any, n: Any) -> Any:
+    """Return the least distance of a block: the places beyond the n codes do not count."""
+    if n < BLOCK:
+        low = distances.dtype.type(-1)
+        for g in range(n):
+            low = smaller(low, distances[g])
+    return np.int64(low)
+
+
+@part
 def _collect(
     distances: Any,
-    smallest: Any,
+    limit: Any,
     start: Any,
     n_codes: Any,
     labels: Any,
@@ -113,15 +157,9 @@ def _collect(
     owners: Any,
     query: Any,
 ) -> Any:
-    """Put the codes of a block that are near enough into the query's list.
-
-    The smallest distance of the block will be in the list, or something nearer: what is farther by
-    more than the slack need not enter it first.
-    """
-    limit = bound_of(keys, query, slack)
-    if n_codes - start >= BLOCK:  # the empty places of the last block have distances as well
-        limit = min(limit, (smallest + slack + 1) << ROW_BITS)
-    bound = limit
+    """Put the codes of a block that are no farther than the limit into the query's list."""
+    limit = (limit + 1) << ROW_BITS
+    bound = min(bound_of(keys, query, slack), limit)
     for first in range(0, min(BLOCK, n_codes - start), _GROUP):
         low = distances.dtype.type(-1)
         for g in range(_GROUP):

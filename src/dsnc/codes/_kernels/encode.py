@@ -1,0 +1,99 @@
+"""Sparse rows to logits and bits, in one pass.
+
+    logits[i, j] = bias[j] + sum_p data[p] * weight[indices[p], j]   for p in row i
+
+in float32, added in this order. Bit j is set where the logit is above 0.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dsnc.codes._kernels.tools import kernel, part, prefetch
+
+_AHEAD = 6  # entries: their weights come from beyond the second cache
+_SHORT = 256  # entries of a row that are compared each with each
+_LINE = 16  # numbers in a cache line
+
+FINE, NOT_A_NUMBER, SCATTERED = 0, 1, 2  # what `encode_csr` may find
+
+
+@kernel
+def encode_csr(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    weight: Any,
+    bias: Any,
+    unit: Any,
+    logits: Any,
+    words: Any,
+) -> Any:
+    """Write the logits, and the bits into as many words as there is room for.
+
+    With `unit` each row counts as divided by its norm. Where the indices of a long row do not
+    ascend, so that an entry may be in several pieces, it says SCATTERED and stops. Otherwise it
+    tells whether there was a logit that is no number.
+    """
+    n_bits, last = weight.shape[1], indices.shape[0] - 1
+    bad = False
+    for i in range(logits.shape[0]):
+        norm = np.float64(1)
+        if unit:
+            norm = _norm(indices, data, indptr[i], indptr[i + 1])
+            if norm < 0:
+                return SCATTERED
+        for j in range(n_bits):
+            logits[i, j] = bias[j]
+        for p in range(indptr[i], indptr[i + 1]):
+            ahead = np.int64(indices[min(p + _AHEAD, last)]) * n_bits
+            for j in range(0, n_bits, _LINE):
+                prefetch(weight, ahead + j)
+            value, feature = np.float32(data[p]), indices[p]
+            if unit:
+                value = np.float32(value / norm)
+            for j in range(n_bits):
+                logits[i, j] += value * weight[feature, j]
+        for j in range(n_bits):
+            bad |= logits[i, j] != logits[i, j]
+        _pack(logits, words, i)
+    return NOT_A_NUMBER if bad else FINE
+
+
+@kernel
+def pack(logits: Any, words: Any) -> Any:
+    """Write the bits; tell whether all logits are numbers."""
+    bad = False
+    for i in range(logits.shape[0]):
+        for j in range(logits.shape[1]):
+            bad |= logits[i, j] != logits[i, j]
+        _pack(logits, words, i)
+    return NOT_A_NUMBER if bad else FINE
+
+
+@part
+def _norm(indices: Any, data: Any, start: Any, stop: Any) -> Any:
+    """Return the norm of a row, 1 of a row of zeros, or -1 where it is long and in disorder."""
+    total = np.float64(0)
+    ascends = True
+    for p in range(start, stop):
+        value = np.float64(np.float32(data[p]))
+        total += value * value
+        ascends &= p == start or indices[p] > indices[p - 1]
+    if not ascends:
+        if stop - start > _SHORT:
+            return np.float64(-1)
+        for p in range(start, stop):  # (a + b)^2 = a^2 + b^2 + 2ab, of two pieces of one entry
+            for q in range(start, p):
+                if indices[p] == indices[q]:
+                    total += 2 * np.float64(np.float32(data[p])) * np.float64(np.float32(data[q]))
+    return np.sqrt(total) if total > 0 else np.float64(1)
+
+
+@part
+def _pack(logits: Any, words: Any, i: Any) -> Any:
+    for w in range(words.shape[1]):
+        word = np.uint64(0)
+        for j in range(64 * w, min(64 * w + 64, logits.shape[1])):
+            word |= np.uint64(logits[i, j] > 0) << np.uint64(j - 64 * w)
+        words[i, w] = word

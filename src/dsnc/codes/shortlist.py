@@ -1,0 +1,85 @@
+"""The classes of a few rows, as fast as one call of a kernel."""
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes._kernels.nearest import NO_LABELS
+from dsnc.codes._kernels.probe import AT_ONCE
+from dsnc.codes._kernels.scan import BLOCK
+from dsnc.codes._kernels.shortlist import best_classes
+from dsnc.codes.index import HammingIndex
+from dsnc.codes.multi_index import MIN_WIDTH
+from dsnc.codes.scan import tile_of
+
+MAX_ROWS = 8  # of a call
+MAX_BITS = 255  # a distance is an octet
+
+
+class Shortlist:
+    """Finds the best class of a few rows: the near ones by their codes, among them by soft bits.
+
+    It holds views of what it is made of, and scratch space for each thread.
+
+    Parameters
+    ----------
+    index : HammingIndex
+        Of codes of up to MAX_BITS bits.
+    labels : int64 array, or None
+        Class of each code, where that is not its row.
+    weight, bias, closeness
+        What scores a candidate; see `dsnc.codes._kernels.rerank`.
+    size, radius : int
+        How many candidates, and how much farther than the nearest.
+    """
+
+    def __init__(
+        self,
+        index: HammingIndex,
+        labels: NDArray[np.int64] | None,
+        weight: NDArray[np.float32],
+        bias: NDArray[np.float32],
+        closeness: np.float32,
+        size: int,
+        radius: int,
+    ) -> None:
+        self._index, self._size, self._local = index, size, threading.local()
+        labels = NO_LABELS if labels is None else labels
+        self._settings = (labels, weight, bias, closeness, radius)
+
+    def best(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
+        """Return the class of each row of logits, MAX_ROWS at most; None where one is NaN."""
+        try:
+            scratch = self._local.scratch
+        except AttributeError:
+            scratch = self._local.scratch = self._make_scratch()
+        tables = self._index.tables(len(logits))
+        classes = np.empty((len(logits), 1), dtype=np.int64)
+        fine = best_classes(*tables, *self._settings, logits, classes, *scratch)
+        return classes[:, 0] if fine else None
+
+    def _make_scratch(self) -> tuple[NDArray[Any], ...]:
+        codes = self._index.codes
+        packed = np.zeros((MAX_ROWS, codes.words.shape[1]), dtype=np.uint64)
+        queries, octets = packed.view(), packed.view(np.uint8)
+        queries.flags.writeable = octets.flags.writeable = False
+        tile = tile_of(len(codes))
+        m = -(-codes.n_bits // MIN_WIDTH)  # as many chunks as there may ever be
+        shapes: list[tuple[type, tuple[int, ...]]] = [
+            (np.int64, (MAX_ROWS, self._size)),
+            (np.int64, (MAX_ROWS, self._size)),
+            (np.float32, (MAX_ROWS, 1)),
+            (np.int64, (MAX_ROWS,)),
+            (np.bool_, (MAX_ROWS,)),
+            (np.int64, (1,)),
+            (np.int64, (3,)),
+            (np.int64, (AT_ONCE, m)),
+            (np.uint64, (m, 2)),
+            (np.int64, (AT_ONCE, 2)),
+            (np.uint8, (2, tile, BLOCK)),
+            (np.int64, (2, tile)),
+            (np.float32, (codes.n_bits,)),
+        ]
+        return packed, queries, octets, *(np.zeros(shape, dtype) for dtype, shape in shapes)

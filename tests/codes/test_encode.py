@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from dsnc.codes.encode import encode_csr
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def scattered(seed, n=6, d=7, entries=20, dtype=np.float64):
+    """Rows of small whole numbers whose entries are in disorder, and in several pieces."""
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(entries, np.full(n, 1 / n))
+    indptr = np.append(0, np.cumsum(counts))
+    data = rng.integers(-2, 3, entries).astype(dtype)
+    return sp.csr_matrix((data, rng.integers(0, d, entries), indptr), shape=(n, d))
+
+
+def layer(seed, d, n_bits):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(-3, 4, (d, n_bits)).astype(np.float32)
+    return weight, rng.integers(-3, 4, n_bits).astype(np.float32)
+
+
+@given(SEEDS, st.sampled_from([1, 5, 64, 65, 130]), st.booleans())
+def test_logits_and_bits_equal_the_naive_twin(seed, n_bits, unit):
+    X, (weight, bias) = scattered(seed), layer(seed, 7, n_bits)
+    codes, logits = encode_csr(X, slice(0, 6), weight, bias, unit=unit)
+    expected = oracles.forward([(weight, bias, "none")], X.toarray(), unit)
+    np.testing.assert_allclose(logits, expected, rtol=1e-5, atol=1e-5)
+    assert np.array_equal(codes.words, oracles.pack(logits > 0))
+    assert X.nnz == 20  # as it was
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_each_row_is_the_same_alone(unit):
+    X, (weight, bias) = scattered(1, n=9, entries=60), layer(1, 7, 20)
+    codes, logits = encode_csr(X, slice(0, 9), weight, bias, unit=unit)
+    for row in range(9):
+        own, numbers = encode_csr(X, slice(row, row + 1), weight, bias, unit=unit)
+        assert np.array_equal(own.words[0], codes.words[row])
+        assert np.array_equal(numbers[0], logits[row])
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32])
+def test_any_type_of_numbers(dtype):
+    X, (weight, bias) = abs(scattered(2)).astype(dtype), layer(2, 7, 9)
+    expected = encode_csr(X.astype(np.float64), slice(2, 5), weight, bias)[1]
+    assert np.array_equal(encode_csr(X, slice(2, 5), weight, bias)[1], expected)
+
+
+def test_a_long_row_in_disorder_is_put_in_order():
+    X, (weight, bias) = scattered(3, n=2, d=50, entries=2000), layer(3, 50, 9)
+    logits = encode_csr(X, slice(0, 2), weight, bias, unit=True)[1]
+    expected = oracles.forward([(weight, bias, "none")], X.toarray(), True)
+    np.testing.assert_allclose(logits, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_without_numbers_there_are_no_codes(value):
+    X = sp.csr_matrix([[1.0, 0.0], [value, 0.0]])
+    codes, logits = encode_csr(X, slice(0, 2), np.eye(2, dtype="f4"), np.zeros(2, dtype="f4"))
+    assert codes is None
+    assert np.isnan(logits).any(axis=1).tolist() == [False, True]
