@@ -1,11 +1,5 @@
-"""The command line: ``dsnc data list | show | fetch``, ``dsnc warm-up``.
+"""``dsnc data list | show | fetch``: look at data, the catalog's or one's own."""
 
-Commands import what they need when they run, so that ``dsnc --help`` is quick. Results go to
-stdout, everything else to stderr; 0 is success, 1 a failure, 2 a wrong use.
-"""
-
-import json
-import sys
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
@@ -13,68 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import dsnc
-from dsnc.errors import DsncError
+from dsnc.cli.common import AsJson, Reader, note, print_json, print_table
 
 if TYPE_CHECKING:
     from dsnc.data import Dataset
     from dsnc.data.catalog import Entry
 
-app = typer.Typer(
-    name="dsnc",
-    help="Classification with very many classes through short binary codes.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-data_app = typer.Typer(help="Look at data: the catalog, or your own files.", no_args_is_help=True)
-app.add_typer(data_app, name="data")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine to read.")]
+app = typer.Typer(help="Look at data: the catalog, or your own files.", no_args_is_help=True)
 
 
-def main() -> None:
-    """Run the command line; an error is one paragraph, not a traceback."""
-    try:
-        app()
-    except DsncError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(1)
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=lambda wanted: _print_version() if wanted else None,
-            is_eager=True,
-            help="Print the version and stop.",
-        ),
-    ] = False,
-) -> None:
-    """Classification with very many classes through short binary codes."""
-
-
-@app.command("warm-up")
-def warm_up() -> None:
-    """Compile the search kernels now, so that the first prediction need not (seconds, once)."""
-    import time
-
-    from dsnc.codes import warm_up
-
-    begin = time.perf_counter()
-    warm_up()
-    typer.echo(f"The kernels are ready ({time.perf_counter() - begin:.1f} s).", err=True)
-
-
-def _print_version() -> None:
-    typer.echo(dsnc.__version__)
-    raise typer.Exit
-
-
-@data_app.command("list")
+@app.command("list")
 def list_data(as_json: AsJson = False) -> None:
     """List the data sets of the catalog.
 
@@ -83,7 +25,7 @@ def list_data(as_json: AsJson = False) -> None:
     from dsnc.data.catalog import DATASETS
 
     if as_json:
-        _print_json([_entry_fields(entry) for entry in DATASETS.values()])
+        print_json([_entry_fields(entry) for entry in DATASETS.values()])
         return
     rows = [
         [
@@ -96,11 +38,11 @@ def list_data(as_json: AsJson = False) -> None:
         ]
         for entry in DATASETS.values()
     ]
-    _print_table(["name", "classes", "rows", "features", "here", "what"], rows)
-    typer.echo("\nNext: dsnc data show NAME, dsnc data fetch NAME", err=True)
+    print_table(["name", "classes", "rows", "features", "here", "what"], rows)
+    note("\nNext: dsnc data show NAME, dsnc data fetch NAME")
 
 
-@data_app.command("show")
+@app.command("show")
 def show_data(
     name_or_path: Annotated[
         str, typer.Argument(help="A name of the catalog, a file, or a folder.", show_default=False)
@@ -109,9 +51,7 @@ def show_data(
         Path | None,
         typer.Option(help="Where to write a contact sheet, for data that are pictures."),
     ] = None,
-    reader: Annotated[
-        str | None, typer.Option(help="The file's format, when it is not recognized.")
-    ] = None,
+    reader: Reader = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is in a data set: its size, its classes, a picture.
@@ -126,16 +66,16 @@ def show_data(
         return
     dataset = load_dataset(name_or_path, reader=reader)
     if as_json:
-        _print_json({**asdict(dataset.summary()), "source": dataset.source})
+        print_json({**asdict(dataset.summary()), "source": dataset.source})
     else:
         _print_dataset(dataset)
     if picture is not None:
         from dsnc.report import contact_sheet
 
-        typer.echo(f"picture: {contact_sheet(dataset, picture)}", err=True)
+        note(f"picture: {contact_sheet(dataset, picture)}")
 
 
-@data_app.command("fetch")
+@app.command("fetch")
 def fetch_data(
     name: Annotated[str, typer.Argument(help="A name of the catalog.", show_default=False)],
 ) -> None:
@@ -155,7 +95,7 @@ def fetch_data(
 def _print_dataset(dataset: "Dataset") -> None:
     summary = dataset.summary()
     typer.echo(f"{dataset.name}: {dataset.source}\n")
-    _print_table(["", ""], [list(line) for line in summary.lines()])
+    print_table(["", ""], [list(line) for line in summary.lines()])
     shown = textwrap.shorten(", ".join(map(str, dataset.classes[:100])), 300, placeholder=" ...")
     typer.echo(f"\nclasses: {shown}")
     if dataset.is_text and len(dataset):
@@ -165,7 +105,7 @@ def _print_dataset(dataset: "Dataset") -> None:
 def _describe(entry: "Entry", as_json: bool) -> None:
     """Show what is known of a data set that is not on this machine."""
     if as_json:
-        _print_json(_entry_fields(entry))
+        print_json(_entry_fields(entry))
         return
     typer.echo(f"{entry.name}: {entry.title}\n")
     lines = [
@@ -177,12 +117,12 @@ def _describe(entry: "Entry", as_json: bool) -> None:
         ["cite", entry.citation],
         ["here", _where(entry)],
     ]
-    _print_table(["", ""], lines)
+    print_table(["", ""], lines)
     typer.echo(f"\n{entry.instructions()}")
     if entry.note:
         typer.echo(entry.note)
     if entry.files:
-        typer.echo(f"\nNext: dsnc data fetch {entry.name}", err=True)
+        note(f"\nNext: dsnc data fetch {entry.name}")
 
 
 def _entry_fields(entry: "Entry") -> dict[str, Any]:
@@ -199,22 +139,3 @@ def _where(entry: "Entry") -> str:
 
 def _figure(value: int | None) -> str:
     return "?" if value is None else f"{value:,}"
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False, default=str))
-
-
-def _print_table(columns: list[str], rows: list[list[str]]) -> None:
-    """Print aligned columns; a terminal folds them, a pipe gets them whole."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=any(columns), pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console(width=None if sys.stdout.isatty() else 10_000)
-    console.print(table)

@@ -1,0 +1,37 @@
+"""``dsnc version`` and ``dsnc warm-up``: about this installation."""
+
+import dsnc
+from dsnc.cli.common import AsJson, note, print_json, print_table
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors", "typer", "rich")
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print the version, and those of what it stands on: for reports of errors.
+
+    Example: dsnc version --json
+    """
+    import platform
+    from importlib import metadata
+
+    versions = {"dsnc": dsnc.__version__, "python": platform.python_version()}
+    versions |= {name: metadata.version(name) for name in _PACKAGES}
+    versions["system"] = platform.platform()
+    if as_json:
+        print_json(versions)
+    else:
+        print_table(["", ""], list(versions.items()))
+
+
+def warm_up() -> None:
+    """Compile the search kernels now, so that the first prediction need not (seconds, once).
+
+    Example: dsnc warm-up
+    """
+    import time
+
+    from dsnc.codes import warm_up
+
+    begin = time.perf_counter()
+    warm_up()
+    note(f"The kernels are ready ({time.perf_counter() - begin:.1f} s).")

@@ -1,0 +1,152 @@
+"""What all commands share: where output goes, how figures look, options that mean the same."""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dsnc.errors import DsncError, InputError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine to read.")]
+Reader = Annotated[
+    str | None,
+    typer.Option(help="Format of the data: csv, fasttext, folder, jsonl, svmlight, tsv."),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
+FirstIndex = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1, help="Number of the first feature in svmlight lines; as in training if known."
+    ),
+]
+
+
+class InterruptedRun(BaseException):
+    """Ctrl-C, with a sentence about what is kept.
+
+    No `KeyboardInterrupt`: the training loop would catch that, and go on to choose a decoder.
+    """
+
+
+@dataclass
+class _State:
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+
+STATE = _State()
+"""How much is said; set anew by every run of the command line."""
+
+
+def configure(*, quiet: bool, verbose: bool, debug: bool) -> None:
+    """Set how much is said."""
+    STATE.quiet, STATE.verbose, STATE.debug = quiet and not verbose, verbose, debug
+    for stream in (sys.stdout, sys.stderr):  # a terminal may lack a letter of a label
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    logger = logging.getLogger("dsnc")
+    logger.handlers = [_Notes()] if verbose else []
+    logger.setLevel(logging.INFO if verbose else logging.NOTSET)
+    logger.propagate = not verbose
+
+
+class _Notes(logging.Handler):
+    """Shows what modules log as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+def note(text: str) -> None:
+    """Say something besides the result, unless the user wants quiet."""
+    if not STATE.quiet:
+        typer.echo(text, err=True)
+
+
+def complain(text: str) -> None:
+    """Say what the user must know, in any case."""
+    typer.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print aligned columns; a terminal folds them, a pipe gets them whole."""
+    if not sys.stdout.isatty():
+        lines = [list(columns), *map(list, rows)] if any(columns) else list(map(list, rows))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            typer.echo("  ".join(cells).rstrip())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=any(columns), pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def percent(share: float) -> str:
+    """Return a share as people read it."""
+    return f"{100 * share:.2f} %"
+
+
+def size(n_bytes: int) -> str:
+    """Return a number of bytes as people read it."""
+    amount = float(n_bytes)
+    for unit in ("bytes", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings in one line, numbers short."""
+    shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in settings.items()}
+    return ", ".join(f"{key}={value}" for key, value in shown.items())
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn what scikit-learn says about bad input into an error of ours: it is the user's data."""
+    try:
+        yield
+    except DsncError:
+        raise
+    except ValueError as error:
+        message = " ".join(str(error).split("\n")[0].split()).rstrip(".")
+        raise InputError(f"{message}.") from error
+
+
+def load_model(path: Path) -> Any:
+    """Load a model; what is no model is said at once."""
+    import dsnc
+
+    if not path.is_dir():
+        what = "is a file" if path.exists() else "does not exist"
+        raise InputError(f"MODEL={str(path)!r} {what}; give the folder that dsnc train -o wrote.")
+    return dsnc.load(path)

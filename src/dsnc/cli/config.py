@@ -1,0 +1,214 @@
+"""The settings of a training run: from a TOML file, from options, and back to a file.
+
+Three flat tables: ``[train]`` says what is read and written, ``[model]`` holds parameters of the
+estimator, ``[text]`` those of `dsnc.features.TextFeatures`. Options beat the file, the file beats
+the defaults. What is not set (None) has no line; of n-grams, an empty list means none.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dsnc.cli.methods import METHODS, OPTIONS, help_of, kind_of, parameters_of
+from dsnc.errors import InputError, unknown_name
+
+TRAIN_KEYS = {
+    "data": "What to learn from: a file, a folder, or a name of the catalog.",
+    "output": "The folder to write the model to.",
+    "validation": "Rows that choose the best epoch; without, a share of the data does.",
+    "test": "Rows that are measured at the end.",
+    "reader": "Format of the data, where it is not recognized.",
+    "method": f"One of {', '.join(METHODS)}.",
+}
+_TABLES = ("train", "model", "text")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+@dataclass
+class Config:
+    """What a run is asked to do, before defaults are filled in."""
+
+    train: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    text: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """Return what is trained."""
+        method: str = self.train.get("method", "dsnc")
+        return method
+
+    def check(self, where: str) -> None:
+        """Refuse keys that mean nothing, naming the nearest that does."""
+        if self.method not in METHODS:
+            raise unknown_name(f"{where}method", self.method, METHODS)
+        for key, value in self.train.items():
+            if key not in TRAIN_KEYS:
+                raise unknown_name(f"{where}[train] key", key, TRAIN_KEYS)
+            if not isinstance(value, str):
+                raise InputError(f"{where}[train] {key}={value!r} is no text; put it in quotes.")
+        for table, valid in (("model", model_defaults(self.method)), ("text", text_defaults())):
+            for key in getattr(self, table):
+                if key not in valid:
+                    raise unknown_name(f"{where}[{table}] key", key, valid)
+
+    def estimator_parameters(self) -> dict[str, Any]:
+        """Return what the estimator is made with."""
+        parameters = dict(self.model)
+        if isinstance(parameters.get("time_limit"), str):
+            parameters["time_limit"] = seconds_of(parameters["time_limit"])
+        if isinstance(parameters.get("hidden"), list):
+            parameters["hidden"] = tuple(parameters["hidden"])
+        return parameters
+
+    def text_settings(self) -> dict[str, Any]:
+        """Return what text features are made with; an empty list stands for None."""
+        return {
+            key: (tuple(value) or None) if isinstance(value, list) else value
+            for key, value in self.text.items()
+        }
+
+
+def read_config(path: Path) -> Config:
+    """Read a file of settings."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"--config {path}: cannot be read ({reason}).") from error
+    except ValueError as error:  # no TOML, no UTF-8
+        raise InputError(f"--config {path}: is not TOML ({error}).") from error
+    for name, table in tables.items():
+        if name not in _TABLES:
+            raise unknown_name(f"{path}: table", name, _TABLES)
+        if not isinstance(table, dict):
+            raise InputError(f"{path}: {name} is a value; write a table [{name}].")
+    config = Config(**{name: dict(table) for name, table in tables.items()})
+    config.check(f"{path}: ")
+    return config
+
+
+def set_parameters(config: Config, bits: int | None, given: Mapping[str, Any]) -> None:
+    """Put options of the command line in, under the names that the method has for them."""
+    valid = model_defaults(config.method)
+    if bits is not None:
+        given = {"n_units" if "n_units" in valid else "n_bits": bits, **given}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in valid:
+            raise InputError(
+                f"{OPTIONS[name][0]} means nothing to method {config.method!r}, which has the "
+                f"parameters {', '.join(valid)}."
+            )
+        config.model[name] = str(value) if isinstance(value, StrEnum) else value
+
+
+def set_option(config: Config, assignment: str) -> None:
+    """Do what ``--set NAME=VALUE`` asks for; ``text.NAME`` is a setting of the text features."""
+    name, equals, value = assignment.partition("=")
+    if not equals:
+        raise InputError(f"--set {assignment!r} has no value; write --set NAME=VALUE.")
+    name = name.strip()
+    table, valid = config.model, model_defaults(config.method)
+    if name.startswith("text."):
+        name, table, valid = name.removeprefix("text."), config.text, text_defaults()
+    if name not in valid:
+        raise unknown_name("--set name", name, valid)
+    table[name] = value_of(value.strip())
+
+
+def print_config(config: Config) -> str:
+    """Return the complete settings as TOML that `read_config` reads."""
+    kind = kind_of(config.method)
+    model = {**parameters_of(kind), **config.model}
+    text = {**text_defaults(), **config.text}
+    train = {**dict.fromkeys(TRAIN_KEYS), "method": config.method, **config.train}
+    lines = [
+        "# Settings of a run: dsnc train --config FILE. Options of the command line beat them."
+    ]
+    lines += ["", "[train]", *_lines(train, TRAIN_KEYS)]
+    lines += ["", "[model]", *_lines(model, help_of(kind))]
+    lines += ["", "[text]", *_lines(text, _text_help())]
+    return "\n".join(lines) + "\n"
+
+
+def model_defaults(method: str) -> dict[str, Any]:
+    """Return the parameters of a method, and their defaults."""
+    return parameters_of(kind_of(method))
+
+
+def text_defaults() -> dict[str, Any]:
+    """Return the settings of text features, and their defaults."""
+    from dsnc.features import TextFeatures
+
+    settings = TextFeatures().get_params(deep=False)
+    settings.pop("n_jobs")  # the estimator's own goes for both
+    order = [name for name in TextFeatures.__init__.__annotations__ if name in settings]
+    return {name: settings[name] for name in order}
+
+
+def seconds_of(text: str) -> float:
+    """Read a time such as 600, 90s, 10m, 1.5h.
+
+    Examples
+    --------
+    >>> seconds_of("10m")
+    600.0
+    """
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*)\s*", text)
+    if not found or found[2] not in _UNITS:
+        raise InputError(f"time limit {text!r} is no time; write seconds, or 90s, 10m, 1.5h.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _text_help() -> dict[str, str]:
+    from dsnc.cli.methods import _described
+    from dsnc.features import TextFeatures
+
+    return _described(TextFeatures)
+
+
+def _lines(values: Mapping[str, Any], help_: Mapping[str, str]) -> Iterable[str]:
+    for name, value in values.items():
+        if help_.get(name):
+            yield f"# {help_[name]}"
+        if name in ("words", "characters") and value is None:
+            value = []
+        yield f"# {name} is not set" if value is None else f"{name} = {_toml(value)}"
+
+
+def _toml(value: Any) -> str:
+    """Write a value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(str(key))} = {_toml(item)}" for key, item in value.items())
+        return "{ " + ", ".join(pairs) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    raise InputError(f"{value!r} cannot be written to a file of settings.")
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
+def value_of(text: str) -> Any:
+    """Read a value as TOML has it; what is none is a text, and nothing is None."""
+    if not text:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,100 @@
+"""``dsnc encode``: rows to their binary codes."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dsnc.cli.common import FirstIndex, Model, load_model, note, plain_errors
+from dsnc.cli.predict import Batch, Encoding, Source
+from dsnc.errors import InputError
+
+
+class Format(StrEnum):
+    """How codes are written."""
+
+    hex = "hex"
+    bits = "bits"
+    npy = "npy"
+
+
+def encode(
+    model: Model,
+    source: Source,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="hex (default), bits, or npy where -o ends so."),
+    ] = None,
+    batch: Batch = 4096,
+    encoding: Encoding = "utf-8",
+    first_index: FirstIndex = None,
+) -> None:
+    """Print the binary code of every row, or write them as an array.
+
+    hex and bits begin with bit 0. npy holds the words of the codes, uint64 of shape (rows, words),
+    bit 0 being the lowest of the first word.
+
+    Example: dsnc encode model titles.txt --format bits
+    """
+    from dsnc.cli.output import aside, lines_to
+    from dsnc.cli.rows import read_rows
+
+    if form is None:
+        form = Format.npy if output is not None and output.suffix == ".npy" else Format.hex
+    if form is Format.npy and output is None:
+        raise typer.BadParameter(
+            "npy is written to a file; name it with -o codes.npy.", param_hint="--format"
+        )
+    estimator = load_model(model)
+    if not hasattr(estimator, "encode"):
+        raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
+    with plain_errors():
+        rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
+        if form is Format.npy and output is not None:
+            with aside(output) as temporary:
+                n_rows = _write_words(temporary, estimator, rows)
+            note(f"{n_rows:,} codes of {estimator.predictor_.n_bits} bits: {output}")
+            return
+        with lines_to(output) as write:
+            for block in rows:
+                write(_texts(estimator.encode(block), form))
+
+
+def _write_words(path: Path, estimator: Any, rows: Any) -> int:
+    """Write an array of words block by block; how long it is stands in front, and comes last."""
+    import numpy as np
+
+    n_words = -(-estimator.predictor_.n_bits // 64)
+    n_rows = 0
+    with path.open("wb") as file:
+        start = _npy_header(file, n_rows, n_words)
+        for block in rows:
+            words = estimator.encode(block).words
+            file.write(np.ascontiguousarray(words, dtype="<u8").tobytes())
+            n_rows += len(words)
+        file.seek(0)
+        if _npy_header(file, n_rows, n_words) != start:
+            raise InputError(f"{n_rows:,} rows are too many for one file.")
+    return n_rows
+
+
+def _npy_header(file: Any, n_rows: int, n_words: int) -> int:
+    """Write the head of a .npy file, which numpy makes wide enough to be written again."""
+    import numpy as np
+
+    header = {"descr": "<u8", "fortran_order": False, "shape": (n_rows, n_words)}
+    np.lib.format.write_array_header_1_0(file, header)
+    return int(file.tell())
+
+
+def _texts(codes: Any, form: Format) -> list[str]:
+    import numpy as np
+
+    bits = codes.to_bits()
+    if form is Format.bits:
+        return ["".join("01"[bit] for bit in row) for row in bits.astype(int)]
+    return [row.tobytes().hex() for row in np.packbits(bits, axis=1)]

@@ -1,0 +1,135 @@
+"""``dsnc inspect``: what is inside a model."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dsnc.cli.common import AsJson, Model, load_model, note, print_json, print_table
+from dsnc.errors import DsncError, InputError
+
+if TYPE_CHECKING:
+    from dsnc.report.inspection import BitFacts
+
+_SAMPLE = 5000  # texts that give n-grams their names
+_SHOWN = 8  # classes and features of each side of a bit
+_PAIRS = 10
+_MOST_BITS = 256  # on a page
+
+
+def inspect_model(
+    model: Model,
+    label: Annotated[
+        str | None, typer.Option("--class", metavar="LABEL", help="Show the classes near this one.")
+    ] = None,
+    neighbors: Annotated[int, typer.Option(min=1, help="How many of them.")] = 10,
+    bit: Annotated[
+        int | None, typer.Option(min=0, help="Show what this bit separates; the first is 0.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Texts that give n-grams their names; the training data, say."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page about everything; needs the extra report.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is inside a model: parts, sizes, and what its codes mean.
+
+    Example: dsnc inspect model --class "night nurse" --bit 3 --data titles.tsv
+    """
+    from dsnc.report import inspection as look
+
+    estimator = load_model(model)
+    facts = look.model_facts(estimator, model)
+    near = None if label is None else look.nearest_classes(estimator, label, neighbors)
+    texts = None if data is None else _texts(estimator, data)
+    bits = [] if bit is None else _bits(estimator, [bit], texts)
+    if html is not None:
+        _page(estimator, html, model, facts, label, near or [], texts)
+    if as_json:
+        record = asdict(facts)
+        record |= {} if near is None else {"neighbors": [asdict(n) for n in near]}
+        record |= {"bit": asdict(bits[0])} if bits else {}
+        print_json(record)
+        return
+    _show(facts, label, near, bits)
+    if texts is None and facts.takes_text and bits:
+        note("\nTo see which n-grams push the bit, name some texts: --data FILE")
+
+
+def _texts(estimator: Any, data: str) -> list[str]:
+    from dsnc.cli.rows import takes_text
+    from dsnc.data import load_dataset
+
+    if not takes_text(estimator):
+        raise InputError("--data names n-grams, and this model was not trained on texts.")
+    dataset = load_dataset(data)
+    if not dataset.is_text:
+        raise InputError(f"--data {data} holds numbers; the model was trained on texts.")
+    sample: list[str] = dataset.X[:_SAMPLE].tolist()
+    return sample
+
+
+def _bits(estimator: Any, numbers: list[int], texts: list[str] | None) -> "list[BitFacts]":
+    from dsnc.report import inspection as look
+
+    sides = [look.pushing_features(estimator, bit, _SHOWN) for bit in numbers]
+    columns = [column for high, low in sides for column in (*high, *low)]
+    names = look.feature_names(estimator, columns, texts)
+    return [look.bit_facts(estimator, bit, n=_SHOWN, names=names) for bit in numbers]
+
+
+def _page(
+    estimator: Any,
+    path: Path,
+    model: Path,
+    facts: Any,
+    label: str | None,
+    near: list[Any],
+    texts: list[str] | None,
+) -> None:
+    from dsnc.report import inspection as look
+    from dsnc.report.model_page import model_page
+
+    try:
+        pairs = look.closest_pairs(estimator, _PAIRS)
+        bits = _bits(estimator, list(range(min(facts.n_bits, _MOST_BITS))), texts)
+    except DsncError as error:  # a model without codes has a page, too
+        note(f"The page says nothing of bits: {error}")
+        pairs, bits = [], []
+    title = f"Model {model.resolve().name}"
+    model_page(path, facts, title=title, bits=bits, pairs=pairs, label=label, neighbors=near)
+    note(f"page: {path}")
+
+
+def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[BitFacts]") -> None:
+    from dsnc.report.model_page import summary, trial_cells
+
+    print_table(["", ""], [list(line) for line in summary(facts)])
+    if facts.trials:
+        typer.echo("\nDecoders on held-out rows")
+        rows = [trial_cells(trial) for trial in facts.trials]
+        print_table(["decoder", "accuracy", "a row", "settings"], rows)
+    if near is not None:
+        typer.echo(f"\nNearest to {label}")
+        rows = [[str(n.distance), str(n.label)] for n in near]
+        print_table(["bits that differ", "class"], rows)
+    for fact in bits:
+        typer.echo(f"\nBit {fact.bit}, set in {100 * fact.share_set:.0f} % of the classes")
+        print_table(["set", "not set"], _sides(fact.set_classes, fact.unset_classes))
+        if fact.set_features or fact.unset_features:
+            typer.echo("")
+            sides = _sides(fact.set_features, fact.unset_features)
+            print_table(["pushed up by", "pushed down by"], sides)
+
+
+def _sides(left: list[tuple[Any, float]], right: list[tuple[Any, float]]) -> list[list[str]]:
+    from itertools import zip_longest
+
+    def cell(entry: tuple[Any, float] | None) -> str:
+        return "" if entry is None else f"{entry[1]:+.2f}  {entry[0]}"
+
+    return [[cell(a), cell(b)] for a, b in zip_longest(left, right)]

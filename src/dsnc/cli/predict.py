@@ -1,0 +1,118 @@
+"""``dsnc predict``: a line in, a line out."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dsnc.cli.common import FirstIndex, Model, load_model, plain_errors
+from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
+    ),
+]
+Encoding = Annotated[str, typer.Option(help="Of texts.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def predict(
+    model: Model,
+    source: Source,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
+    ] = None,
+    top_k: Annotated[int, typer.Option(min=1, help="The k most probable labels.")] = 1,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Print each label's probability after it.")
+    ] = False,
+    reject_below: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Leave a row empty whose best label is less probable."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for every row.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.")] = None,
+    batch: Batch = 4096,
+    encoding: Encoding = "utf-8",
+    first_index: FirstIndex = None,
+) -> None:
+    r"""Predict labels: one line for every row, at once, also from a pipe that is still open.
+
+    Labels are separated by tabs; tabs, line ends and backslashes inside one are written \t, \n,
+    \r, \\.
+
+    Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
+    """
+    from dsnc.cli.output import lines_to
+    from dsnc.cli.rows import read_rows
+
+    estimator = load_model(model)
+    if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
+        estimator.set_params(n_jobs=jobs)
+    k = min(top_k, len(estimator.classes_))
+    form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json)
+    form.check(estimator)
+    with lines_to(output) as write, plain_errors():
+        rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
+        for block in rows:
+            write(form.lines(estimator, block))
+
+
+class _Form:
+    """How answers are written."""
+
+    def __init__(self, k: int, *, proba: bool, reject_below: float | None, as_json: bool) -> None:
+        self.k, self.proba, self.reject_below, self.as_json = k, proba, reject_below, as_json
+        self.plain = k == 1 and not (proba or as_json or reject_below is not None)
+
+    def check(self, model: Any) -> None:
+        """Refuse to call something a probability that is none."""
+        from dsnc.cli.measure import gives_probabilities
+
+        if (self.proba or self.reject_below is not None) and not gives_probabilities(model):
+            raise InputError(
+                "This model gives no probabilities, since it was trained with the squared hinge; "
+                "leave out --proba and --reject-below, or train it with --set loss=logistic."
+            )
+
+    def lines(self, model: Any, rows: Any) -> "Iterator[str]":
+        """Yield a line for every row."""
+        if self.plain:
+            yield from (escape(label) for label in model.predict(rows).tolist())
+            return
+        labels, probabilities = model.predict_top_k(rows, k=self.k)
+        for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
+            if self.reject_below is not None and shares[0] < self.reject_below:
+                names, shares = [], []
+            yield self._line(names, shares)
+
+    def _line(self, names: list[Any], shares: list[float]) -> str:
+        if self.as_json:
+            record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
+            return json.dumps(record, ensure_ascii=False)
+        cells = [escape(name) for name in names]
+        if self.proba:
+            pairs = zip(cells, shares, strict=True)
+            cells = [f"{cell}\t{share:.4f}" for cell, share in pairs]
+        return "\t".join(cells)
+
+
+def escape(label: Any) -> str:
+    r"""Return a label that fits into a cell of a line.
+
+    Examples
+    --------
+    >>> print(escape("a\tb"))
+    a\tb
+    """
+    return str(label).translate(_ESCAPES)

@@ -1,0 +1,24 @@
+"""``dsnc report``: one page about the experiments whose records are in a folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dsnc.cli.common import note
+
+
+def report(
+    runs: Annotated[
+        Path, typer.Argument(metavar="RUNS", help="The folder of records of dsnc reproduce.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace an older file.")] = False,
+) -> None:
+    """Write a page with tables and figures that opens in any browser, without a network."""
+    from dsnc.report import write_report
+
+    path = write_report(runs, output, overwrite=force)
+    note(f"{path}: {path.stat().st_size / 1e6:.1f} MB. Open it in a browser.")

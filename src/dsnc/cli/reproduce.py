@@ -1,0 +1,144 @@
+"""``dsnc reproduce``: the paper's tables and figure, on any data."""
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dsnc.cli.common import AsJson, InterruptedRun, complain, note, print_json, print_table
+from dsnc.cli.several import Several
+
+
+class Experiment(StrEnum):
+    """What is reproduced."""
+
+    accuracy = "accuracy"
+    latent = "latent"
+    cost = "cost"
+    all = "all"
+
+
+class Preset(StrEnum):
+    """How much is run."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+def reproduce(  # the options of the command, one parameter each
+    experiment: Annotated[
+        Experiment,
+        typer.Argument(help="accuracy (Table 2), latent (Table 3), cost (Figure 2), or all."),
+    ],
+    data: Annotated[
+        str, typer.Option(help="A file, a folder, or a name of the catalog.")
+    ] = "glyphs",
+    preset: Annotated[
+        Preset,
+        typer.Option(
+            help="quick: one seed, 8 epochs, at most 200 classes, minutes. paper: everything."
+        ),
+    ] = Preset.quick,
+    bits: Annotated[
+        list[int] | None, typer.Option(min=1, help="Code sizes: --bits 12 24 36.")
+    ] = None,
+    seeds: Annotated[list[int] | None, typer.Option(min=0, help="One run for each.")] = None,
+    recipes: Annotated[
+        list[str] | None, typer.Option(help="default (ours), paper (the authors'), or both.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="dsnc dsnc_reg mlp mlp_reg ecoc one_vs_rest nearest_centroid; without, all."
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="At most so many, for every method.")
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(min=2, help="Take a random subset of so many classes.")
+    ] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            help="The paper's data set that DATA stands for, to show its figures: "
+            "DMOZ-1K, DMOZ-12K, ALOI, IMAGENET."
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder of the records.")
+    ] = Path("runs"),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that run at a time.")] = 1,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the paper's experiments and print their tables.
+
+    Every run leaves a record; what has one is not run again, so that the same command goes on where
+    it was interrupted.
+
+    Example: dsnc reproduce accuracy --data glyphs --bits 12 24 36
+    """
+    from dsnc.experiments import EXPERIMENTS, PRESETS
+    from dsnc.experiments import reproduce as run
+
+    chosen: dict[str, Any] = {
+        "bits": bits and tuple(bits),
+        "seeds": seeds and tuple(seeds),
+        "recipes": recipes and tuple(recipes),
+        "methods": methods and tuple(methods),
+        "n_classes": classes,
+    }
+    changes: dict[str, Any] = {key: value for key, value in chosen.items() if value}
+    plan = replace(PRESETS[preset], **changes)
+    own = {"max_epochs": epochs, "device": device}
+    settings = {key: value for key, value in own.items() if value is not None}
+    plan = replace(plan, settings={**plan.settings, **settings})
+    names = list(EXPERIMENTS) if experiment is Experiment.all else [str(experiment)]
+    if preset is Preset.quick:
+        note("A quick look: --preset paper runs all classes, sizes, seeds, epochs and recipes.")
+    try:
+        tables, records = run(
+            names, data, plan, output, beside=beside, jobs=jobs, progress=_is_loud()
+        )
+    except KeyboardInterrupt:
+        raise InterruptedRun(
+            f"the finished runs are kept in {output}; the same command goes on from there."
+        ) from None
+    failed = [record for record in records if record.error]
+    for record in failed:
+        reason = record.error.strip().splitlines()[-1]
+        complain(f"warning: failed, and left out: {record.definition.title}: {reason}")
+    if as_json:
+        print_json([table.to_dict() for table in tables])
+    else:
+        for table in tables:
+            _print(table)
+    note(f"Next: dsnc report {output} -o report.html")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _is_loud() -> bool:
+    from dsnc.cli.common import STATE
+
+    return not STATE.quiet
+
+
+def _print(table: Any) -> None:
+    typer.echo(f"\n{_plain(table.title)}\n")
+    columns = [_plain(column) for column in table.columns]
+    print_table(columns, [[_plain(cell.text) for cell in row] for row in table.rows])
+    typer.echo("")
+    for line in table.notes:
+        typer.echo(_plain(line))
+
+
+def _plain(text: str) -> str:
+    """Return text without the marks of Markdown."""
+    return text.replace("*", "")
+
+
+ReproduceCommand = Several.options(numbers=("--bits", "--seeds"), words=("--recipes", "--methods"))

@@ -1,0 +1,164 @@
+"""The root: which commands there are, what all of them share, and how errors are told.
+
+A new command is a function in a file of its own and a line at the end of this one.
+"""
+
+import contextlib
+import os
+import sys
+import traceback
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import dsnc
+from dsnc.cli import (
+    about,
+    data,
+    demo,
+    encode,
+    evaluate,
+    inspect,
+    predict,
+    report,
+    reproduce,
+    train,
+    tune,
+)
+from dsnc.cli.common import STATE, InterruptedRun, complain, configure
+from dsnc.errors import DsncError, DsncWarning
+
+_EVERYWHERE = ("--quiet", "-q", "--verbose", "-v", "--debug")
+_PIPE_CLOSED = 128 + 13  # what the shell calls a program that SIGPIPE ended
+_INTERRUPTED = 128 + 2
+
+
+class Root(TyperGroup):
+    """A group whose failures are one paragraph, and whose own flags may stand anywhere."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the flags of the root from wherever they stand, up to a ``--``."""
+        end = args.index("--") if "--" in args else len(args)
+        front = [arg for arg in args[:end] if arg in _EVERYWHERE]
+        others = [arg for arg in args[:end] if arg not in _EVERYWHERE]
+        return super().parse_args(ctx, front + others + args[end:])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; say what went wrong in words."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", DsncWarning)
+                warnings.showwarning = _show_warning  # type: ignore[assignment]
+                result = super().invoke(ctx)
+                sys.stdout.flush()  # here a closed pipe can still be told from a failure
+            return result
+        except BrokenPipeError:
+            _forget_stdout()
+            raise typer.Exit(_PIPE_CLOSED) from None
+        except (KeyboardInterrupt, InterruptedRun) as error:
+            complain(f"interrupted: {error}" if str(error) else "interrupted")
+            raise typer.Exit(_INTERRUPTED) from None
+        except Exception as error:
+            if _is_typers(error):
+                raise
+            if STATE.debug:
+                traceback.print_exc()
+            complain(_in_words(error))
+            raise typer.Exit(1) from None
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _is_typers(error: Exception) -> bool:
+    """Tell errors that typer shows itself: wrong use, and the wish to end."""
+    return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code")
+
+
+def _in_words(error: Exception) -> str:
+    """Return one paragraph about what went wrong."""
+    if isinstance(error, DsncError):
+        return f"error: {error}"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"error: {error.filename}: {(error.strerror or str(error)).lower()}."
+    if isinstance(error, MemoryError):
+        return "error: there is not enough memory. Try fewer rows, fewer bits, or smaller batches."
+    message = " ".join(str(error).split())
+    said = f"unexpected error: {type(error).__name__}: {message}" if message else "unexpected error"
+    if STATE.debug:
+        return f"{said}. Please report it with the lines above."
+    return f"{said}. Run the same command with --debug and report what it prints."
+
+
+def _show_warning(message: Any, category: type[Warning], *place: Any) -> None:
+    """Show our own warnings as sentences; those of other packages only to who wants details."""
+    if issubclass(category, DsncWarning):
+        complain(f"warning: {message}")
+    elif STATE.verbose:
+        complain(f"warning: {category.__name__}: {message}")
+
+
+def _forget_stdout() -> None:
+    """Let nothing more be written to a pipe that nobody reads, not even at the end."""
+    with contextlib.suppress(OSError, ValueError):  # stdout may be no file, or closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+app = typer.Typer(
+    name="dsnc",
+    cls=Root,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="--quiet, --verbose and --debug may stand anywhere. Help of a command: dsnc train -h",
+)
+
+
+@app.callback()
+def _root(
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show results and errors only.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say more about what is done.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda wanted: _print_version() if wanted else None,
+            is_eager=True,
+            help="Print the version and stop.",
+        ),
+    ] = False,
+) -> None:
+    """Classification with very many classes through short binary codes.
+
+    Start: dsnc train titles.tsv -o model, then echo "night nurse" | dsnc predict model -
+    """
+    configure(quiet=quiet, verbose=verbose, debug=debug)
+
+
+def _print_version() -> None:
+    typer.echo(dsnc.__version__)
+    raise typer.Exit
+
+
+# In the order in which they are met.
+app.command("demo")(demo.demo)
+app.command("train")(train.train)
+app.command("evaluate", cls=evaluate.EvaluateCommand)(evaluate.evaluate)
+app.command("predict")(predict.predict)
+app.command("encode")(encode.encode)
+app.command("inspect")(inspect.inspect_model)
+app.command("tune", cls=tune.TuneCommand)(tune.tune)
+app.command("reproduce", cls=reproduce.ReproduceCommand)(reproduce.reproduce)
+app.command("report")(report.report)
+app.add_typer(data.app, name="data")
+app.command("warm-up")(about.warm_up)
+app.command("version")(about.version)

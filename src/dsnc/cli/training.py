@@ -1,0 +1,226 @@
+"""A training run from the command line: everything is refused that can be refused beforehand."""
+
+import math
+import shutil
+import time
+from contextlib import nullcontext
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from dsnc.cli.common import (
+    duration,
+    note,
+    percent,
+    plain_errors,
+    print_json,
+    print_table,
+    settings_text,
+    size,
+)
+from dsnc.cli.config import Config
+from dsnc.cli.measure import answer, figure_rows
+from dsnc.cli.methods import kind_of
+from dsnc.cli.progress import epoch_bar, interruptible
+from dsnc.cli.samples import Parts, is_known, load_parts, rows_of, warn_of_unknown
+from dsnc.errors import CheckpointError, InputError, OutputExistsError
+
+_CHECKPOINT = "checkpoint.pt"
+_MODEL_FILES = {"model.json", "model.safetensors"}
+
+
+class Run:
+    """One run of ``dsnc train``.
+
+    Parameters
+    ----------
+    config : Config
+        What to do.
+    resume : bool
+        Go on from the checkpoint beside the output.
+    keep_epochs : bool
+        Save every epoch there.
+    force : bool
+        Replace a model; throw a checkpoint away.
+    """
+
+    def __init__(self, config: Config, *, resume: bool, keep_epochs: bool, force: bool) -> None:
+        self.config, self.resume, self.force = config, resume, force
+        self.output = Path(config.train["output"])
+        target = self.output.resolve()
+        self.folder = target.with_name(f"{target.name}.checkpoint")
+        kind = kind_of(config.method)
+        parameters = config.estimator_parameters()
+        learns = "checkpoint" in kind._get_param_names()
+        self.keeps_epochs = learns and (keep_epochs or resume)
+        if resume and not learns:
+            raise InputError(f"--resume: method {config.method!r} has no epochs to go on from.")
+        if self.keeps_epochs:
+            parameters["checkpoint"] = str(self.folder)
+        if "text" in kind._get_param_names() and config.text:
+            parameters["text"] = config.text_settings()
+        self.model = kind(**parameters)
+
+    def run(self, *, as_json: bool) -> None:
+        """Check, load, learn, save, report."""
+        begin = time.monotonic()
+        self.model._check_parameters()
+        self._check_output()
+        with interruptible(self._what_is_kept):
+            train = self.config.train
+            parts = load_parts(
+                train["data"], train.get("reader"), train.get("validation"), train.get("test")
+            )
+            self._describe(parts)
+            self._fit(parts)
+            figures = None
+            if parts.test is not None and len(parts.test):
+                k = min(5, len(self.model.classes_))
+                figures = answer(self.model, parts.test, k).figures([k])
+        if parts.first_index is not None:
+            self.model.data_["first_index"] = parts.first_index
+        self.model.save(self.output, overwrite=self.force)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._report(figures, time.monotonic() - begin, as_json=as_json)
+
+    def _check_output(self) -> None:
+        """Refuse what would be refused after hours of training."""
+        if self.output.exists() or self.output.is_symlink():
+            if not self.force:
+                raise OutputExistsError(
+                    f"-o {self.output} exists; choose another folder, or replace it with --force."
+                )
+            foreign = (
+                sorted({file.name for file in self.output.iterdir()} - _MODEL_FILES)
+                if self.output.is_dir()
+                else [self.output.name]
+            )
+            if foreign:
+                raise OutputExistsError(
+                    f"-o {self.output} is no model: it holds {foreign[0]!r}. Not even --force "
+                    "replaces it; choose another folder."
+                )
+        nearest = next(parent for parent in self.folder.parents if parent.exists())
+        if not nearest.is_dir():
+            raise OutputExistsError(f"-o {self.output}: {nearest} is a file, no folder.")
+        self._check_checkpoint()
+
+    def _check_checkpoint(self) -> None:
+        if not self.folder.exists():
+            if self.resume:
+                raise CheckpointError(
+                    f"--resume: there is no {self.folder.name} beside {self.output} to go on from; "
+                    "leave --resume out to start."
+                )
+            return
+        if self.resume or not self.keeps_epochs:
+            return
+        if not self.force:
+            raise CheckpointError(
+                f"{self.folder} holds a run that was interrupted. Go on with it: the same command "
+                "with --resume. Or throw it away: the same command with --force."
+            )
+        foreign = [f.name for f in self.folder.iterdir() if "checkpoint" not in f.name]
+        if foreign:
+            raise CheckpointError(f"{self.folder} holds {foreign[0]!r}; it is not deleted.")
+        shutil.rmtree(self.folder)
+
+    def _describe(self, parts: Parts) -> None:
+        train = parts.train
+        rows = f"{len(train):,} rows"
+        if parts.validation is not None:
+            rows += f", {len(parts.validation):,} to validate"
+        if parts.test is not None:
+            rows += f", {len(parts.test):,} to test"
+        width = "texts" if train.is_text else f"{train.width:,} features"
+        n_classes = int((train.rows_per_class > 0).sum())
+        note(f"{train.name}: {rows}, {width}, {n_classes:,} classes")
+
+    def _fit(self, parts: Parts) -> None:
+        train, options = parts.train, {}
+        labels = train.labels
+        if parts.validation is not None and len(parts.validation):
+            options["validation"] = self._validation(parts.validation, labels)
+        if "validation" not in signature(self.model.fit).parameters:
+            options = {}
+        epochs = getattr(self.model, "max_epochs", None)
+        bar = epoch_bar(epochs) if epochs is not None else nullcontext()
+        with bar as show, plain_errors():
+            if show is not None:
+                self.model.set_params(callbacks=[show])
+            try:
+                self.model.fit(rows_of(train), labels, **options)
+            except CheckpointError as error:
+                if not self.resume or "other data or settings" not in str(error):
+                    raise
+                raise CheckpointError(
+                    f"--resume: {self.folder} belongs to a run with other data or settings. Give "
+                    "the same as then, or start anew with --force instead of --resume."
+                ) from error
+
+    def _validation(self, dataset: Any, labels: Any) -> tuple[Any, Any]:
+        known = is_known(dataset.labels, labels)
+        warn_of_unknown("validation", dataset.labels, known, "they are left out")
+        kept = dataset if known.all() else dataset.take(known)
+        return rows_of(kept), kept.labels
+
+    def _what_is_kept(self) -> str:
+        if not (self.folder / _CHECKPOINT).exists():
+            return "no epoch was complete, so nothing is kept."
+        return (
+            f"the epochs so far are kept in {self.folder}. Go on: the same command with --resume. "
+            "Or take the best so far: --resume --time-limit 1."
+        )
+
+    def _report(self, test: dict[str, float] | None, seconds: float, *, as_json: bool) -> None:
+        model, history = self.model, self.model.history_
+        report = getattr(model, "decoder_report_", None)
+        n_bytes = sum(file.stat().st_size for file in self.output.iterdir())
+        if as_json:
+            from dataclasses import asdict
+
+            trials = [trial._asdict() for trial in report.trials] if report else []
+            print_json(
+                {
+                    "model": str(self.output),
+                    "method": self.config.method,
+                    "classes": len(model.classes_),
+                    "epochs": model.n_iter_,
+                    "stopped": history.stopped,
+                    "validation_accuracy": history.best_accuracy,
+                    "decoder": {**asdict(report), "trials": trials} if report else None,
+                    "test": test,
+                    "bytes": n_bytes,
+                    "seconds": round(seconds, 3),
+                }
+            )
+            return
+        lines = [["model", f"{self.output} ({size(n_bytes)}, {len(model.classes_):,} classes)"]]
+        lines.append(["training", f"{model.n_iter_} epochs, {duration(seconds)} in all"])
+        if history.stopped and history.stopped != "max_epochs reached":
+            lines[-1][1] += f" ({history.stopped})"
+        if history.best_accuracy is not None:
+            epoch = f"epoch {history.best_epoch}, linear decoder"
+            lines.append(["validation accuracy", f"{percent(history.best_accuracy)} ({epoch})"])
+        for trial in report.trials if report else []:
+            settings = settings_text(trial.settings)
+            lines.append(["  " + trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
+        if report is not None:
+            lines.append(["decoder", f"{report.chosen}: {report.reason}"])
+        for name, value in figure_rows(test or {}):
+            lines.append([f"test {name}", value])
+        print_table(["", ""], lines)
+        note(f"\nNext: {self._advice()}")
+
+    def _advice(self) -> str:
+        """Say what is worth trying now."""
+        model, history = self.model, self.model.history_
+        looks = f"dsnc inspect {self.output}, dsnc predict {self.output} FILE"
+        n_bits = getattr(model, "n_bits", None)
+        enough = 4 * math.ceil(math.log2(max(2, len(model.classes_))))
+        if n_bits is not None and n_bits < enough:
+            return f"--bits {enough} may be more accurate; {looks}"
+        if history.best_epoch is not None and history.best_epoch == model.max_epochs:
+            if history.best_epoch < 30:
+                return f"--epochs {2 * model.max_epochs} may be more accurate; {looks}"
+        return looks

@@ -1,0 +1,57 @@
+"""The documents name commands and options that exist; that of the command line all of them."""
+
+import re
+import shlex
+
+import pytest
+import typer
+
+from dsnc.cli import app
+
+GROUP = typer.main.get_command(app)
+
+
+def commands_of(text):
+    """Yield what follows dsnc in blocks of commands, and at the prompts of consoles."""
+    lines = "".join(re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)).splitlines()
+    for console in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        lines += re.findall(r"^\$ (.*)$", console, flags=re.MULTILINE)
+    for line in lines:
+        for part in line.split(" | "):
+            words = shlex.split(part, comments=True)
+            if words and words[0] == "dsnc":
+                yield words[1:]
+
+
+def find(words):
+    command = GROUP
+    while words and hasattr(command, "commands"):
+        command = command.commands[words[0]]
+        words = words[1:]
+    return command, words
+
+
+def options_of(command):
+    return {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+
+
+def test_commands_and_options_exist(repository):
+    pages = [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]
+    shown = [words for page in pages for words in commands_of(page.read_text(encoding="utf-8"))]
+    assert len(shown) > 40
+    for words in shown:
+        command, rest = find(words)
+        used = {word for word in rest if word.startswith("-") and word != "-"}
+        assert used <= options_of(command) | {"--verbose", "--quiet"}, words
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["demo", "train", "evaluate", "predict", "encode", "inspect", "tune", "reproduce", "report"],
+)
+def test_every_option_is_documented(repository, name):
+    text = (repository / "docs" / "cli.md").read_text()
+    section = text.partition(f"\n## {name}\n")[2].split("\n## ")[0]
+    left = {"--help", "--output", "--checkpoint", "--first-index", "--encoding", "--batch"}
+    long = {option for option in options_of(GROUP.commands[name]) if option.startswith("--")}
+    assert {option for option in long - left if option not in section} == set()

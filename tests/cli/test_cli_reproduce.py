@@ -1,0 +1,75 @@
+"""``dsnc reproduce``, ``dsnc tune`` and ``dsnc demo``, from the outside."""
+
+import json
+import tomllib
+
+import pytest
+
+pytest.importorskip("optuna", reason="needs the extra 'tune'")
+
+FAST = ["--bits", "6", "--seeds", "0", "--recipes", "default", "--epochs", "1"]
+
+
+def test_reproduce_prints_the_tables_and_goes_on(run, files):
+    options = ["--data", files / "train.svm", *FAST, "--methods", "dsnc", "nearest_centroid"]
+    first = run("reproduce", "accuracy", *options)
+    assert "DSNC shortlist" in first.stdout and "nearest centroid" in first.stdout
+    assert "dsnc report runs" in first.stderr
+    again = run("reproduce", "accuracy", *options, "--json")
+    (table,) = json.loads(again.stdout)
+    assert table["columns"][0] == "bits" and table["rows"][0][0]["text"] == "6"
+
+
+def test_a_run_that_fails_is_told(run, files):
+    options = ["--data", files / "train.svm", *FAST, "--methods", "mlp", "--device", "nonsense"]
+    result = run("reproduce", "accuracy", *options, code=1)
+    assert "failed, and left out" in result.stderr and "device='nonsense'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["accuracy", "--methods", "dsn"], "Did you mean 'dsnc'"),
+        (["accuracy", "--recipes", "papr"], "Did you mean 'paper'"),
+        (["accuracy", "--beside", "DMOZ"], "Did you mean"),
+        (["accuracy", "--data", "nowhere"], "name_or_path='nowhere' is not known"),
+    ],
+)
+def test_wrong_use_of_reproduce(run, files, arguments, said):
+    data = [] if "--data" in arguments else ["--data", files / "train.svm"]
+    assert said in run("reproduce", *arguments, *data, code=1).stderr
+
+
+def test_tune_finds_and_writes_settings(run, files, tmp_path):
+    best = tmp_path / "best.toml"
+    space = ["--space", "learning_rate=1e-3..1e-1:log", "n_bits=6,8"]
+    others = ["--set", "max_epochs=1", "--trials", "2", "--study", tmp_path / "study.log"]
+    result = run("tune", files / "train.svm", *space, *others, "-o", best)
+    assert "best:" in result.stdout
+    model = tomllib.loads(best.read_text())["model"]
+    assert model["n_bits"] in (6, 8) and 1e-3 <= model["learning_rate"] <= 1e-1
+    assert model["max_epochs"] == 1
+    record = json.loads(run("tune", files / "train.svm", *space, *others, "--json").stdout)
+    assert len(record["trials"]) == 2  # the study was complete already
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "code"),
+    [
+        (["--space", "n_bit=1,2"], "Did you mean 'n_bits'", 1),
+        (["--space", "n_bits"], "has no values", 2),
+        (["--space", "learning_rate=a..b"], "is no range", 1),
+        (["--jobs", "2"], "give study", 1),
+    ],
+)
+def test_wrong_use_of_tune(run, files, options, said, code):
+    result = run("tune", files / "train.svm", *options, code=code)
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_demo_trains_compares_draws_and_reports(run, tmp_path):
+    out = tmp_path / "demo"
+    result = run("demo", "--classes", "12", "--epochs", "1", "-o", out)
+    assert "DSNC shortlist" in result.stdout and "MLP" in result.stdout and "█" in result.stdout
+    assert (out / "report.html").read_text().startswith("<!")
+    assert "dsnc train FILE" in result.stderr

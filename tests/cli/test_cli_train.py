@@ -1,0 +1,137 @@
+"""``dsnc train``: from files to a model, and what is refused before anything is learned."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dsnc
+from cli_files import QUICK, write_vectors
+from dsnc.data import Dataset, write_folder
+
+
+def test_all_files_and_a_report(run, files):
+    parts = ["--validation", files / "validation.svm", "--test", files / "test.svm"]
+    result = run("train", files / "train.svm", "-o", "m", *parts, *QUICK, "-v")
+    for line in ("validation accuracy", "decoder", "test accuracy", "test macro accuracy"):
+        assert line in result.stdout
+    assert "240 rows, 60 to validate, 60 to test, 8 features, 12 classes" in result.stderr
+    assert "epoch 3/3: loss" in result.stderr
+    assert "Next:" in result.stderr
+    assert dsnc.load("m").data_["first_index"] == 1
+
+
+def test_json_for_a_machine_and_quiet(run, files):
+    arguments = ["train", files / "train.tsv", "-o", "m", "--test", files / "test.tsv", *QUICK]
+    result = run(*arguments, "--json", "--quiet")
+    record = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert (record["classes"], record["epochs"], record["test"]["rows"]) == (12, 3, 60)
+    assert record["decoder"]["chosen"] == "soft"
+    assert record["bytes"] == sum(f.stat().st_size for f in Path(record["model"]).iterdir())
+
+
+def test_texts_are_learned_with_the_settings_of_the_file(run, files, tmp_path):
+    (tmp_path / "run.toml").write_text("[text]\ncharacters = []\nwords = [1, 1]\n")
+    run("train", files / "train.tsv", "-o", "m", *QUICK, "--config", "run.toml")
+    model = dsnc.load("m")
+    assert model.predictor_.features.characters is None
+    assert model.predictor_.n_features < 20
+
+
+@pytest.mark.parametrize("method", ["mlp", "ecoc", "one_vs_rest", "nearest_centroid"])
+def test_methods(run, files, method):
+    extra = [] if method == "nearest_centroid" else ["--epochs", "2", "--device", "cpu"]
+    run("train", files / "train.svm", "-o", "m", "--method", method, *extra)
+    assert dsnc.load("m").kind == method
+    assert "accuracy" in run("evaluate", "m", files / "test.svm").stdout
+    assert len(run("predict", "m", files / "test.svm", "--top-k", 2).stdout.splitlines()) == 60
+
+
+def test_a_predefined_split_is_used(run, tmp_path):
+    rows = write_vectors(tmp_path / "a.svm", 120, 0)
+    splits = {"train": np.arange(96), "validation": np.arange(96, 108), "test": np.arange(108, 120)}
+    data = Dataset(rows, np.arange(120) % 12, np.arange(12), splits=splits)
+    write_folder(data, tmp_path / "folder")
+    result = run("train", "folder", "-o", "m", *QUICK)
+    assert "96 rows, 12 to validate, 12 to test" in result.stderr
+    assert "test accuracy" in result.stdout
+    assert "its test part" in run("evaluate", "m", "folder").stderr
+    assert (
+        json.loads(run("evaluate", "m", "folder", "--part", "all", "--json").stdout)["rows"] == 120
+    )
+    assert "no such part" in run("evaluate", "m", "a.svm", "--part", "test", code=1).stderr
+
+
+def test_unknown_validation_labels_are_dropped_and_counted(run, files, tmp_path):
+    rows = (files / "validation.svm").read_text()
+    (tmp_path / "more.svm").write_text(rows + "77 1:1\n78 1:1\n")
+    arguments = ["train", files / "train.svm", "-o", "m", *QUICK, "--validation", "more.svm"]
+    assert "2 of 62 validation rows have labels that were not learned, such as 77" in (
+        run(*arguments).stderr
+    )
+    (tmp_path / "other.svm").write_text("77 1:1\n")
+    arguments = ["train", files / "train.svm", "-o", "n", *QUICK, "--validation", "other.svm"]
+    assert "None of the 1 validation rows" in run(*arguments, code=1).stderr
+    assert not (tmp_path / "n").exists()
+
+
+def test_a_model_is_not_overwritten_and_nothing_is_learned_in_vain(run, files, tmp_path):
+    (tmp_path / "m").mkdir()
+    arguments = ["train", "no such file.svm", "-o", "m", *QUICK]  # the output is looked at first
+    assert "-o m exists; choose another folder, or replace it with --force" in (
+        run(*arguments, code=1).stderr
+    )
+    (tmp_path / "m" / "thesis.tex").touch()
+    assert "Not even --force" in run(*arguments, "--force", code=1).stderr
+    (tmp_path / "m" / "thesis.tex").unlink()
+    run("train", files / "train.svm", "-o", "m", *QUICK, "--force")
+    run("train", files / "train.svm", "-o", "m", *QUICK, "--force")
+    assert dsnc.load("m").n_bits == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.svm", "-o", "m"], "no.svm: does not exist"),
+        (["train.svm", "-o", "m", "--set", "schedule=round"], "schedule='round' is not known"),
+        (["train.svm", "-o", "m", "--beta", "-1"], "beta=-1.0 must be a number 0 or more"),
+        (["train.svm", "-o", "m", "--bits", "64", "--decoder", "table"], "28 bits at most"),
+        (["train.svm", "-o", "m", "--device", "gpu"], "device='gpu' cannot be used"),
+        (["train.svm", "-o", "m", "--reader", "svm"], "reader='svm' is not known"),
+        (["train.svm", "-o", "m", "--resume"], "leave --resume out to start"),
+        (["train.svm", "-o", "m", "--validation", "train.tsv"], "not both texts"),
+        (["sets.svm", "-o", "m"], "several labels"),
+        (["one.svm", "-o", "m"], "at least 2 classes"),
+        (["nan", "-o", "m"], "Input X contains NaN."),
+        (["train.svm", "-o", "train.svm/m"], "is a file, no folder"),
+    ],
+)
+def test_wrong_uses(run, files, tmp_path, arguments, message):
+    for name in ("train.svm", "train.tsv"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    (tmp_path / "sets.svm").write_text("1,2 1:1\n2 1:1\n")
+    (tmp_path / "one.svm").write_text("1 1:1\n1 1:2\n")
+    write_folder(Dataset(np.full((4, 2), np.nan), np.arange(4) % 2, np.arange(2)), tmp_path / "nan")
+    result = run("train", *arguments, code=1)
+    assert message in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert not (tmp_path / "m").exists()
+    assert not (tmp_path / "m.checkpoint").exists()
+
+
+def test_features_numbered_from_0_are_remembered(run, tmp_path):
+    rows = write_vectors(tmp_path / "zero.svm", 120, 0, first=0)
+    run("train", "zero.svm", "-o", "m", *QUICK)
+    assert dsnc.load("m").data_["first_index"] == 0
+    expected = dsnc.load("m").predict(np.round(rows[:5], 3).astype(np.float32)).tolist()
+    lines = [line.partition(" ")[2] for line in (tmp_path / "zero.svm").read_text().split("\n")]
+    assert run("predict", "m", "-", input="\n".join(lines[:5])).stdout.split() == [
+        str(label) for label in expected
+    ]
+    (tmp_path / "later.svm").write_text("3 2:1 5:1\n")  # no feature 0, and still from 0
+    later = run("predict", "m", "later.svm").stdout
+    assert later == run("predict", "m", "-", input="2:1 5:1\n").stdout
+    shifted = run("predict", "m", "-", "--first-index", "1", input="3:1 6:1\n").stdout
+    assert later == shifted
