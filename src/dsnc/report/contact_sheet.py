@@ -5,7 +5,6 @@ and how little those of two classes. So a sheet shows several samples of each cl
 """
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import Dataset
-from dsnc.errors import InputError, OutputError, require
+from dsnc.errors import InputError, require
+from dsnc.report.drawing import FAINT, INK, PAPER, label_font, readable
+from dsnc.report.files import write_whole
 
 _LABEL_LENGTH = 14  # characters of a label that are shown
 _LABEL_WIDTH = 1.6  # of a strip's label, in pictures
 _GAP = 0.12  # between pictures, in pictures
 _INCHES = 0.42  # side of a picture on the sheet
-_INK, _FAINT, _PAPER = "#1f2933", "#7b8794", "#fbfaf7"
 
 
 def contact_sheet(
@@ -62,7 +62,9 @@ def contact_sheet(
         )
     strips = _choose(dataset, rows * columns, samples, np.random.default_rng(seed))
     figure = _figure(dataset, strips, columns, samples)
-    return _save(figure, Path(path))
+    return write_whole(
+        Path(path), lambda file: figure.savefig(file, format="png", dpi=200, facecolor=PAPER)
+    )
 
 
 def _choose(
@@ -96,16 +98,16 @@ def _figure(
     strip_width = _LABEL_WIDTH + samples + 0.6
     across = min(columns, -(-len(strips) // lines)) * strip_width
     down = lines * tall + 1.9  # the title's room
-    figure = figure_module.Figure(figsize=(_INCHES * across, _INCHES * down), facecolor=_PAPER)
+    figure = figure_module.Figure(figsize=(_INCHES * across, _INCHES * down), facecolor=PAPER)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    font, known = _label_font()
+    font, _ = label_font()
     lowest, highest = _range(dataset, strips)
     for place, (number, rows) in enumerate(strips):
         left, top = (place // lines) * strip_width, 1.6 + (place % lines) * tall
-        label = _readable(str(dataset.classes[number]), known)
+        label = readable(str(dataset.classes[number]), _LABEL_LENGTH)
         size = 15 if len(label) <= 2 else max(5.0, 13 - 0.7 * len(label))
-        text = {"ha": "right", "va": "center", "fontsize": size, "color": _INK}
+        text = {"ha": "right", "va": "center", "fontsize": size, "color": INK}
         middle = top + (1 - _GAP) * tall / 2
         _write(axes, left + _LABEL_WIDTH - 0.3, middle, label, font, text)
         for column, picture in enumerate(_pictures(dataset, rows)):
@@ -113,10 +115,10 @@ def _figure(
             extent = (start, start + 1 - _GAP, top + (1 - _GAP) * tall, top)
             axes.imshow(picture, cmap="gray_r", vmin=lowest, vmax=highest, extent=extent)
     axes.set(xlim=(0, across), ylim=(down, 0), aspect="auto")
-    name = _readable(dataset.name, known, 60)
-    _write(axes, 0.45, 0.8, name, font, {"va": "center", "fontsize": 17, "color": _INK})
+    name = readable(dataset.name, 60)
+    _write(axes, 0.45, 0.8, name, font, {"va": "center", "fontsize": 17, "color": INK})
     facts = f"{len(dataset):,} pictures of {height} x {width} pixels, {dataset.n_classes:,} classes"
-    right = {"ha": "right", "va": "center", "fontsize": 9, "color": _FAINT}
+    right = {"ha": "right", "va": "center", "fontsize": 9, "color": FAINT}
     _write(axes, across - 0.7, 0.84, facts, font, right)
     return figure
 
@@ -127,21 +129,6 @@ def _write(axes: Any, x: float, y: float, text: str, font: Any, look: dict[str, 
     size = look.pop("fontsize")
     written = axes.text(x, y, text, fontproperties=font, parse_math=False, usetex=False, **look)
     written.set_fontsize(size)
-
-
-def _label_font() -> tuple[Any, frozenset[int]]:
-    """Return DejaVu Sans from matplotlib's own files, and the code points it can show."""
-    matplotlib = require("matplotlib", extra="report", caller="contact_sheet")
-    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
-    manager = require("matplotlib.font_manager", extra="report", caller="contact_sheet")
-    charmap = manager.get_font(str(path)).get_charmap()
-    return manager.FontProperties(fname=str(path)), frozenset(charmap)
-
-
-def _readable(label: str, known: frozenset[int], length: int = _LABEL_LENGTH) -> str:
-    """Shorten a label, and spell out what the font cannot show."""
-    shown = label if len(label) <= length else label[: length - 1] + "…"
-    return "".join(c if c.isprintable() and ord(c) in known else f"U+{ord(c):04X}" for c in shown)
 
 
 def _pictures(dataset: Dataset, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -156,26 +143,3 @@ def _range(
     """Return one scale of gray for the whole sheet, so that pale pictures look pale."""
     pictures = [_pictures(dataset, rows) for _, rows in strips]
     return min(float(p.min()) for p in pictures), max(float(p.max()) for p in pictures)
-
-
-def _save(figure: Any, path: Path) -> Path:
-    """Write aside and rename: whoever looks sees the old sheet or the new, never half of one."""
-    try:
-        return _write_aside(figure, path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error}); choose another file.") from error
-
-
-def _write_aside(figure: Any, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".png", dir=path.parent)
-    aside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            figure.savefig(file, format="png", dpi=200, facecolor=_PAPER)
-        aside.chmod(0o644)
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    return path

@@ -1,0 +1,269 @@
+"""What is inside a model: its parts, what each bit separates, which classes are near each other.
+
+Plain facts for people and programs; how they look is the business of who asks. Class codes are the
+signs of a linear decoder's rows, or the codebook where there is one.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import HammingIndex, PackedCodes
+from dsnc.decoders import CodebookDecoder, LinearDecoder
+from dsnc.errors import InputError
+from dsnc.persistence import read_model
+from dsnc.predictor import NumpyEncoder
+
+_CALIBRATION = ("temperature", "other", "slope", "intercept")
+_COMPARED = 20_000  # labels that a misspelled one is compared with
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a model is made of."""
+
+    kind: str
+    n_classes: int
+    n_features: int
+    n_bits: int
+    takes_text: bool
+    layers: list[tuple[int, int]]  # inputs and outputs of the encoder's; none of a user's module
+    decoder: str
+    decoder_settings: dict[str, Any]
+    reason: str  # why this decoder; empty where nobody chose
+    trials: list[dict[str, Any]]  # what others were worth on held-out rows
+    calibration: dict[str, float]
+    metrics: dict[str, Any]
+    parameters: dict[str, Any]
+    data: dict[str, Any]
+    versions: dict[str, str] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)  # name to bytes
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A class near another, and in how many bits their codes differ."""
+
+    label: Any
+    distance: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes whose codes are near each other."""
+
+    first: Any
+    second: Any
+    distance: int
+
+
+@dataclass(frozen=True)
+class BitFacts:
+    """What a bit separates; each side begins with its most typical members."""
+
+    bit: int
+    share_set: float  # of the classes
+    set_classes: list[tuple[Any, float]]  # label and weight
+    unset_classes: list[tuple[Any, float]]
+    set_features: list[tuple[str, float]]  # name and weight; empty behind hidden layers
+    unset_features: list[tuple[str, float]]
+
+
+def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> ModelFacts:
+    """Gather what is known of a fitted model.
+
+    Parameters
+    ----------
+    model : estimator of this package
+    folder : path, optional
+        Its files, for their sizes and the versions that wrote them.
+    """
+    predictor, history = model.predictor_, model.history_
+    decoder, report = predictor.decoder, getattr(model, "decoder_report_", None)
+    layers: list[tuple[int, int]] = []
+    if isinstance(predictor.encoder, NumpyEncoder):
+        layers = [layer.weight.shape for layer in predictor.encoder.layers]
+    calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
+    versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})
+    return ModelFacts(
+        kind=model.kind,
+        n_classes=predictor.n_classes,
+        n_features=predictor.n_features,
+        n_bits=predictor.n_bits,
+        takes_text=predictor.features is not None,
+        layers=layers,
+        decoder=decoder.name,
+        decoder_settings={} if report is None else dict(report.settings),
+        reason="" if report is None else report.reason,
+        trials=[] if report is None else [trial._asdict() for trial in report.trials],
+        calibration=calibration,
+        metrics={
+            "validation_accuracy": history.best_accuracy,
+            "best_epoch": history.best_epoch,
+            "epochs": model.n_iter_,
+        },
+        parameters=model.get_params(deep=False),
+        data=dict(model.data_),
+        versions=versions,
+        files=files,
+    )
+
+
+def class_codes(model: Any) -> PackedCodes:
+    """Return the code of each class, in the order of `classes_`."""
+    decoder = model.predictor_.decoder
+    if isinstance(decoder, CodebookDecoder):
+        return decoder.codes
+    return PackedCodes.from_logits(class_weights(model))
+
+
+def class_weights(model: Any) -> NDArray[np.float32]:
+    """Return (classes, bits) weights: how much each class wishes each bit to be set."""
+    decoder = model.predictor_.decoder
+    if isinstance(decoder, CodebookDecoder):
+        return decoder.codes.to_signs(np.float32)
+    linear = decoder if isinstance(decoder, LinearDecoder) else getattr(decoder, "linear", None)
+    if linear is None or not hasattr(model, "encode"):
+        raise InputError(
+            f"a model of kind {model.kind!r} with decoder {decoder.name!r} has no codes of classes."
+        )
+    weight: NDArray[np.float32] = linear.weight
+    return weight
+
+
+def class_number(model: Any, label: Any) -> int:
+    """Return the number of a class by its label, or by how the label is written."""
+    labels = [str(known) for known in model.classes_.tolist()]
+    try:
+        return labels.index(str(label))
+    except ValueError:
+        close = difflib.get_close_matches(str(label), labels[:_COMPARED], n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InputError(
+            f"class {str(label)!r} is none of the {len(labels):,} classes of the model.{hint}"
+        ) from None
+
+
+def nearest_classes(model: Any, label: Any, k: int = 10) -> list[Neighbor]:
+    """Return the k classes whose codes differ least from that of a class, nearest first."""
+    number, codes = class_number(model, label), class_codes(model)
+    distances, rows = HammingIndex(codes).search(codes.take([number]), k + 1)
+    found = zip(rows[0].tolist(), distances[0].tolist(), strict=True)
+    return [Neighbor(_label(model, row), d) for row, d in found if row != number][:k]
+
+
+def closest_pairs(model: Any, k: int = 10) -> list[Pair]:
+    """Return the pairs of classes that are hardest to tell apart by their codes.
+
+    Every class is paired with its nearest one only.
+    """
+    codes = class_codes(model)
+    distances, rows = HammingIndex(codes).search(codes, 2)
+    own = rows[:, 0] == np.arange(len(codes))  # equal codes: the class itself may come second
+    other, distance = np.where(own, rows[:, 1], rows[:, 0]), np.where(own, distances[:, 1], 0)
+    order = np.argsort(distance, kind="stable")
+    pairs: dict[tuple[int, int], int] = {}
+    for row in order.tolist():
+        low, high = sorted((row, int(other[row])))
+        pairs.setdefault((low, high), int(distance[row]))
+        if len(pairs) == k:
+            break
+    return [Pair(_label(model, a), _label(model, b), d) for (a, b), d in pairs.items()]
+
+
+def bit_facts(
+    model: Any, bit: int, *, n: int = 8, names: Mapping[int, str] | None = None
+) -> BitFacts:
+    """Return what a bit separates.
+
+    Parameters
+    ----------
+    model : estimator of this package
+    bit : int
+        0 to n_bits - 1.
+    n : int
+        How many classes and features of each side.
+    names : mapping, optional
+        Names of features; others are called by their number.
+    """
+    _check_bit(model, bit)
+    column = class_weights(model)[:, bit]
+    high, low = _extremes(column, n)
+    up, down = _features(model, bit, n, names or {})
+    return BitFacts(
+        bit=bit,
+        share_set=float((column > 0).mean()),
+        set_classes=[(_label(model, i), float(column[i])) for i in high],
+        unset_classes=[(_label(model, i), float(column[i])) for i in low],
+        set_features=up,
+        unset_features=down,
+    )
+
+
+def pushing_features(model: Any, bit: int, n: int) -> tuple[list[int], list[int]]:
+    """Return the features with the largest and the smallest weights for a bit.
+
+    Behind hidden layers a feature pushes no bit by itself, and there are none.
+    """
+    _check_bit(model, bit)
+    encoder = model.predictor_.encoder
+    if not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
+        return [], []
+    return _extremes(np.asarray(encoder.layers[0].weight[:, bit]), n)
+
+
+def feature_names(model: Any, columns: list[int], texts: Any = None) -> dict[int, str]:
+    """Name features: by the n-grams of sample texts, as in training, or not at all."""
+    features = model.predictor_.features
+    if features is not None and texts is not None:
+        found = features.names(texts, sorted(set(columns)))
+        return {column: " / ".join(grams) for column, grams in found.items()}
+    given = getattr(model, "feature_names_in_", None)
+    return {} if given is None else {column: str(given[column]) for column in columns}
+
+
+def _features(
+    model: Any, bit: int, n: int, names: Mapping[int, str]
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    high, low = pushing_features(model, bit, n)
+    if not high and not low:
+        return [], []
+    weights = model.predictor_.encoder.layers[0].weight
+    # In svmlight files the first feature may be called 1; people know it by that number.
+    first = model.data_.get("first_index", 0)
+    shift = first if first in (0, 1) else 0
+    up, down = (
+        [(names.get(i, f"feature {i + shift}"), float(weights[i, bit])) for i in side]
+        for side in (high, low)
+    )
+    return up, down
+
+
+def _extremes(values: NDArray[Any], n: int) -> tuple[list[int], list[int]]:
+    """Return the places of the n largest positive and of the n smallest negative values."""
+    order = np.argsort(-values, kind="stable")
+    high = [i for i in order[:n].tolist() if values[i] > 0]
+    low = [i for i in order[::-1][:n].tolist() if values[i] < 0]
+    return high, low
+
+
+def _check_bit(model: Any, bit: int) -> None:
+    n_bits = model.predictor_.n_bits
+    if not 0 <= bit < n_bits:
+        raise InputError(f"bit {bit} is none of the codes' bits, 0 to {n_bits - 1}.")
+
+
+def _label(model: Any, number: int) -> Any:
+    return model.classes_[number : number + 1].tolist()[0]
+
+
+def _of_folder(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
+    header, _ = read_model(folder, verify=False)
+    versions = {str(key): str(value) for key, value in header.get("versions", {}).items()}
+    return versions, {file.name: file.stat().st_size for file in sorted(folder.iterdir())}

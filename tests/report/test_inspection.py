@@ -1,0 +1,123 @@
+"""What is inside a model, against what its arrays say."""
+
+import numpy as np
+import pytest
+
+import dsnc
+from dsnc.baselines import ECOCBaseline, MLPBaseline, NearestCentroidBaseline
+from dsnc.errors import InputError
+from dsnc.report import inspection as look
+
+
+@pytest.fixture(scope="module")
+def data():
+    return dsnc.data.make_dense_codes(n_rows=400, n_classes=20, n_features=8)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    settings = {"n_bits": 12, "max_epochs": 2, "device": "cpu"}
+    return dsnc.DSNCClassifier(**settings).fit(data.X, data.labels)
+
+
+def test_facts(model, tmp_path):
+    model.save(tmp_path / "m")
+    facts = look.model_facts(dsnc.load(tmp_path / "m"), tmp_path / "m")
+    assert (facts.kind, facts.n_classes, facts.n_features, facts.n_bits) == ("dsnc", 20, 8, 12)
+    assert facts.layers == [(8, 12)]
+    assert not facts.takes_text
+    assert facts.reason == model.decoder_report_.reason
+    assert facts.metrics["epochs"] == 2
+    assert facts.files["model.json"] == (tmp_path / "m" / "model.json").stat().st_size
+    assert facts.versions["dsnc"] == dsnc.__version__
+    assert look.model_facts(model).files == {}
+
+
+@pytest.mark.parametrize("decoder", ["soft", "linear", "shortlist", "table"])
+def test_codes_are_the_signs_of_the_weights_whatever_the_decoder(model, decoder):
+    weight = model.with_decoder("linear").predictor_.decoder.weight
+    codes = look.class_codes(model.with_decoder(decoder))
+    assert np.array_equal(codes.to_bits(), weight > 0)
+
+
+def test_neighbors_and_pairs_by_brute_force(model):
+    bits = look.class_codes(model).to_bits()
+    distance = (bits[:, None] != bits).sum(axis=2)
+    order = np.lexsort((np.arange(20), distance[3]))
+    expected = [(int(c), int(distance[3, c])) for c in order if c != 3][:5]
+    label = model.classes_[3]
+    found = look.nearest_classes(model, label, k=5)
+    assert [(n.label, n.distance) for n in found] == [(model.classes_[c], d) for c, d in expected]
+    assert len(look.nearest_classes(model, str(label), k=99)) == 19
+    far = distance + 99 * np.eye(20, dtype=int)
+    pairs = look.closest_pairs(model, k=4)
+    assert pairs[0].distance == far.min()
+    assert all(a.distance <= b.distance for a, b in zip(pairs, pairs[1:], strict=False))
+    assert len({frozenset((p.first, p.second)) for p in pairs}) == len(pairs)
+
+
+def test_equal_codes_are_a_pair(model):
+    twins = model.with_decoder("linear")
+    decoder = twins.predictor_.decoder
+    weight = np.array(decoder.weight)
+    weight[5] = weight[9]
+    twins.predictor_ = twins.predictor_.with_decoder(type(decoder)(weight, decoder.bias))
+    first = look.closest_pairs(twins, k=1)[0]
+    assert first.distance == 0
+
+
+def test_a_bit(model):
+    weight = look.class_weights(model)[:, 4]
+    facts = look.bit_facts(model, 4, n=3)
+    assert facts.share_set == pytest.approx((weight > 0).mean())
+    assert facts.set_classes[0] == (model.classes_[weight.argmax()], pytest.approx(weight.max()))
+    assert facts.unset_classes[0][1] == pytest.approx(weight.min())
+    push = model.predictor_.encoder.layers[0].weight[:, 4]
+    assert facts.set_features[0] == (f"feature {push.argmax()}", pytest.approx(push.max()))
+    named = look.bit_facts(model, 4, n=3, names={int(push.argmin()): "width"})
+    assert named.unset_features[0][0] == "width"
+
+
+def test_features_are_called_as_in_training(data):
+    pandas_like = dsnc.DSNCClassifier(n_bits=8, max_epochs=1, device="cpu")
+    pandas_like.fit(data.X, data.labels)
+    pandas_like.feature_names_in_ = np.array([f"f{i}" for i in range(8)], dtype=object)
+    assert look.feature_names(pandas_like, [2, 5]) == {2: "f2", 5: "f5"}
+    pandas_like.data_["first_index"] = 1
+    high, _ = look.pushing_features(pandas_like, 0, 1)
+    assert look.bit_facts(pandas_like, 0, n=1).set_features[0][0] == f"feature {high[0] + 1}"
+
+
+def test_n_grams_are_named():
+    texts = ["night nurse", "ward nurse", "bus driver", "truck driver"] * 5
+    model = dsnc.DSNCClassifier(n_bits=8, max_epochs=1, device="cpu", text={"characters": None})
+    model.fit(texts, [text.split()[1] for text in texts])
+    columns = list(range(model.predictor_.n_features))
+    assert "nurse" in look.feature_names(model, columns, texts).values()
+    assert look.feature_names(model, columns) == {}
+
+
+def test_hidden_layers_have_no_features_of_a_bit(data):
+    model = dsnc.DSNCClassifier(
+        n_bits=8, encoder="mlp", hidden=(4,), max_epochs=1, device="cpu"
+    ).fit(data.X, data.labels)
+    assert look.model_facts(model).layers == [(8, 4), (4, 8)]
+    assert look.bit_facts(model, 0).set_features == []
+
+
+def test_codebooks_are_the_codes(data):
+    model = ECOCBaseline(n_bits=15, max_epochs=1, device="cpu").fit(data.X, data.labels)
+    assert look.class_codes(model) == model.predictor_.decoder.codes
+    facts = look.bit_facts(model, 0, n=2)
+    assert len(facts.set_classes) == len(facts.unset_classes) == 2
+
+
+def test_what_has_no_codes_says_so(data, model):
+    for other in (NearestCentroidBaseline(), MLPBaseline(n_units=8, max_epochs=1, device="cpu")):
+        with pytest.raises(InputError, match="has no codes of classes"):
+            look.class_codes(other.fit(data.X, data.labels))
+    with pytest.raises(InputError, match="none of the 20 classes"):
+        look.nearest_classes(model, "nothing")
+    for bit in (-1, 12):
+        with pytest.raises(InputError, match="0 to 11"):
+            look.bit_facts(model, bit)
