@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint bench bench-hamming clean
+.PHONY: help install demo test test-all lint docs bench bench-hamming clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -39,6 +39,10 @@ lint: $(READY)  ## style, types, and who may import whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(READY)  ## build the documentation site in site/, and fail on a broken link
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 bench: $(READY)  ## side-by-side speed: tables, and JSON lines in benchmarks/results
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 
@@ -47,6 +51,6 @@ bench-hamming: $(READY)  ## exact Hamming search beside FAISS and usearch, which
 	$(BIN)/python benchmarks/bench_hamming.py --plot
 
 clean:  ## remove the environment and everything that was made
-	rm -rf $(VENV) demo dist build benchmarks/results
+	rm -rf $(VENV) demo dist build site benchmarks/results
 	rm -rf .numba_cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,6 +1,8 @@
 """Naive twins: the plainest code that is right, to hold the fast code to."""
 
 import math
+import unicodedata
+from collections import Counter
 
 import numpy as np
 
@@ -170,3 +172,64 @@ def shortlist(weight, bias, bits, labels, queries, logits, *, size, radius, clos
             scored.append((owner, score - closeness * sum(differs)))
         result.append((sorted(scored, key=lambda pair: (-pair[1], pair[0])), others))
     return result
+
+
+def text_words(text, lowercase=True):
+    """Words of a text: letters, digits and "_", and the combining marks after them."""
+    text = unicodedata.normalize("NFKC", text)
+    parts, inside = [], False
+    for character in text.casefold() if lowercase else text:
+        letter = character.isalnum() or character == "_"
+        if letter and not inside:
+            parts.append("")
+        inside = letter or (inside and unicodedata.category(character).startswith("M"))
+        if inside:
+            parts[-1] += character
+    return parts
+
+
+def text_grams(text, words, characters, lowercase=True):
+    """Hashes of all n-grams of a text, as 32-bit integers, with repetitions."""
+    parts, found = text_words(text, lowercase), []
+    if words is not None:
+        hashes = [fnv_murmur(0x9AE16A3B, map(ord, part)) for part in parts]
+        for n in range(words[0], words[1] + 1):
+            for start in range(len(hashes) - n + 1):
+                found.append(fnv_murmur(0xC3A5C85C, hashes[start : start + n][::-1]))
+    for padded in [f" {part} " for part in parts] if characters is not None else []:
+        for n in range(characters[0], characters[1] + 1):
+            for start in range(max(1, len(padded) - n + 1)):
+                found.append(fnv_murmur(0x811C9DC5, map(ord, padded[start : start + n])))
+            if len(padded) <= n:  # a short word counts once
+                break
+    return found
+
+
+def fnv_murmur(seed, items):
+    """FNV-1a over items, finalized as MurmurHash3 is, modulo 2**32."""
+    h = seed
+    for item in items:
+        h = (h ^ item) * 0x01000193 % 2**32
+    h = (h ^ (h >> 16)) * 0x85EBCA6B % 2**32
+    h = (h ^ (h >> 13)) * 0xC2B2AE35 % 2**32
+    return h ^ (h >> 16)
+
+
+def text_rows(grams, others, *, n_hashes, min_rows, max_features, sublinear):
+    """Buckets of the columns learned from `grams`, and the row {column: weight} of each other."""
+    frequency = Counter(bucket for row in grams for bucket in {h % n_hashes for h in row})
+    least = min_rows if max(frequency.values()) >= min_rows else 1
+    kept = sorted((b for b in frequency if frequency[b] >= least), key=lambda b: (-frequency[b], b))
+    buckets = sorted(kept[:max_features])
+    rows = []
+    for row in others:
+        row = Counter(h % n_hashes for h in row)
+        weights = {}
+        for column, bucket in enumerate(buckets):
+            if bucket in row:
+                tf = 1 + math.log(row[bucket]) if sublinear else row[bucket]
+                idf = math.log((1 + len(grams)) / (1 + frequency[bucket])) + 1
+                weights[column] = tf * idf
+        length = math.sqrt(sum(w * w for w in weights.values()))
+        rows.append({column: w / length for column, w in weights.items()})
+    return buckets, rows

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dsnc import codes as codes
     from dsnc import data as data
     from dsnc import errors as errors
+    from dsnc import features as features
     from dsnc import gradients as gradients
     from dsnc.classifier import PAPER as PAPER
     from dsnc.classifier import PAPER_REGULARIZED as PAPER_REGULARIZED
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_ROOMS = ("baselines", "codes", "data", "errors", "gradients")
+_ROOMS = ("baselines", "codes", "data", "errors", "features", "gradients")
 _WITH_MODELS = ("classifier", "baselines")
 _FROM_CLASSIFIER = ("PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load")
 

@@ -2,7 +2,7 @@
 
 import doctest
 import importlib
-import os
+import json
 import pkgutil
 import re
 import subprocess
@@ -14,7 +14,10 @@ import pytest
 import dsnc
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 MODULES = [name for _, name, _ in pkgutil.walk_packages(dsnc.__path__, "dsnc.")]
 
 
@@ -22,33 +25,65 @@ def names(paths):
     return [str(path.relative_to(ROOT)) for path in paths]
 
 
+def prose_of(path):
+    return re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors_of(path):
+    """Return the anchors that GitHub, and our site, give to the headings of a page."""
+    titles = re.findall(r"^#+ +(.*)$", prose_of(path), flags=re.MULTILINE)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in titles]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
-def test_links_lead_somewhere(path):
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
-    local = [link for link in links if "://" not in link]
-    assert [link for link in local if not (path.parent / link).exists()] == []
+def test_links_and_anchors_lead_somewhere(path):
+    links = re.findall(r"\]\(([^)\s]+)", re.sub(r"`[^`]*`", "", prose_of(path)))
+    lost = []
+    for link in links:
+        place, _, anchor = link.partition("#")
+        target = (path.parent / place).resolve() if place else path
+        if "://" in link:
+            continue
+        if not target.exists() or (anchor and anchor not in anchors_of(target)):
+            lost.append(link)
+    assert lost == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
 def test_nothing_is_left_to_fill_in(path):
     text = path.read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+    prose = re.sub(r"^:::.*\n( +.*\n)*", "", prose, flags=re.MULTILINE)  # names for the reference
     assert re.findall(r"\b(?:[A-Z]{3,}_[A-Z]+|TODO|TBD|MEASURED|XXX)\b", prose) == []
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
-def test_python_blocks_run(path, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    if not blocks:
-        return
-    home = {"DSNC_HOME": str(tmp_path / "home")}
-    subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, **home},
-        stdout=subprocess.DEVNULL,
-    )
+def blocks_of(path):
+    text = path.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+WITH_CODE = [path for path in DOCUMENTS if blocks_of(path)]
+
+
+@pytest.fixture(scope="module")
+def worker():
+    """One process for all pages, each of which gets names and a folder of its own."""
+    command = [sys.executable, "-W", "error", Path(__file__).with_name("docs_worker.py")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("path", WITH_CODE, ids=names(WITH_CODE))
+def test_python_blocks_run(path, worker, tmp_path):
+    page = {"code": "\n".join(blocks_of(path)), "folder": str(tmp_path)}
+    worker.stdin.write(json.dumps(page) + "\n")
+    worker.stdin.flush()
+    problem = json.loads(worker.stdout.readline())
+    assert problem == "", problem
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))

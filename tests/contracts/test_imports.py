@@ -18,6 +18,7 @@ PUBLIC = {
     "codes",
     "data",
     "errors",
+    "features",
     "gradients",
     "load",
 }
@@ -38,8 +39,8 @@ def test_import_dsnc_loads_next_to_nothing():
     assert len(new) < 60
 
 
-# Gradients are torch's by nature, and baselines scikit-learn's.
-LIGHT = [room for room in dsnc._ROOMS if room not in ("gradients", "baselines")]
+# Gradients are torch's by nature, baselines and features scikit-learn's.
+LIGHT = [room for room in dsnc._ROOMS if room not in ("gradients", "baselines", "features")]
 
 
 @pytest.mark.parametrize("room", LIGHT)
@@ -73,3 +74,7 @@ def test_rooms_are_attributes():
     assert set(dir(dsnc)) == PUBLIC
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = dsnc.nonsense
+
+
+def test_features_load_scikit_learn_and_no_compiler():
+    assert loaded_by("import dsnc; dsnc.features.TextFeatures()") & HEAVY == {"sklearn"}

@@ -20,6 +20,7 @@ from dsnc.baselines.codebooks import (
 from dsnc.baselines.linear import LinearBaseline
 from dsnc.baselines.wrapped import EstimatorEncoder
 from dsnc.classifier.inputs import check_classes, row_weights, rows_that_count, seed_of
+from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError, unknown_name
 from dsnc.predictor import Predictor
@@ -61,7 +62,7 @@ class ECOCBaseline(LinearBaseline):
         pickled; a model file cannot hold it.
     n_jobs : int, optional
         Processes that fit clones of `base`.
-    scaling, class_weight
+    scaling, text, class_weight
         As in `DSNCClassifier`; rows reach `base` as they are.
     max_epochs, batch_size, learning_rate
         Of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle schedule.
@@ -102,6 +103,7 @@ class ECOCBaseline(LinearBaseline):
         base: Any = None,
         n_jobs: int | None = None,
         scaling: str = "auto",
+        text: Any = None,
         class_weight: Any = None,
         max_epochs: int = 20,
         batch_size: int | str = "auto",
@@ -124,6 +126,7 @@ class ECOCBaseline(LinearBaseline):
         self.base = base
         self.n_jobs = n_jobs
         self.scaling = scaling
+        self.text = text
         self.class_weight = class_weight
         self.max_epochs = max_epochs
         self.batch_size = batch_size
@@ -170,14 +173,15 @@ class ECOCBaseline(LinearBaseline):
         other = copy.copy(self)
         other.decoding = decoding
         decoder = codebook_decoder(codes_of(self.predictor_.decoder), decoding)
-        other.predictor_ = Predictor(self.predictor_.encoder, decoder)
+        other.predictor_ = self.predictor_.with_decoder(decoder)
         return other
 
     def _fit_base(self, X: Any, y: Any, sample_weight: Any) -> Self:
         from dsnc.training.history import History
 
         self._settings()
-        X, y = self._check_rows_and_labels(X, y)
+        features = learned_features(X, self.text)
+        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
         classes, numbers = np.unique(y, return_inverse=True)
         check_classes("y", classes)
         weight = row_weights(X, y, sample_weight, self.class_weight, relative=False)
@@ -188,7 +192,7 @@ class ECOCBaseline(LinearBaseline):
         encoder = EstimatorEncoder.fit(
             self.base, X, codes.to_bits(), numbers, weight, n_jobs=self.n_jobs
         )
-        self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding))
+        self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding), features)
         self.classes_, self.n_iter_ = classes, 1
         self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
         return self

@@ -33,7 +33,7 @@ class MLPBaseline(LearnedClassifier):
         distances), as in `DSNCClassifier`.
     adaptive : bool
         Double both when validation accuracy rises, halve them when it falls.
-    scaling, label_smoothing, class_weight
+    scaling, text, label_smoothing, class_weight
         As in `DSNCClassifier`.
     max_epochs, batch_size, learning_rate, schedule, weight_decay
         Of Adam, as there.
@@ -69,6 +69,7 @@ class MLPBaseline(LearnedClassifier):
         gamma: float = 0.0,
         adaptive: bool = True,
         scaling: str = "auto",
+        text: Any = None,
         label_smoothing: float = 0.0,
         class_weight: Any = None,
         max_epochs: int = 50,
@@ -93,6 +94,7 @@ class MLPBaseline(LearnedClassifier):
         self.gamma = gamma
         self.adaptive = adaptive
         self.scaling = scaling
+        self.text = text
         self.label_smoothing = label_smoothing
         self.class_weight = class_weight
         self.max_epochs = max_epochs

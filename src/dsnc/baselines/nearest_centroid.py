@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from dsnc.baselines.memory import linear_memory
 from dsnc.classifier.base import PredictorClassifier
 from dsnc.classifier.inputs import check_classes, row_weights
+from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import ScoresDecoder
 from dsnc.errors import InputError, unknown_name
 from dsnc.predictor import Layer, NumpyEncoder, Predictor, unit_rows
@@ -35,6 +36,8 @@ class NearestCentroidBaseline(PredictorClassifier):
     scaling : "auto", "standard", "unit_rows" or "none"
         What is done to X: "auto" divides sparse rows by their length and leaves dense ones alone,
         since standardized features were measured to be worse here.
+    text : dict, TextFeatures or None
+        As in `DSNCClassifier`.
 
     Attributes
     ----------
@@ -53,15 +56,16 @@ class NearestCentroidBaseline(PredictorClassifier):
     kind: ClassVar[str] = "nearest_centroid"
     width: ClassVar[str | None] = None
 
-    def __init__(self, *, scaling: str = "auto") -> None:
+    def __init__(self, *, scaling: str = "auto", text: Any = None) -> None:
         self.scaling = scaling
+        self.text = text
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take the means.
 
         Parameters
         ----------
-        X : ndarray, CSR or memory map of shape (n, d)
+        X : ndarray, CSR or memory map of shape (n, d), or list of n str
             The rows.
         y : array of shape (n,)
             Labels of any type.
@@ -69,7 +73,8 @@ class NearestCentroidBaseline(PredictorClassifier):
             How much each row counts.
         """
         self._check_parameters()
-        X, y = self._check_rows_and_labels(X, y)
+        features = learned_features(X, self.text)
+        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
         classes, numbers = np.unique(y, return_inverse=True)
         check_classes("y", classes)
         linear_memory(X.shape[1], len(classes), 0).check("cpu", verbose=False)
@@ -94,12 +99,13 @@ class NearestCentroidBaseline(PredictorClassifier):
         bias[np.bincount(numbers, weight) == 0] = _NEVER
         layer = Layer(weights.T, bias)
         encoder = NumpyEncoder([layer], row_normalize=scaling == "unit_rows")
-        self.predictor_ = Predictor(encoder, ScoresDecoder(len(classes)))
+        self.predictor_ = Predictor(encoder, ScoresDecoder(len(classes)), features)
         self.classes_, self.n_iter_ = classes, 1
         self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
         return self
 
     def _check_parameters(self) -> None:
+        make_features(self.text)
         if not isinstance(self.scaling, str) or self.scaling not in SCALINGS:
             raise unknown_name("scaling", self.scaling, SCALINGS)
 

@@ -30,7 +30,7 @@ class OneVsRestBaseline(LinearBaseline):
         Of each classifier. The first is `LinearSVC`'s; the second gives probabilities.
     C : float
         How much the losses count against the size of the weights, as in `LinearSVC`.
-    scaling, class_weight
+    scaling, text, class_weight
         As in `DSNCClassifier`.
     max_epochs, batch_size, learning_rate
         Of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle schedule.
@@ -66,6 +66,7 @@ class OneVsRestBaseline(LinearBaseline):
         loss: str = "squared_hinge",
         C: float = 1.0,
         scaling: str = "auto",
+        text: Any = None,
         class_weight: Any = None,
         max_epochs: int = 20,
         batch_size: int | str = "auto",
@@ -83,6 +84,7 @@ class OneVsRestBaseline(LinearBaseline):
         self.loss = loss
         self.C = C
         self.scaling = scaling
+        self.text = text
         self.class_weight = class_weight
         self.max_epochs = max_epochs
         self.batch_size = batch_size

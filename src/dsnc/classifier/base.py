@@ -23,8 +23,10 @@ from dsnc.classifier.inputs import (
     rows_that_count,
     seed_of,
 )
+from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
 from dsnc.errors import InputError
+from dsnc.features import TextFeatures, are_texts
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 from dsnc.training.settings import RunSettings
 
@@ -58,7 +60,8 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (n, d)
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            Strings, if it was fitted to strings.
         reject_below : float, optional
             Give no label to rows whose best class is less probable than this.
         rejected : object
@@ -134,6 +137,8 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
             check_is_fitted(self, "predictor_")
         if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
             return X  # scikit-learn's checks take longer than predicting a row
+        if are_texts(X):
+            return X  # the predictor knows what to do with them
         return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
 
     def __sklearn_tags__(self) -> Any:
@@ -153,6 +158,7 @@ class LearnedClassifier(PredictorClassifier):
     settings_kind: ClassVar[type[RunSettings]] = RunSettings
     class_weight: Any
     random_state: Any
+    text: Any
     validation_fraction: float
     callbacks: Sequence[Callable[..., Any]]
 
@@ -168,8 +174,9 @@ class LearnedClassifier(PredictorClassifier):
 
         Parameters
         ----------
-        X : ndarray, CSR or memory map of shape (n, d)
-            The rows.
+        X : ndarray, CSR or memory map of shape (n, d), or list of n str
+            The rows. Strings become rows by `dsnc.features.TextFeatures` with the settings `text`,
+            fitted to all of X.
         y : array of shape (n,)
             Labels of any type.
         sample_weight : array of shape (n,), optional
@@ -180,7 +187,8 @@ class LearnedClassifier(PredictorClassifier):
         from dsnc.training.learner import Examples
 
         settings = self._settings()
-        X, y = self._check_rows_and_labels(X, y)
+        features = learned_features(X, self.text)
+        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
         classes, numbers = np.unique(y, return_inverse=True)
         check_classes("y", classes)
         seed = seed_of(self.random_state)
@@ -188,7 +196,7 @@ class LearnedClassifier(PredictorClassifier):
         examples = Examples(X, numbers.astype(np.int32), weight, rows_that_count(weight))
         held_out: Examples | None = None
         if validation is not None:
-            held_out = self._given_validation(validation, classes)
+            held_out = self._given_validation(validation, classes, features)
         else:
             rows, held = hold_out(examples.y, self.validation_fraction, seed, examples.rows)
             if len(held):
@@ -196,7 +204,7 @@ class LearnedClassifier(PredictorClassifier):
                 examples = examples._replace(rows=rows)
         learner = self._make_learner(settings, examples, len(classes), seed)
         history = learner.fit(examples, held_out)
-        self._finish(learner, examples, classes, history, held_out=held_out)
+        self._finish(learner, examples, classes, history, held_out=held_out, features=features)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -205,14 +213,15 @@ class LearnedClassifier(PredictorClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. Of strings, the first call decides which n-grams are known.
         classes : array, optional
             All labels that will ever come; needed at the first call.
         """
         from dsnc.training.learner import Examples
 
         first = not hasattr(self, "predictor_")
-        X, y = self._check_rows_and_labels(X, y, reset=first)
+        features = learned_features(X, self.text) if first else self.predictor_.features
+        X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
         if first:
             if classes is None:
                 raise InputError("classes must name all labels at the first call of partial_fit.")
@@ -227,11 +236,12 @@ class LearnedClassifier(PredictorClassifier):
         learner = self._learner_for(examples, len(known))
         calls = getattr(self, "_calls", 0) + 1
         history = learner.partial_fit(examples, calls)
-        self._finish(learner, examples, known, history, calls=calls)
+        self._finish(learner, examples, known, history, calls=calls, features=features)
         return self
 
     def _settings(self) -> RunSettings:
         """Return the checked settings of a run; what the user cannot choose has its default."""
+        make_features(self.text)
         names = [field.name for field in fields(self.settings_kind)]
         settings = self.settings_kind(**{n: getattr(self, n) for n in names if hasattr(self, n)})
         settings.check()
@@ -254,12 +264,15 @@ class LearnedClassifier(PredictorClassifier):
         make_objective = self._make_objective(examples, n_classes, seed)
         return Learner(settings, examples, n_classes, seed, make_objective)
 
-    def _given_validation(self, validation: Any, classes: NDArray[Any]) -> "Examples":
+    def _given_validation(
+        self, validation: Any, classes: NDArray[Any], features: TextFeatures | None
+    ) -> "Examples":
         from dsnc.training.learner import Examples
 
         if not isinstance(validation, tuple | list) or len(validation) != 2:
             raise InputError(f"validation is a {type(validation).__name__}; pass a pair (X, y).")
-        X, y = self._check_rows_and_labels(*validation, reset=False)
+        X, y = validation
+        X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=False)
         weight = row_weights(X, y, None, self.class_weight)
         return Examples(X, class_numbers(y, classes), weight)
 
@@ -287,13 +300,14 @@ class LearnedClassifier(PredictorClassifier):
         *,
         held_out: "Examples | None" = None,
         calls: int = 0,
+        features: TextFeatures | None = None,
     ) -> None:
         """Keep what was learned, all of it at once: a `fit` that fails changes nothing."""
         trained = learner.export()
         encoder = trained.module or NumpyEncoder(
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
         )
-        trained_predictor = Predictor(encoder, trained.decoder)
+        trained_predictor = Predictor(encoder, trained.decoder, features)
         whole = None if calls else examples  # a pass over some rows does not know the others
         self.predictor_ = self._with_best_decoder(trained_predictor, whole, held_out)
         self.classes_, self.history_ = classes, history

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.classifier.inputs import class_numbers
+from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
 from dsnc.codes.threads import n_threads
 from dsnc.decoders import LinearDecoder
@@ -69,6 +70,9 @@ class DSNCClassifier(LearnedClassifier):
     scaling : "auto", "standard", "unit_rows" or "none"
         What is done to X: "auto" standardizes dense features and divides sparse rows by their
         length.
+    text : dict, TextFeatures or None
+        Where X holds strings: settings of `dsnc.features.TextFeatures`, such as
+        ``{"words": (1, 3)}``.
     beta, gamma : float
         Weights of the intra-class and the inter-class term (means of squared distances).
     adaptive : bool
@@ -136,6 +140,7 @@ class DSNCClassifier(LearnedClassifier):
         soft_share: float = 0.25,
         decoder: Any = "auto",
         scaling: str = "auto",
+        text: Any = None,
         beta: float = 0.0,
         gamma: float = 0.0,
         adaptive: bool = True,
@@ -168,6 +173,7 @@ class DSNCClassifier(LearnedClassifier):
         self.soft_share = soft_share
         self.decoder = decoder
         self.scaling = scaling
+        self.text = text
         self.beta = beta
         self.gamma = gamma
         self.adaptive = adaptive
@@ -210,13 +216,14 @@ class DSNCClassifier(LearnedClassifier):
         parse_choice(decoder)
         material = getattr(self, "_material", None) or material_of(self.predictor_.decoder)
         if X is not None:
+            X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             codes = self.predictor_.encode(X)
             material = replace(material, codes=codes, y=class_numbers(y, self.classes_))
         other = copy.copy(self)
         other.decoder = decoder
         chosen, other.decoder_report_ = make_decoder(decoder, material)
-        other.predictor_ = Predictor(self.predictor_.encoder, chosen)
+        other.predictor_ = self.predictor_.with_decoder(chosen)
         other._material = material  # a copy comes without
         return other
 
@@ -241,7 +248,7 @@ class DSNCClassifier(LearnedClassifier):
         if examples is None and hasattr(self, "predictor_"):
             decoder = self.predictor_.decoder
             if parse_choice(self.decoder)[0] in ("auto", decoder.name):
-                going_on = Predictor(trained.encoder, renewed(decoder, linear))
+                going_on = trained.with_decoder(renewed(decoder, linear))
                 self._material = material  # not before: a refusal leaves everything as it was
                 return going_on
         if examples is not None:
@@ -254,7 +261,7 @@ class DSNCClassifier(LearnedClassifier):
             material = replace(material, held_out=held)
         decoder, self.decoder_report_ = make_decoder(self.decoder, material)
         self._material = material
-        return Predictor(trained.encoder, decoder)
+        return trained.with_decoder(decoder)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the codes of the training rows: what predicts does not need them."""

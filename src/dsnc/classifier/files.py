@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dsnc
+from dsnc.classifier.reports import plain_report, report_of
+from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.data.labels import object_array
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
 from dsnc.persistence import read_model, write_model
@@ -56,6 +58,7 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
             "validation_accuracy": history.best_accuracy,
             "best_epoch": history.best_epoch,
             "epochs": int(model.n_iter_),
+            **_report(model),
         },
         "data": dict(model.data_),
         "versions": {
@@ -125,6 +128,8 @@ def _restore_figures(model: "PredictorClassifier", header: dict[str, Any]) -> No
     for name, kinds in _FIGURES.items():
         if type(metrics[name]) not in kinds:
             raise InputError(f"metrics: {name} is a {type(metrics[name]).__name__}.")
+    if "decoder" in metrics:  # files of the first versions have none
+        model.decoder_report_ = report_of(metrics["decoder"])
     model.n_iter_ = metrics["epochs"]
     model.data_ = dict(header["data"])
     model.history_ = History(
@@ -132,6 +137,12 @@ def _restore_figures(model: "PredictorClassifier", header: dict[str, Any]) -> No
         best_epoch=metrics["best_epoch"],
         stopped="loaded from a file",
     )
+
+
+def _report(model: "PredictorClassifier") -> dict[str, Any]:
+    """Return how the decoder was chosen, of models that have a choice."""
+    report = getattr(model, "decoder_report_", None)
+    return {} if report is None else {"decoder": plain_report(report)}
 
 
 def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
@@ -145,6 +156,8 @@ def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
             value = [[_item(label), float(weight)] for label, weight in value.items()]
         elif name == "gradient" and hasattr(value, "settings"):
             value = _named_gradient(value)
+        elif name == "text":
+            value = plain_settings(value)
         elif name == "random_state" and not isinstance(value, int | np.integer):
             value = None
         if isinstance(value, dict):  # settings of a part
@@ -170,6 +183,8 @@ def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
     parameters = dict(plain)
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
+    if "text" in parameters:
+        parameters["text"] = settings_of(parameters["text"])
     if isinstance(parameters.get("hidden"), list):
         parameters["hidden"] = tuple(parameters["hidden"])
     return parameters

@@ -4,9 +4,9 @@
 
 b are the sampled bits of x, phi their probabilities, P the linear decoder's softmax, intra and
 inter the mean squared distances of the bits' probabilities within and between classes, f the
-adaptive factor. The paper has s = 0; a share s for the soft bits trains what the decoders that weigh
-bits by their certainty will see. Other models keep the frame, `BaseObjective`, and put a loss of
-their own into it.
+adaptive factor. The paper has s = 0; a share s for the soft bits trains what the decoders that
+weigh bits by their certainty will see. Other models keep the frame, `BaseObjective`, and put a loss
+of their own into it.
 """
 
 import math

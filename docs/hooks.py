@@ -1,0 +1,45 @@
+"""What the site holds besides this folder: pages and sources that live elsewhere in the tree.
+
+On GitHub a link from here to ``../examples/quick_start.py`` works as it stands. The site gets a
+copy of every such file, and the links are turned to the copies.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+SOURCES = ("examples/*.py", "benchmarks/*.py")
+RESULTS = "results/README.md"  # made by `dsnc reproduce`; a tree without them has a site, too
+NO_RESULTS = "# Results\n\nThis copy holds none. `dsnc reproduce all --preset paper` makes them.\n"
+
+_LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the files from outside, and a word about results where there are none."""
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    for path in (path for pattern in SOURCES for path in sorted(ROOT.glob(pattern))):
+        name = path.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, name, abs_src_path=str(path)))
+    if files.get_file_from_path(RESULTS) is None:
+        files.append(File.generated(config, RESULTS, content=NO_RESULTS))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Turn links that leave this folder, or come from outside of it, to where things are here."""
+    folder = posixpath.dirname(page.file.src_uri)
+    outside = page.file.src_uri in PAGES.values()
+
+    def turned(match: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join("" if outside else f"docs/{folder}", match[2]))
+        inside = PAGES.get(place, place.removeprefix("docs/"))
+        return f"{match[1]}{posixpath.relpath(inside, folder or '.')}{match[3]}"
+
+    return _LINK.sub(turned, markdown)
