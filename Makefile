@@ -24,8 +24,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## look at the embedded data: a summary and a picture
-	$(BIN)/dsnc data show glyphs --picture demo/glyphs.png
+demo: $(READY)  ## train on embedded pictures, compare, write demo/report.html
+	$(BIN)/dsnc demo -o demo
 
 test: lint  ## lint, types, import contracts, then the tests (minutes)
 	$(BIN)/python -m pytest

@@ -71,8 +71,11 @@ def test_a_process_that_dies_is_replaced(definitions, tmp_path, monkeypatch):
 def test_an_interrupt_keeps_what_is_finished(tiny, tmp_path):
     code = textwrap.dedent(
         f"""
+        import signal
         from dsnc.experiments import Plan, run_all
         if __name__ == "__main__":
+            # Hear Ctrl-C even where the tests run in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             plan = Plan(bits=(6,), seeds=tuple(range(200)), recipes=("default",),
                         methods=("mlp",), settings={{"max_epochs": 2}})
             run_all(plan.definitions(plan.source({tiny!r})), {str(tmp_path)!r})
