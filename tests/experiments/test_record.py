@@ -49,6 +49,21 @@ def test_a_record_replaces_another(define, keep):
     assert keep(define(), {"own": {"accuracy": 1.0}}).error == ""
 
 
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 cut off"])
+def test_damaged_arrays_are_none(define, keep, content):
+    record = keep(define(), arrays={"y": np.arange(3)})
+    path = record.folder / "arrays.npz"
+    path.unlink() if content is None else path.write_bytes(content)
+    assert read_record(record.folder).arrays == {}
+
+
+def test_a_recipe_of_the_future_is_no_record(define, keep):
+    record = keep(define())
+    path = record.folder / "record.json"
+    path.write_text(path.read_text().replace('"recipe": "default"', '"recipe": "future"'))
+    assert read_record(record.folder) is None
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}', '{"format": 1}'])
 def test_what_cannot_be_read_is_no_record(define, keep, tmp_path, text):
     record = keep(define())

@@ -44,6 +44,14 @@ def test_decoding_is_measured_in_one_run(everything):
         assert curve.front("microseconds")
 
 
+def test_times_of_other_runs_on_the_data_are_measured_again(everything):
+    _, records, runs = everything
+    kept = [r for r in records if r.has_decoders]
+    cost_curve.measure(kept[:1], runs)
+    for curve in cost_curve.curves(records, runs):
+        assert all(point.microseconds > 0 for point in curve.points)
+
+
 def test_the_same_definition_gives_the_same_answers(everything, tmp_path):
     _, records, _ = everything
     record = next(r for r in records if r.definition.method == "dsnc_reg")

@@ -4,12 +4,15 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from dsnc.errors import InputError
+from dsnc.errors import InputError, OutputError
 from dsnc.experiments import Plan, run_all
-from dsnc.experiments.record import find_records
+from dsnc.experiments.record import Record, find_records, write_record
+from dsnc.experiments.runner import Worker
 
 FAST = {"max_epochs": 1}
 
@@ -41,6 +44,38 @@ def test_a_failure_is_recorded_and_the_others_go_on(definitions, tmp_path):
     assert "learning_rate=-1.0 must be" in failed.error and not fine.error
     # It is tried again, and another failure takes its place.
     assert len(run_all(bad, tmp_path)) == 1 and len(list(find_records(tmp_path))) == 2
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Workers that fail at once, without a process."""
+
+    def run(self, definition):
+        self._keep(definition, "ValueError: [/no] markup")
+        return "ValueError: [/no] markup"
+
+    monkeypatch.setattr(Worker, "run", run)
+
+
+def test_a_failure_does_not_replace_what_was_complete(definitions, tmp_path, failing):
+    (definition,) = definitions(methods=("nearest_centroid",))
+    write_record(Record(definition, {"own": {"accuracy": 0.5}}), {"y": np.zeros(1)}, tmp_path)
+    (again,) = run_all([replace(definition, keep_decoders=True)], tmp_path, progress=True)
+    assert "markup" in again.error
+    (record,) = find_records(tmp_path)
+    assert not record.error and record.outcomes["own"]["accuracy"] == 0.5
+
+
+def test_a_record_without_its_arrays_is_run_again(definitions, tmp_path, failing):
+    (definition,) = definitions(methods=("nearest_centroid",))
+    write_record(Record(definition, {"own": {"accuracy": 0.5}}), {}, tmp_path)
+    assert run_all([definition], tmp_path)[0].error
+
+
+def test_a_folder_that_cannot_be_written_ends_everything(definitions, tmp_path, failing):
+    (tmp_path / "tiny").write_text("a file where a folder should be")
+    with pytest.raises(OutputError, match="cannot be written"):
+        run_all(definitions(methods=("nearest_centroid",)), tmp_path, jobs=2)
 
 
 def test_a_process_that_dies_is_replaced(definitions, tmp_path, monkeypatch):

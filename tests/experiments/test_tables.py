@@ -97,6 +97,13 @@ def test_a_method_that_no_recipe_changes_is_in_both_tables(records):
     assert "ECOC" in paper.columns and "MLP" not in paper.columns
 
 
+def test_no_table_shows_a_run_of_another_recipe(define, keep, figures):
+    ours = keep(define("dsnc"), {"linear": figures(0.5)})
+    theirs = keep(define("mlp", recipe="paper"), {"own": figures(0.9)})
+    default, paper = accuracy_table.tables([ours, theirs])
+    assert "MLP" not in default.columns and "DSNC linear" not in paper.columns
+
+
 def test_the_latent_table(records):
     (table,) = latent_table.tables(records(beside="DMOZ-1K"))
     (first, *_) = [row for row in table.rows if row[0].text == "60"]

@@ -67,7 +67,7 @@ def groups(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
             for record in others
             if other == data
             and record.definition.method not in known
-            and _same_under(record.definition.method, recipe)
+            and _is_same_under(recipe, record.definition)
         ]
     return found
 
@@ -83,9 +83,10 @@ def accuracies(column: Column, n_bits: int, records: Iterable[Record]) -> list[f
     ]
 
 
-def _same_under(method: str, recipe: str) -> bool:
-    recipes = METHODS[method].recipes
-    return dict(recipes["default"]) == dict(recipes[recipe])
+def _is_same_under(recipe: str, definition: Definition) -> bool:
+    """Tell whether another recipe would have made the same run."""
+    recipes = METHODS[definition.method].recipes
+    return dict(recipes[definition.recipe]) == dict(recipes[recipe])
 
 
 def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:

@@ -19,7 +19,7 @@ from dsnc.decoders import Decoder
 from dsnc.experiments.definition import Definition, Source, file_name
 from dsnc.experiments.methods import METHODS, TABLE_BITS
 from dsnc.experiments.plan import Plan
-from dsnc.experiments.record import Record
+from dsnc.experiments.record import Record, find_records, write_aside
 from dsnc.experiments.tables import Cell, Table
 
 CONTESTANTS = ("dsnc", "dsnc_reg", "mlp", "ecoc")
@@ -71,19 +71,21 @@ def definitions(source: Source, plan: Plan) -> list[Definition]:
 
 
 def measure(records: Iterable[Record], runs: Path) -> None:
-    """Time all decoders that were kept, in turns; write the times beside the records."""
-    groups: dict[Path, list[Record]] = {}
-    for record in records:
-        if record.has_decoders and record.definition.method in CONTESTANTS:
-            groups.setdefault(runs / file_name(record.definition.data), []).append(record)
-    for folder, group in groups.items():
-        path = folder / _FILE
+    """Time all decoders that were kept of these data sets, in turns; write the times beside them.
+
+    Those of other runs on the same data take part again: times of one run can be compared.
+    """
+    for data in sorted({record.definition.data for record in records}):
+        folder = runs / file_name(data)
+        group = [
+            record
+            for record in find_records(folder)
+            if record.has_decoders and record.definition.method in CONTESTANTS
+        ]
         wanted = sorted(f"{r.definition.digest}/{name}" for r in group for name in r.outcomes)
-        if sorted(_read(path)) != wanted:
+        if wanted and sorted(_read(folder / _FILE)) != wanted:
             times = _decoding_times(group)
-            aside = path.with_suffix(".tmp")
-            aside.write_text(json.dumps(times, indent=1), encoding="utf-8")
-            aside.replace(path)
+            write_aside(folder / _FILE, json.dumps(times, indent=1).encode())
 
 
 def curves(records: Sequence[Record], runs: Path) -> list[Curve]:

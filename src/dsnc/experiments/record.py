@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +19,7 @@ from dsnc.codes import PackedCodes
 from dsnc.decoders import DECODERS, Decoder
 from dsnc.errors import OutputError
 from dsnc.experiments.definition import Definition
+from dsnc.experiments.methods import METHODS
 
 FORMAT = 1
 OWN = "own"  # the outcome of a method that has one decoder only
@@ -86,10 +89,15 @@ class Record:
         return found, logits
 
     def _read(self, name: str) -> dict[str, NDArray[Any]]:
-        if self.folder is None or not (self.folder / name).exists():
+        """Return the arrays of a file; none where it is missing or damaged."""
+        if self.folder is None:
             return {}
-        with np.load(self.folder / name, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
+        try:
+            # numpy leaves a file open that it cannot read.
+            with (self.folder / name).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                return {key: file[key] for key in file.files}
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+            return {}
 
 
 def write_record(
@@ -123,26 +131,44 @@ def write_record(
                 }
                 np.savez(aside / _DECODERS, logits=logits, **kept)
             aside.chmod(0o755)
-            shutil.rmtree(target, ignore_errors=True)
+            old = aside.with_name(f"{aside.name}-old")
+            if target.exists():
+                os.replace(target, old)
             os.replace(aside, target)
+            shutil.rmtree(old, ignore_errors=True)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
-        raise OutputError(
-            f"The record {target} cannot be written: {error}. Make room, or choose another folder."
-        ) from error
+        raise _cannot_write(target, error) from error
+
+
+def write_aside(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; its folder is made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}-{os.getpid()}")
+        aside.write_bytes(content)
+        os.replace(aside, path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"{path} cannot be written: {error}. Make room, or choose another folder.")
 
 
 _PLAIN = ("outcomes", "codes", "history", "seconds", "versions", "machine", "error")
 
 
 def read_record(folder: Path) -> Record | None:
-    """Read a record; None where there is none that can be read (it will be run again)."""
+    """Read a record; None where there is none that can be read here (it will be run again)."""
     try:
         fields = json.loads((folder / _JSON).read_text(encoding="utf-8"))
         if fields["format"] != FORMAT:
             return None
         definition = Definition.from_dict(fields["definition"])
+        if definition.recipe not in METHODS[definition.method].recipes:
+            return None
         return Record(definition, **{name: fields[name] for name in _PLAIN}, folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
         return None

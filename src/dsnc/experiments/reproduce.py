@@ -1,5 +1,6 @@
 """From the name of an experiment to its tables."""
 
+import io
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +14,7 @@ from dsnc.experiments import accuracy_table, cost_curve, latent_table
 from dsnc.experiments.definition import Definition, Source, file_name
 from dsnc.experiments.plan import Plan
 from dsnc.experiments.prepare import prepare
-from dsnc.experiments.record import Record
+from dsnc.experiments.record import Record, write_aside
 from dsnc.experiments.runner import run_all
 from dsnc.experiments.tables import Table
 
@@ -98,9 +99,10 @@ def _write_about(source: Source, runs: Path) -> None:
     """Write what a report needs to know of the data themselves."""
     prepared = prepare(source)
     folder = runs / file_name(prepared.name)
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(prepared.about(), ensure_ascii=False)
-    (folder / ABOUT).write_text(text, encoding="utf-8")
+    write_aside(folder / ABOUT, text.encode())
     pictures = prepared.pictures()
     if pictures is not None:
-        np.save(folder / PICTURES, pictures)
+        file = io.BytesIO()
+        np.save(file, pictures)
+        write_aside(folder / PICTURES, file.getvalue())

@@ -12,7 +12,9 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -54,25 +56,30 @@ def run_all(
         wanted.setdefault(definition.digest, definition)
     missing = [d for d in wanted.values() if not _is_done(d, folder)]
     with _bar(len(missing), len(wanted), enabled=progress) as report:
-        _work(missing, folder, min(jobs, len(missing)), report)
-    records = (read_record(definition.folder(folder)) for definition in wanted.values())
-    return [record for record in records if record is not None]
+        errors = _work(missing, folder, min(jobs, len(missing)), report)
+    records = []
+    for digest, definition in wanted.items():
+        record = read_record(definition.folder(folder))
+        if record is not None:
+            records.append(replace(record, error=errors.get(digest, record.error)))
+    return records
 
 
 def _is_done(definition: Definition, runs: Path) -> bool:
     record = read_record(definition.folder(runs))
-    if record is None or record.error:
+    if record is None or record.error or "y" not in record.arrays:
         return False
     return not definition.keep_decoders or record.has_decoders
 
 
-def _work(definitions: list[Definition], runs: Path, jobs: int, report: Report) -> None:
-    """Let `jobs` threads each lead a worker process through the queue."""
+def _work(definitions: list[Definition], runs: Path, jobs: int, report: Report) -> dict[str, str]:
+    """Let `jobs` threads each lead a worker process through the queue; return what went wrong."""
     waiting: queue.SimpleQueue[Definition] = queue.SimpleQueue()
     for definition in definitions:
         waiting.put(definition)
     workers = [Worker(runs, max(1, (os.cpu_count() or 1) // max(1, jobs))) for _ in range(jobs)]
     stop = threading.Event()
+    errors: dict[str, str] = {}
 
     def lead(worker: "Worker") -> None:
         while not stop.is_set():
@@ -81,19 +88,22 @@ def _work(definitions: list[Definition], runs: Path, jobs: int, report: Report) 
             except queue.Empty:
                 return
             error = worker.run(definition)
-            if not stop.is_set():
-                report(definition, error)
+            if stop.is_set():
+                return
+            if error:
+                errors[definition.digest] = error
+            report(definition, error)
 
-    threads = [threading.Thread(target=lead, args=[w], daemon=True) for w in workers]
+    threads = ThreadPoolExecutor(max(1, jobs))
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        for done in as_completed([threads.submit(lead, worker) for worker in workers]):
+            done.result()  # a full disk, say, ends everything
     finally:
         stop.set()
         for worker in workers:
             worker.end()
+        threads.shutdown()
+    return errors
 
 
 class Worker:
@@ -112,17 +122,30 @@ class Worker:
                 self._start()
             self._line.send(definition)
             error: str = self._line.recv()
-        except (EOFError, OSError):
+        except (EOFError, OSError) as problem:
             if self._ended:  # by us: no failure of the run
                 return ""
-            self._process.join(_FINISH_S)
-            code = self._process.exitcode
-            self._process = None
-            how = f"signal {signal.Signals(-code).name}" if code and code < 0 else f"exit {code}"
-            error = f"the process died ({how}); out of memory?"
+            error = self._last_words(problem)
         if error:
-            write_record(Record(definition, error=error), {}, self._runs)
+            self._keep(definition, error)
         return error
+
+    def _last_words(self, problem: Exception) -> str:
+        """Say how the process ended, and forget it."""
+        process, self._process = self._process, None
+        if process is None:
+            return f"no process could be started: {problem}"
+        process.join(_FINISH_S)
+        process.kill()
+        code = process.exitcode
+        how = f"signal {signal.Signals(-code).name}" if code and code < 0 else f"exit {code}"
+        return f"the process died ({how}); out of memory?"
+
+    def _keep(self, definition: Definition, error: str) -> None:
+        """Write down a failure, but never over a run that came to its end before."""
+        before = read_record(definition.folder(self._runs))
+        if before is None or before.error:
+            write_record(Record(definition, error=error), {}, self._runs)
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
@@ -135,8 +158,9 @@ class Worker:
         context = multiprocessing.get_context("spawn")  # CUDA and threads do not survive a fork
         self._line, theirs = context.Pipe()
         arguments = (theirs, str(self._runs), self._threads)
-        self._process = context.Process(target=serve, args=arguments, daemon=True)
-        self._process.start()
+        process = context.Process(target=serve, args=arguments, daemon=True)
+        process.start()
+        self._process = process
         theirs.close()  # so that the end of the process is the end of the line
 
 
@@ -178,7 +202,7 @@ def _bar(n_missing: int, n_all: int, *, enabled: bool) -> Iterator[Report]:
         rp.TimeElapsedColumn(),
         rp.TextColumn("left"),
         rp.TimeRemainingColumn(elapsed_when_finished=False),
-        rp.TextColumn("{task.description}"),
+        rp.TextColumn("{task.description}", markup=False),
     )
     with rp.Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=n_all, completed=n_all - n_missing)
@@ -186,6 +210,7 @@ def _bar(n_missing: int, n_all: int, *, enabled: bool) -> Iterator[Report]:
         def report(definition: Definition, error: str) -> None:
             bar.update(task, advance=1, description=definition.title)
             if error:
-                bar.console.print(f"failed: {definition.title}: {error.splitlines()[-1]}")
+                line = f"failed: {definition.title}: {error.splitlines()[-1]}"
+                bar.console.print(line, markup=False)
 
         yield report
