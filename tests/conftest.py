@@ -8,9 +8,8 @@ from hypothesis import settings
 # Compiled kernels are kept under the digest of all their sources: numba looks at one file only,
 # and would miss a change in what a kernel calls.
 _ROOT = Path(__file__).parents[1]
-_SOURCES = sorted(
-    path for form in ("_kernels.py", "_kernels/*.py") for path in (_ROOT / "src/dsnc/").rglob(form)
-)
+_FORMS = ("_kernels.py", "_kernels/*.py", "features/grams.py")  # the last has their constants
+_SOURCES = sorted(path for form in _FORMS for path in (_ROOT / "src/dsnc/").rglob(form))
 _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_ROOT / ".numba_cache" / _DIGEST))
 

@@ -328,3 +328,21 @@ def test_the_short_way_names_what_is_no_number():
     for X in (np.array([[0, 1], [np.nan, 0]]), sp.csr_array([[0, 1], [np.nan, 0]])):
         with pytest.raises(InputError, match=r"X\[1\] has a NaN logit"):
             predictor.predict(X)
+
+
+def test_the_short_way_takes_logits_in_any_order():
+    class Transposed(Foreign):
+        def logits(self, X):
+            return np.array([[-1.0] * len(X), [2.0] * len(X)], dtype=np.float32).T
+
+    linear = LinearDecoder([[1, -1], [-1, 1]], [0, 0])
+    decoder = ShortlistDecoder(linear, PackedCodes.from_logits(linear.weight), np.arange(2))
+    assert Predictor(Transposed(), decoder).predict(np.zeros((3, 3))).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_an_index_outside_is_named_by_its_row(n_jobs):
+    X = sp.csr_matrix(rows(300).astype(np.float32))
+    X.indices[X.indptr[250]] = -3
+    with pytest.raises(InputError, match=r"X\[250\] has the index -3; expected 0 to 11"):
+        make().predict(X, n_jobs=n_jobs)

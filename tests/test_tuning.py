@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
@@ -70,6 +71,20 @@ def test_validation_rows_decide_if_given():
     found = tune(quick(), X, Y, space={"n_bits": [4]}, n_trials=1, validation=(X[:50], Y[:50]))
     model = found.estimator.fit(X, Y, validation=(X[:50], Y[:50]))
     assert found.accuracy == model.score(X[:50], Y[:50])
+
+
+def test_rows_that_are_found_by_name_are_taken_by_place():
+    class Series:  # as pandas has them
+        def __init__(self, items):
+            self.iloc = np.array(items, dtype=object)
+
+        def __getitem__(self, names):
+            raise KeyError(names)
+
+    texts = [f"word{label}" for label in Y]
+    options = {"space": {"n_bits": [8]}, "n_trials": 1}
+    found = tune(quick(), Series(texts), Y, **options)
+    assert found.trials == tune(quick(), texts, Y, **options).trials
 
 
 def test_baselines_with_epochs_are_tuned_too():

@@ -112,13 +112,16 @@ class DsncWarning(UserWarning):
     """Something works, but probably not as the user thinks."""
 
 
-def shorten(text: str | bytes) -> str:
-    """Quote `text` for a message, cut to a readable length."""
-    if len(text) <= _SHOWN:
-        return repr(text)
-    return (
-        f"{text[:_SHOWN]!r}... ({len(text)} {'bytes' if isinstance(text, bytes) else 'characters'})"
-    )
+def shorten(value: object) -> str:
+    """Quote a text, or show another value, for a message, cut to a readable length."""
+    if not isinstance(value, str | bytes):
+        shown = repr(value)
+        cut = f"{shown[:_SHOWN]}... ({len(shown)} characters)"
+        return shown if len(shown) <= _SHOWN else cut
+    if len(value) <= _SHOWN:
+        return repr(value)
+    unit = "bytes" if isinstance(value, bytes) else "characters"
+    return f"{value[:_SHOWN]!r}... ({len(value)} {unit})"
 
 
 def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputError:

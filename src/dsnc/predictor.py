@@ -313,22 +313,18 @@ class Predictor:
             return decode(*self._encode(X, slice(0, 1)))
 
         def work(rows: slice) -> None:
-            block = X if rows == slice(0, X.shape[0]) else X[rows]
-            parts[rows.start] = [decode(*encoded) for encoded in self._encoded(block, rows.start)]
+            parts[rows.start] = [decode(*encoded) for encoded in self._encoded(X, rows)]
 
         in_threads(work, X.shape[0], n_jobs)
         columns = zip(*(part for start in sorted(parts) for part in parts[start]), strict=True)
         return tuple(_concatenate(column) for column in columns)
 
-    def _encoded(self, X: Any, first: int = 0) -> Iterator[tuple[PackedCodes, Floats]]:
-        """Yield (codes, logits), block of rows by block of rows; one block at least.
+    def _encoded(self, X: Any, rows: slice | None = None) -> Iterator[tuple[PackedCodes, Floats]]:
+        """Yield (codes, logits) of all or some rows, block by block; one block at least."""
+        for block in row_blocks(X, self.n_bits, rows or slice(0, X.shape[0])):
+            yield self._encode(X, block)
 
-        `first` is the number of the first row, for messages.
-        """
-        for rows in row_blocks(X, self.n_bits, slice(0, X.shape[0])):
-            yield self._encode(X, rows, first)
-
-    def _encode(self, X: Any, rows: slice, first: int = 0) -> tuple[PackedCodes, Floats]:
+    def _encode(self, X: Any, rows: slice) -> tuple[PackedCodes, Floats]:
         """Return the codes and logits of some of the rows."""
         codes, logits = self._forward(X, rows)
         if codes is not None:
@@ -336,7 +332,7 @@ class Predictor:
         try:
             return PackedCodes.from_logits(logits), logits
         except InputError as error:
-            row = first + rows.start + int(np.isnan(logits).any(axis=1).argmax())
+            row = rows.start + int(np.isnan(logits).any(axis=1).argmax())
             raise InputError(
                 f"X[{row}] has a NaN logit: its values are not finite, or too large."
             ) from error
@@ -347,7 +343,7 @@ class Predictor:
             X, rows = X[rows].numbers(), slice(0, rows.stop - rows.start)
         if isinstance(self.encoder, NumpyEncoder):
             return self.encoder.encode(X, rows)
-        logits = np.asarray(self.encoder.logits(X[rows]), dtype=np.float32)
+        logits = np.ascontiguousarray(self.encoder.logits(X[rows]), dtype=np.float32)
         expected = (rows.stop - rows.start, self.n_bits)
         if logits.shape != expected:
             raise InputError(

@@ -24,6 +24,7 @@ from dsnc.errors import InputError, require, unknown_name
 
 if TYPE_CHECKING:
     import optuna
+    from numpy.typing import NDArray
 
 FACTOR = "factor"
 """A name in a space that stands for `beta` and `gamma` together, as in the paper."""
@@ -184,9 +185,13 @@ def _parts(
     )
     # A class of which no row is left to learn from cannot be judged.
     held = held[np.isin(labels[held], labels[train])]
+    return _taken(X, train), labels[train], _taken(X, held), labels[held]
+
+
+def _taken(X: Any, rows: "NDArray[np.intp]") -> Any:
     if isinstance(X, list | tuple):
-        return [X[i] for i in train], labels[train], [X[i] for i in held], labels[held]
-    return X[train], labels[train], X[held], labels[held]
+        return [X[i] for i in rows]
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]  # [] of pandas looks for names
 
 
 @dataclass
@@ -328,9 +333,9 @@ def _result(estimator: Any, study: "optuna.Study") -> TuningResult:
 
 @contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
-    """Keep Optuna from logging a line for each trial."""
+    """Keep Optuna from logging trials; what ends one is raised, and need not be logged, too."""
     before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         yield
     finally:

@@ -40,6 +40,8 @@ def test_there_and_back():
         lambda r: {**r, "reason": "x" * 10_000},
         lambda r: {**r, "settings": {"size": [1]}},
         lambda r: {**r, "settings": {str(i): i for i in range(10_000)}},
+        lambda r: {**r, "settings": {"x" * 10_000: 1}},
+        lambda r: {**r, "settings": {"size": "x" * 10_000}},
         lambda r: {**r, "trials": [None]},
         lambda r: {**r, "trials": [{}]},
         lambda r: {**r, "trials": [r["trials"][0]] * 10_000},

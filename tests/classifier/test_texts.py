@@ -154,6 +154,7 @@ def test_settings_of_the_features(text):
     [
         ({"word": (1, 2)}, "text='word' is not known. Did you mean 'words'?"),
         ({"words": (2, 1)}, r"words=\(2, 1\) is no range"),
+        ({"words": [1] * 999}, r"words=\[1, 1, .{,60}\.\.\. \(2997 characters\) is no range"),
         ("words", "text='words': give settings such as"),
         (TextFeatures(n_hashes=3), "n_hashes=3 is not a power of two"),
     ],
@@ -185,8 +186,9 @@ def test_what_is_no_list_of_strings(X, message):
 def test_empty_lists_and_other_lengths():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         clone(MODELS["dsnc"]).fit(TEXTS, LABELS[:-1])
-    with pytest.raises(ValueError, match="Expected 2D array"):
-        fitted().predict([])
+    for X in ([], (), np.array([], dtype=object)):  # as a model of numbers says
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+            fitted().predict(X)
 
 
 def test_features_of_another_width():
@@ -213,7 +215,14 @@ def test_save_and_load(name, tmp_path):
     assert np.array_equal(again.predict_proba(NEW), model.predict_proba(NEW))
 
 
-@pytest.mark.parametrize("text", [{"words": (1, 1)}, TextFeatures(words=(1, 1), n_jobs=2)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        {"words": (1, 1)},
+        {"words": (np.int64(1), np.int64(1)), "max_features": np.int32(50)},
+        TextFeatures(words=(1, 1), n_jobs=2),
+    ],
+)
 def test_settings_are_kept_in_the_file(text, tmp_path):
     model = clone(MODELS["dsnc"]).set_params(text=text).fit(TEXTS, LABELS)
     model.save(tmp_path / "model")

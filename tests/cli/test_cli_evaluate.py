@@ -26,6 +26,11 @@ def test_figures(run, files):
     assert record["rows_per_second"] > 0
 
 
+def test_the_first_of_several_values_may_follow_an_equals_sign(run, files):
+    arguments = ["evaluate", files / "vectors", files / "test.svm", "--top-k=2", "3", "--json"]
+    assert {"top_2_accuracy", "top_3_accuracy"} <= set(json.loads(run(*arguments).stdout))
+
+
 def test_mistakes_and_confusions(run, files, tmp_path):
     (tmp_path / "wrong.tsv").write_text(
         "label\ttext\nnight nurse\tsushi cook\nnight nurse\tsushi cook\nbus driver\tbus driver\n"

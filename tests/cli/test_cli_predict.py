@@ -1,13 +1,18 @@
 """``dsnc predict`` and ``dsnc encode``: a line in, a line out."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import dsnc
-from dsnc.cli.predict import escape
+from dsnc.cli import lines as line_reader
+from dsnc.cli.common import escape
 from dsnc.data import Dataset, load_dataset, write_folder
 
 TITLES = ["night nurse", "", "senior bus driver", "sushi cook"]
@@ -88,6 +93,18 @@ def test_vectors_in_every_form(run, files, tmp_path, lines):
     assert run("predict", files / "vectors", "-", input=columns).stdout == expected
 
 
+@pytest.mark.parametrize("batch", [1, 4096])
+def test_names_of_columns_are_no_row_and_that_is_said(run, files, batch):
+    rows = "\n1,2,3,4,5,6,7,8\n"
+    arguments = ["predict", files / "vectors", "-", "--batch", batch]
+    expected = run(*arguments, input=rows)
+    result = run(*arguments, input=rows.replace("\n", "\na,b,c,d,e,f,g,h\n", 1))
+    assert result.stdout == expected.stdout
+    assert len(result.stdout.splitlines()) == 2
+    assert "-, line 2: taken as the names of the columns" in result.stderr
+    assert "names" not in expected.stderr
+
+
 def test_empty_lines_of_vectors_are_rows_of_zeros(run, files):
     out = run("predict", files / "vectors", "-", input="\n1:1\n\n# nothing\n").stdout.split()
     zero = dsnc.load(files / "vectors").predict(np.zeros((1, 8), np.float32))[0]
@@ -109,7 +126,9 @@ def test_features_that_were_never_learned_are_left_out(run, files):
         ("1:1\n3:1 2:1\n", "-, line 2: index does not ascend"),
         ("0:1\n", "-, line 1: uses index 0"),
         ("1,2,3\n", "line 1: has 3 features; the model was trained on 8"),
-        ("1,2,3,4,5,6,7,8\n1,2,x,4,5,6,7,8\n", "-, line 2: has what is no number"),
+        ("1,2,3,4,5,6,7,8\n1,2,x,4,5,6,7,8\n", "-, line 2: has what is no number in column 3: 'x'"),
+        ("0.5,NA,1,2,3,4,5,6\n", "-, line 1: has what is no number in column 2: 'NA'"),
+        ("\na,b,c,d,e,f,g,h\n1,2\n", "-, line 3: has 2 features"),
         ("1,2,3,4,5,6,7,nan\n", "-, line 1: has NaN or infinity"),
         ("night nurse\n", "was trained on numbers, and the input holds texts: b'night nurse'"),
     ],
@@ -130,7 +149,13 @@ def test_bad_lines_are_named(run, files, text, message):
         (["predict", "texts", "empty"], "empty: is a folder"),
         (["predict", "texts", "a.txt", "-o", "empty"], "-o empty is a folder"),
         (["predict", "texts", "a.txt", "-o", "no/a.txt"], "-o no/a.txt cannot be written"),
-        (["predict", "texts", "a.txt", "--encoding", "utf-99"], "utf-99"),
+        (
+            ["predict", "texts", "a.txt", "--encoding", "utf-99"],
+            "error: --encoding 'utf-99' is not",
+        ),
+        (["predict", "texts", "a.txt", "--encoding", "hex"], "--encoding 'hex' is not known"),
+        (["predict", "texts", "a.txt", "--encoding", "utf-16"], "convert the texts to UTF-8"),
+        (["encode", "texts", "a.txt", "--encoding", "cp037"], "convert the texts to UTF-8"),
     ],
 )
 def test_wrong_uses(run, files, tmp_path, arguments, message):
@@ -154,6 +179,103 @@ def test_margins_are_not_sold_as_probabilities(run, files):
 def test_labels_are_escaped():
     assert escape("a\tb\nc\\d\r") == "a\\tb\\nc\\\\d\\r"
     assert escape(7) == "7"
+    assert escape("\x0b\x0c\x1b[1m\x7f\x85\x9b") == "\\x0b\\x0c\\x1b[1m\\x7f\\x85\\x9b"
+    assert escape("\u2028é\u2029") == "\\u2028é\\u2029"
+
+
+@pytest.fixture
+def odd_labels(tmp_path):
+    data = dsnc.data.make_dense_codes(n_rows=60, n_classes=4, n_features=3)
+    labels = [f"é\x1b\u2028\udcff{label}" for label in data.labels.tolist()]
+    model = dsnc.DSNCClassifier(n_bits=8, max_epochs=1, decoder="linear", device="cpu")
+    model.fit(data.X, labels).save(tmp_path / "odd")
+    np.save(tmp_path / "x.npy", data.X[:5])
+    return model.predict(data.X[:5]).tolist()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_json_in_every_encoding(odd_labels, tmp_path, encoding):
+    start = "from dsnc.cli import main; main()"
+    for arguments in (["predict", "odd", "x.npy", "--json"], ["inspect", "odd", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-c", start, *arguments, *(["--bit", "0"] * (len(arguments) == 3))],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=True,
+        )
+        text = done.stdout.decode(encoding)
+        if arguments[0] == "inspect":
+            assert json.loads(text)["bit"]["set_classes"][0][0].startswith("é\x1b\u2028")
+            continue
+        assert [json.loads(line)["labels"] for line in text.splitlines()] == [
+            [label] for label in odd_labels
+        ]
+
+
+def test_a_file_gets_what_stdout_gets(run, odd_labels, tmp_path):
+    for options in ([], ["--json"]):
+        run("predict", "odd", "x.npy", "-o", "out.txt", *options)
+        expected = run("predict", "odd", "x.npy", *options).stdout
+        assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
+        assert "\\udcff" in expected
+
+
+def test_tables_give_a_terminal_no_orders(run, odd_labels):
+    shown = run("inspect", "odd", "--bit", 0, "--class", odd_labels[0]).stdout
+    assert "\\x1b\\u2028" in shown
+    assert not {"\x1b", "\u2028"} & set(shown)
+
+
+def test_what_is_no_regular_file_is_not_replaced(run, files, tmp_path):
+    (tmp_path / "a.txt").write_text("night nurse\n")
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()), daemon=True)
+    reader.start()
+    run("predict", files / "texts", "a.txt", "-o", "pipe")
+    reader.join(timeout=30)
+    assert got == ["night nurse\n"]
+    assert pipe.is_fifo()
+
+
+def test_the_target_of_a_link_is_replaced(run, files, tmp_path):
+    (tmp_path / "a.txt").write_text("night nurse\n")
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("old.txt")
+    run("predict", files / "texts", "a.txt", "-o", "link.txt")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "old.txt").read_text() == "night nurse\n"
+
+
+def test_an_array_is_not_written_to_a_pipe(run, files, tmp_path):
+    (tmp_path / "a.txt").write_text("night nurse\n")
+    os.mkfifo(tmp_path / "pipe.npy")
+    reader = threading.Thread(target=(tmp_path / "pipe.npy").read_bytes, daemon=True)
+    reader.start()
+    result = run("encode", files / "texts", "a.txt", "-o", "pipe.npy", code=1)
+    assert "npy cannot be written to a pipe" in result.stderr
+    reader.join(timeout=30)
+
+
+def batches_of(pieces):
+    rest = iter(pieces)
+    return list(line_reader._batches("-", lambda: next(rest, b""), 2))
+
+
+def test_long_lines_are_joined_once():
+    class Piece(bytes):
+        def __radd__(self, other):
+            raise AssertionError("copies all that came before")
+
+    pieces = [b"a\r\nb", *map(Piece, [b"c"] * 5), b"d\n\ne", b"f"]
+    assert batches_of(pieces) == [[b"a"], [b"bcccccd", b""], [b"ef"]]
+
+
+def test_a_line_without_an_end_is_refused(monkeypatch):
+    monkeypatch.setattr(line_reader, "_LONGEST", 10)
+    with pytest.raises(dsnc.errors.DataFileError, match="line 2: is longer than 10 bytes"):
+        batches_of([b"a\n", *[b"abc"] * 9])
 
 
 def test_codes(run, files, tmp_path):

@@ -53,6 +53,38 @@ def test_tune_finds_and_writes_settings(run, files, tmp_path):
     assert len(record["trials"]) == 2  # the study was complete already
 
 
+QUICK_STUDY = ["--space", "n_bits=6", "--set", "max_epochs=1", "--trials", "1"]
+
+
+def test_tune_makes_the_folder_of_its_output(run, files, tmp_path):
+    run("tune", files / "train.svm", *QUICK_STUDY, "-o", "new/folder/best.toml")
+    assert tomllib.loads((tmp_path / "new/folder/best.toml").read_text())["model"]["n_bits"] == 6
+
+
+def test_tune_refuses_a_bad_output_before_the_first_trial(run, files, tmp_path):
+    (tmp_path / "file").write_text("")
+    options = [*QUICK_STUDY, "--study", "study.log", "-o", "file/best.toml"]
+    result = run("tune", files / "train.svm", *options, code=1)
+    assert "-o file/best.toml cannot be written" in result.stderr
+    assert not (tmp_path / "study.log").exists()
+
+
+def test_tune_leaves_out_validation_rows_with_unknown_labels(run, files, tmp_path):
+    rows = (files / "validation.svm").read_text()
+    (tmp_path / "v.svm").write_text(f"99 1:1\n{rows}")
+    result = run("tune", files / "train.svm", *QUICK_STUDY, "--validation", "v.svm")
+    assert "1 of 61 validation rows have labels that were not learned" in result.stderr
+
+
+def test_a_trial_that_fails_is_told_in_one_sentence(start, files):
+    options = ["--space", "learning_rate=-1,-2", "--trials", "1"]
+    out, err = start("tune", files / "train.svm", *options).communicate()
+    assert "learning_rate" in err.decode().splitlines()[-1]
+    assert "Traceback" not in err.decode()
+    assert "Trial 0 failed" not in err.decode()
+    assert not out
+
+
 @pytest.mark.parametrize(
     ("options", "said", "code"),
     [

@@ -5,7 +5,9 @@ import pytest
 
 import oracles
 from dsnc.codes import HammingIndex, PackedCodes
-from dsnc.codes.shortlist import MAX_ROWS, Shortlist
+from dsnc.codes.limits import MAX_BITS, MAX_ROWS
+from dsnc.codes.shortlist import Shortlist
+from dsnc.errors import InputError
 
 
 def make(n_bits, n_codes, n_classes, method="auto", size=8, radius=3):
@@ -56,3 +58,33 @@ def test_threads_do_not_meet():
     rows = [logits[i : i + 1] for i in range(len(logits))] * 20
     with ThreadPoolExecutor(4) as pool:
         assert [int(x[0]) for x in pool.map(shortlist.best, rows)] == expected * 20
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (lambda x: np.tile(x, (500, 1)), r"shape \(12000, 9\) and type float32"),
+        (lambda x: x[: MAX_ROWS + 1], r"shape \(9, 9\)"),
+        (lambda x: x[:2, :8].copy(), r"shape \(2, 8\)"),
+        (lambda x: np.ones((2, 10), np.float32), r"shape \(2, 10\)"),
+        (lambda x: x[0], r"shape \(9,\)"),
+        (lambda x: x[:2].astype(np.float64), "type float64"),
+        (lambda x: x[:2].astype(">f4"), "type >f4"),
+        (lambda x: np.asfortranarray(x[:2]), "expected float32 in C order"),
+        (lambda x: x[:8:2], "expected float32 in C order"),
+        (lambda x: x[:2].tolist(), r"shape \(2, 9\) and type list"),
+    ],
+)
+def test_logits_that_the_kernel_cannot_take_are_refused(change, shown):
+    shortlist, logits, expected = make(9, 40, 30)
+    with pytest.raises(InputError, match=shown):
+        shortlist.best(change(logits))
+    assert shortlist.best(logits[:2]).tolist() == expected[:2]
+    assert len(shortlist.best(logits[:0])) == 0
+
+
+def test_long_codes_are_refused():
+    codes = PackedCodes.from_bits(np.zeros((2, MAX_BITS + 1), dtype=bool))
+    weight, bias = np.zeros((2, MAX_BITS + 1), np.float32), np.zeros(2, np.float32)
+    with pytest.raises(InputError, match="codes have 256 bits; a shortlist takes up to 255"):
+        Shortlist(HammingIndex(codes), None, weight, bias, np.float32(0), 1, 1)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import oracles
 from dsnc.codes.encode import encode_csr
+from dsnc.errors import InputError
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -65,3 +66,65 @@ def test_without_numbers_there_are_no_codes(value):
     codes, logits = encode_csr(X, slice(0, 2), np.eye(2, dtype="f4"), np.zeros(2, dtype="f4"))
     assert codes is None
     assert np.isnan(logits).any(axis=1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("others", [0, 300])
+def test_pieces_of_an_entry_are_summed_before_the_norm(dtype, others):
+    """The norm of the pieces is 1e8 times that of the row."""
+    d = 2 + others
+    indices = [0, 0, *range(1, d)]
+    data = np.array([1e4, -1e4, 1e-4, *np.zeros(others)], dtype=dtype)
+    X = sp.csr_matrix((data, indices, [0, len(data)]), shape=(1, d))
+    weight, bias = layer(4, d, 9)
+    found = encode_csr(X, slice(0, 1), weight, bias, unit=True)[1]
+    assert X.nnz == len(data)
+    X.sum_duplicates()
+    assert np.array_equal(found, encode_csr(X, slice(0, 1), weight, bias, unit=True)[1])
+    np.testing.assert_allclose(found[0], bias + weight[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("index", [7, 12, -1, -3, 2**30, -(2**31)])
+def test_an_index_outside_is_named(index, dtype, unit):
+    X, (weight, bias) = scattered(5, dtype=dtype), layer(5, 7, 9)
+    place = X.indptr[4]
+    assert place < X.indptr[5]
+    X.indices[place] = index
+    message = rf"X\[4\] has the index {index}; expected 0 to 6"
+    for rows in (slice(0, 6), slice(3, 6), slice(4, 5)):
+        with pytest.raises(InputError, match=message):
+            encode_csr(X, rows, weight, bias, unit=unit)
+    expected = encode_csr(scattered(5), slice(0, 4), weight, bias, unit=unit)[1]
+    np.testing.assert_allclose(
+        encode_csr(X, slice(0, 4), weight, bias, unit=unit)[1], expected, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize(
+    ("place", "value", "row"),
+    [(6, 21, 5), (6, 2**30, 5), (3, 2**30, 2), (3, -5, 2), (3, 0, 2), (0, -1, 0)],
+)
+def test_rows_outside_the_entries_are_named(place, value, row, dtype, unit):
+    X, (weight, bias) = scattered(5, dtype=dtype), layer(5, 7, 9)
+    X.indptr[place] = value
+    with pytest.raises(InputError, match=rf"X\[{row}\] has the entries .* of 20"):
+        encode_csr(X, slice(0, 6), weight, bias, unit=unit)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_arrays_that_are_too_short_are_refused(dtype):
+    X, (weight, bias) = scattered(5, dtype=dtype), layer(5, 7, 9)
+    for name in ("data", "indices"):
+        short = X.copy()
+        setattr(short, name, getattr(X, name)[:-1])
+        with pytest.raises(
+            InputError, match=r"X\[5\] has the entries \d+ to 20 by X.indptr, of 19"
+        ):
+            encode_csr(short, slice(0, 6), weight, bias)
+    X.indptr = X.indptr[:-1]
+    with pytest.raises(InputError, match=r"X.indptr has 6 numbers; expected 7"):
+        encode_csr(X, slice(0, 6), weight, bias)

@@ -517,3 +517,11 @@ def test_long_codes_and_lists_have_no_short_way(n_bits, size):
     linear = LinearDecoder(np.zeros((300, n_bits)), np.zeros(300))
     codes = PackedCodes.from_bits(np.zeros((300, n_bits), dtype=bool))
     assert ShortlistDecoder(linear, codes, np.arange(300), size=size).few_rows == 0
+
+
+@pytest.mark.parametrize("shape", [(5000, 2), (9, 2), (1, 3), (2,)])
+def test_the_short_way_takes_a_few_rows_only(shape):
+    decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2])
+    assert decoder.few_rows == 8
+    with pytest.raises(InputError, match="of up to 8 rows and 2 bits"):
+        decoder.predict_few(np.ones(shape, dtype=np.float32))

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import oracles
 from dsnc.errors import InputError
-from dsnc.features import TextFeatures, _kernels, points
+from dsnc.features import TextFeatures, grams, points
 
 TEXTS = ["night nurse", "Nurse in a ward", "bus driver", "truck driver", "the the bus"]
 ODD = [  # letters of every kind that a step could treat in a way of its own
@@ -125,6 +125,17 @@ def test_many_blocks_and_threads(monkeypatch):
     assert (cut.fit_transform(text for text in texts) != expected).nnz == 0
 
 
+def test_another_thread_may_take_the_last_scratch():
+    class TakenMeanwhile(list):
+        def __bool__(self):
+            return True
+
+    features = TextFeatures(min_rows=1).fit(TEXTS)
+    expected = features.transform(TEXTS)
+    features._columns()._spare = TakenMeanwhile()
+    assert (features.transform(TEXTS) != expected).nnz == 0
+
+
 def test_scratch_is_left_clean():
     features = TextFeatures(min_rows=1).fit(TEXTS)
     first = features.transform(TEXTS).toarray()
@@ -176,18 +187,13 @@ def test_every_character_has_its_kind():
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         if character.isalnum() or character == "_":
-            expected = _kernels.WORD
+            expected = grams.WORD
         else:
             marked = oracles.unicodedata.category(character).startswith("M")
-            expected = _kernels.MARK if marked else _kernels.BREAK
+            expected = grams.MARK if marked else grams.BREAK
         if kinds[code] != expected:
             pytest.fail(f"U+{code:04X} is {kinds[code]}")
     assert np.array_equal(points._ascii_kinds(), kinds[:128])
-    assert (points.BREAK, points.MARK, points.WORD) == (
-        _kernels.BREAK,
-        _kernels.MARK,
-        _kernels.WORD,
-    )
 
 
 @pytest.mark.parametrize(
@@ -264,6 +270,46 @@ def test_it_is_a_transformer():
     assert not any("cached" in name for name in features.__getstate__())
     features.fit(["other texts"] * 2)
     assert features.transform(["texts"]).shape == (1, features.n_features_)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"characters": (5, 3)},
+        {"words": (9, 1), "characters": None},
+        {"words": None},
+        {"words": (1, 32), "characters": (1, 32)},
+        {"n_hashes": 2**8},
+        {"lowercase": False, "sublinear": False},
+        {"min_rows": -1, "max_features": 1},
+    ],
+)
+@pytest.mark.parametrize("used_before", [False, True])
+def test_changed_parameters_count_at_the_next_fit(changes, used_before):
+    texts = [*TEXTS, "A b c d e f " * 2000]
+    untouched = TextFeatures(min_rows=1).fit(TEXTS)
+    expected, names = untouched.transform(texts), untouched.names(TEXTS)
+    features = TextFeatures(min_rows=1).fit(TEXTS)
+    if used_before:
+        features.transform(texts)
+    features.set_params(**changes)
+    again = TextFeatures.from_arrays(features.arrays())
+    assert again.get_params() == untouched.get_params()
+    for other in (features, pickle.loads(pickle.dumps(features)), again):
+        assert (other.transform(texts) != expected).nnz == 0
+        assert other.names(TEXTS) == names
+    if changes == {"words": None}:
+        fresh = TextFeatures(min_rows=1, words=None).fit(TEXTS)
+        assert (features.fit(TEXTS).transform(texts) != fresh.transform(texts)).nnz == 0
+
+
+def test_sizes_are_taken_as_they_were_at_fit():
+    sizes = [1, 2]
+    features = TextFeatures(min_rows=1, words=sizes).fit(TEXTS)
+    expected = features.transform(TEXTS)
+    sizes[:] = [32, 1]
+    other = pickle.loads(pickle.dumps(features))
+    assert (other.transform(TEXTS) != expected).nnz == 0
 
 
 class Series:

@@ -26,7 +26,7 @@ from dsnc.classifier.inputs import (
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
 from dsnc.errors import InputError
-from dsnc.features import TextFeatures, are_texts
+from dsnc.features import TextFeatures, are_none, are_texts
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 from dsnc.training.settings import RunSettings
 
@@ -139,6 +139,8 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
             return X  # scikit-learn's checks take longer than predicting a row
         if are_texts(X):
             return X  # the predictor knows what to do with them
+        if self.predictor_.features is not None and are_none(X):
+            X = np.empty((0, self.n_features_in_))  # refused as no rows of numbers are
         return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
 
     def __sklearn_tags__(self) -> Any:

@@ -69,7 +69,11 @@ def _check(what: str, plain: Any, keys: dict[str, Any]) -> None:
         if isinstance(value, str) and len(value) > _MOST:
             raise InputError(f"metrics: {what}: {key} has {len(value)} characters.")
     settings = plain["settings"]
-    if len(settings) > _MOST or not all(
-        isinstance(value, str | int | float | None) for value in settings.values()
-    ):
-        raise InputError(f"metrics: {what}: settings are no names and plain values.")
+    if len(settings) > _MOST or not all(map(_is_plain, (*settings, *settings.values()))):
+        raise InputError(f"metrics: {what}: settings are no names and short, plain values.")
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _MOST
+    return isinstance(value, int | float | None)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError, shorten, unknown_name
 from dsnc.features import TextFeatures, TextRows, are_texts
 
 
@@ -29,7 +30,8 @@ def make_features(text: Any) -> TextFeatures:
         features = TextFeatures(**text)
     else:
         raise InputError(
-            f"text={text!r}: give settings such as {{'words': (1, 2)}}, TextFeatures, or None."
+            f"text={shorten(text)}: give settings such as {{'words': (1, 2)}}, TextFeatures, or "
+            "None."
         )
     features.check_parameters()
     return features
@@ -51,7 +53,13 @@ def plain_settings(text: Any) -> dict[str, Any] | None:
         return None
     settings = text.get_params() if isinstance(text, TextFeatures) else dict(text)
     settings.pop("n_jobs", None)
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in settings.items()}
+    return {name: _plain(value) for name, value in settings.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def settings_of(plain: Any) -> Any:

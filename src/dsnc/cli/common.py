@@ -1,5 +1,6 @@
 """What all commands share: where output goes, how figures look, options that mean the same."""
 
+import codecs
 import json
 import logging
 import sys
@@ -25,6 +26,10 @@ FirstIndex = Annotated[
         min=0, max=1, help="Number of the first feature in svmlight lines; as in training if known."
     ),
 ]
+
+_UNSEEN = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)  # ends of lines, terminal codes
+_ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in (*_UNSEEN, ord("\\"))}
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN if code >= 0x7F}
 
 
 class InterruptedRun(BaseException):
@@ -77,11 +82,31 @@ def complain(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False, default=str))
+    typer.echo(json_text(value, indent=1))
+
+
+def json_text(value: Any, *, indent: int | None = None, encoding: str | None = None) -> str:
+    """Return a value as JSON that an encoding can hold, by default that of stdout."""
+    encoding = encoding or getattr(sys.stdout, "encoding", None) or "ascii"
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    text = json.dumps(value, indent=indent, ensure_ascii=not is_utf8, default=str)
+    return text.translate(_JSON_ESCAPES)
+
+
+def escape(label: Any) -> str:
+    r"""Return a label that fits into a cell of a line, and gives a terminal no orders.
+
+    Examples
+    --------
+    >>> print(escape("a\tb"))
+    a\tb
+    """
+    return str(label).translate(_ESCAPES)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns; a terminal folds them, a pipe gets them whole."""
+    rows = [[escape(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         lines = [list(columns), *map(list, rows)] if any(columns) else list(map(list, rows))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

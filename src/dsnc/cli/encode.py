@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
 from dsnc.cli.common import FirstIndex, Model, load_model, note, plain_errors
 from dsnc.cli.predict import Batch, Encoding, Source
-from dsnc.errors import InputError
+from dsnc.errors import InputError, OutputError
 
 
 class Format(StrEnum):
@@ -55,8 +55,8 @@ def encode(
     with plain_errors():
         rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
         if form is Format.npy and output is not None:
-            with aside(output) as temporary:
-                n_rows = _write_words(temporary, estimator, rows)
+            with aside(output) as file:
+                n_rows = _write_words(file, estimator, rows)
             note(f"{n_rows:,} codes of {estimator.predictor_.n_bits} bits: {output}")
             return
         with lines_to(output) as write:
@@ -64,21 +64,22 @@ def encode(
                 write(_texts(estimator.encode(block), form))
 
 
-def _write_words(path: Path, estimator: Any, rows: Any) -> int:
+def _write_words(file: IO[bytes], estimator: Any, rows: Any) -> int:
     """Write an array of words block by block; how long it is stands in front, and comes last."""
     import numpy as np
 
+    if not file.seekable():
+        raise OutputError("npy cannot be written to a pipe; give -o a file, or use --format hex.")
     n_words = -(-estimator.predictor_.n_bits // 64)
     n_rows = 0
-    with path.open("wb") as file:
-        start = _npy_header(file, n_rows, n_words)
-        for block in rows:
-            words = estimator.encode(block).words
-            file.write(np.ascontiguousarray(words, dtype="<u8").tobytes())
-            n_rows += len(words)
-        file.seek(0)
-        if _npy_header(file, n_rows, n_words) != start:
-            raise InputError(f"{n_rows:,} rows are too many for one file.")
+    start = _npy_header(file, n_rows, n_words)
+    for block in rows:
+        words = estimator.encode(block).words
+        file.write(np.ascontiguousarray(words, dtype="<u8").tobytes())
+        n_rows += len(words)
+    file.seek(0)
+    if _npy_header(file, n_rows, n_words) != start:
+        raise InputError(f"{n_rows:,} rows are too many for one file.")
     return n_rows
 
 

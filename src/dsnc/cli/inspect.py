@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import AsJson, Model, load_model, note, print_json, print_table
+from dsnc.cli.common import AsJson, Model, escape, load_model, note, print_json, print_table
 from dsnc.errors import DsncError, InputError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[Bit
         rows = [trial_cells(trial) for trial in facts.trials]
         print_table(["decoder", "accuracy", "a row", "settings"], rows)
     if near is not None:
-        typer.echo(f"\nNearest to {label}")
+        typer.echo(f"\nNearest to {escape(label)}")
         rows = [[str(n.distance), str(n.label)] for n in near]
         print_table(["bits that differ", "class"], rows)
     for fact in bits:

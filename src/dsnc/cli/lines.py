@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dsnc.errors import DataFileError
+from dsnc.errors import DataFileError, InputError, shorten
 
 _READ = 1 << 18  # bytes at a time
 _LONGEST = 1 << 26  # of a line
@@ -34,17 +34,39 @@ def open_lines(name: str, batch: int) -> Iterator[Iterator[list[bytes]]]:
 
 
 def _batches(name: str, read: Callable[[], bytes], batch: int) -> Iterator[list[bytes]]:
-    rest, number = b"", 1
+    pieces: list[bytes] = []  # of a line whose end has not come
+    length, number = 0, 1
     while data := read():
-        rest += data
-        if len(rest) > _LONGEST and b"\n" not in rest:
-            raise DataFileError.at(name, f"is longer than {_LONGEST:,} bytes", line=number)
-        *lines, rest = rest.split(b"\n")
+        pieces.append(data)
+        length += len(data)
+        if b"\n" not in data:
+            if length > _LONGEST:
+                raise DataFileError.at(name, f"is longer than {_LONGEST:,} bytes", line=number)
+            continue
+        *lines, rest = b"".join(pieces).split(b"\n")
+        pieces, length = [rest], len(rest)
         number += len(lines)
         for start in range(0, len(lines), batch):
             yield [line.removesuffix(b"\r") for line in lines[start : start + batch]]
-    if rest:  # the last line of a file that does not end with a newline
-        yield [rest.removesuffix(b"\r")]
+    if length:  # the last line of a file that does not end with a newline
+        yield [b"".join(pieces).removesuffix(b"\r")]
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse an encoding that nobody knows, or whose lines do not end as ours do."""
+    try:
+        end = b"\n".decode(encoding)
+    except LookupError:
+        raise InputError(
+            f"--encoding {shorten(encoding)} is not known; write utf-8, latin-1 or cp1252, say."
+        ) from None
+    except ValueError:
+        end = ""
+    if end != "\n":
+        raise InputError(
+            f"--encoding {shorten(encoding)}: its lines do not end with the byte of a newline; "
+            "convert the texts to UTF-8, and leave --encoding out."
+        )
 
 
 def decode(name: str, lines: list[bytes], first: int, encoding: str) -> list[str]:

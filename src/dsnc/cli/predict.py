@@ -1,12 +1,11 @@
 """``dsnc predict``: a line in, a line out."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import FirstIndex, Model, load_model, plain_errors
+from dsnc.cli.common import FirstIndex, Model, escape, json_text, load_model, plain_errors
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ Source = Annotated[
 ]
 Encoding = Annotated[str, typer.Option(help="Of texts.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
-_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def predict(
@@ -48,8 +46,8 @@ def predict(
 ) -> None:
     r"""Predict labels: one line for every row, at once, also from a pipe that is still open.
 
-    Labels are separated by tabs; tabs, line ends and backslashes inside one are written \t, \n,
-    \r, \\.
+    Labels are separated by tabs; tabs, line ends, backslashes and what cannot be seen inside one
+    are written \t, \n, \r, \\, \x1b.
 
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
@@ -60,7 +58,8 @@ def predict(
     if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
         estimator.set_params(n_jobs=jobs)
     k = min(top_k, len(estimator.classes_))
-    form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json)
+    to = None if output is None else "utf-8"
+    form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json, encoding=to)
     form.check(estimator)
     with lines_to(output) as write, plain_errors():
         rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
@@ -69,10 +68,19 @@ def predict(
 
 
 class _Form:
-    """How answers are written."""
+    """How answers are written; the encoding is that of stdout if it is None."""
 
-    def __init__(self, k: int, *, proba: bool, reject_below: float | None, as_json: bool) -> None:
+    def __init__(
+        self,
+        k: int,
+        *,
+        proba: bool,
+        reject_below: float | None,
+        as_json: bool,
+        encoding: str | None,
+    ) -> None:
         self.k, self.proba, self.reject_below, self.as_json = k, proba, reject_below, as_json
+        self.encoding = encoding
         self.plain = k == 1 and not (proba or as_json or reject_below is not None)
 
     def check(self, model: Any) -> None:
@@ -99,20 +107,9 @@ class _Form:
     def _line(self, names: list[Any], shares: list[float]) -> str:
         if self.as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
-            return json.dumps(record, ensure_ascii=False)
+            return json_text(record, encoding=self.encoding)
         cells = [escape(name) for name in names]
         if self.proba:
             pairs = zip(cells, shares, strict=True)
             cells = [f"{cell}\t{share:.4f}" for cell, share in pairs]
         return "\t".join(cells)
-
-
-def escape(label: Any) -> str:
-    r"""Return a label that fits into a cell of a line.
-
-    Examples
-    --------
-    >>> print(escape("a\tb"))
-    a\tb
-    """
-    return str(label).translate(_ESCAPES)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dsnc.cli.lines import STDIN, decode, open_lines
+from dsnc.cli.common import note
+from dsnc.cli.lines import STDIN, check_encoding, decode, open_lines
 from dsnc.cli.samples import first_index_of
 from dsnc.errors import DataFileError, DsncWarning, InputError, shorten
 
@@ -42,6 +43,7 @@ def read_rows(
     if name != STDIN and not Path(name).exists():
         raise DataFileError.at(name, "does not exist", expected="a file, a folder, or - for stdin")
     if takes_text(model):
+        check_encoding(encoding)
         return _texts(name, batch, encoding)
     if name != STDIN and (Path(name).is_dir() or Path(name).suffix in (".npy", ".npz")):
         return _blocks(name, _array(Path(name)), batch, model.n_features_in_)
@@ -97,8 +99,12 @@ def _numbers(name: str, batch: int, n_features: int, first_index: int | None) ->
                 lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
             if is_table is None:
                 is_table = _is_table(lines, n_features)
-                if is_table and _is_header(lines[0]):
-                    lines, number = lines[1:], number + 1
+                blank = next((i for i, line in enumerate(lines) if line.strip()), 0)
+                if is_table and _is_header(lines[blank]):
+                    note(f"{name}, line {number + blank}: taken as the names of the columns")
+                    if blank:
+                        yield _table_rows(name, lines[:blank], number, n_features)
+                    lines, number = lines[blank + 1 :], number + blank + 1
             if is_table:
                 rows = _table_rows(name, lines, number, n_features) if lines else None
             else:
@@ -130,11 +136,17 @@ def _is_table(lines: list[bytes], n_features: int) -> bool | None:
 
 
 def _is_header(line: bytes) -> bool:
+    """Tell names of columns from a row: no name is a number."""
+    cells = line.replace(b",", b" ").split()
+    return bool(cells) and not any(map(_is_number, cells))
+
+
+def _is_number(cell: bytes) -> bool:
     try:
-        [float(cell) for cell in line.replace(b",", b" ").split()]
+        float(cell)
     except ValueError:
-        return True
-    return False
+        return False
+    return True
 
 
 def _table_rows(
@@ -150,10 +162,10 @@ def _table_rows(
         try:
             values = [float(cell) for cell in cells]
         except ValueError:
-            text = line.decode("utf-8", errors="backslashreplace")
-            raise DataFileError.at(
-                name, "has what is no number", line=first + row, text=text
-            ) from None
+            column = next(i for i, cell in enumerate(cells) if not _is_number(cell))
+            text = cells[column].decode("utf-8", errors="backslashreplace").strip()
+            problem = f"has what is no number in column {column + 1}"
+            raise DataFileError.at(name, problem, line=first + row, text=text) from None
         if len(values) != n_features:
             raise _wrong_width(f"{name}, line {first + row}", len(values), n_features)
         rows[row] = values

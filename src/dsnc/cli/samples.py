@@ -110,6 +110,14 @@ def is_known(labels: "NDArray[Any]", classes: "NDArray[Any]") -> "NDArray[np.boo
     return np.fromiter((label in known for label in labels.tolist()), np.bool_, len(labels))
 
 
+def known_rows(dataset: "Dataset", labels: "NDArray[Any]") -> tuple[Any, "NDArray[Any]"]:
+    """Return validation rows and their labels, without those that no training row has."""
+    known = is_known(dataset.labels, labels)
+    warn_of_unknown("validation", dataset.labels, known, "they are left out")
+    kept = dataset if known.all() else dataset.take(known)
+    return rows_of(kept), kept.labels
+
+
 def warn_of_unknown(
     what: str, labels: "NDArray[Any]", known: "NDArray[np.bool_]", consequence: str
 ) -> None:

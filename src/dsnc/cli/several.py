@@ -6,7 +6,7 @@ from typer.core import TyperCommand
 
 
 class Several(TyperCommand):
-    """A command that reads ``--bits 12 24`` as ``--bits 12 --bits 24``.
+    """A command that reads ``--bits 12 24`` as ``--bits 12 --bits 24``; ``--bits=12 24``, too.
 
     An option of numbers ends where there is no number, so that arguments may follow it; one of
     words ends at the next option.
@@ -26,7 +26,8 @@ class Several(TyperCommand):
         current: str | None = None  # the option whose values we are among
         for arg in args:
             if arg.startswith("-"):
-                current = arg if arg in self.numbers + self.words else None
+                name = arg.partition("=")[0]
+                current = name if name in self.numbers + self.words else None
             elif current is not None and spread[-1] != current:
                 if current in self.words or arg.isdigit():
                     spread.append(current)

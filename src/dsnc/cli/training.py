@@ -6,7 +6,6 @@ import time
 from contextlib import nullcontext
 from inspect import signature
 from pathlib import Path
-from typing import Any
 
 from dsnc.cli.common import (
     duration,
@@ -22,7 +21,7 @@ from dsnc.cli.config import Config
 from dsnc.cli.measure import answer, figure_rows
 from dsnc.cli.methods import kind_of
 from dsnc.cli.progress import epoch_bar, interruptible
-from dsnc.cli.samples import Parts, is_known, load_parts, rows_of, warn_of_unknown
+from dsnc.cli.samples import Parts, known_rows, load_parts, rows_of
 from dsnc.errors import CheckpointError, InputError, OutputExistsError
 
 _CHECKPOINT = "checkpoint.pt"
@@ -140,7 +139,7 @@ class Run:
         train, options = parts.train, {}
         labels = train.labels
         if parts.validation is not None and len(parts.validation):
-            options["validation"] = self._validation(parts.validation, labels)
+            options["validation"] = known_rows(parts.validation, labels)
         if "validation" not in signature(self.model.fit).parameters:
             options = {}
         epochs = getattr(self.model, "max_epochs", None)
@@ -157,12 +156,6 @@ class Run:
                     f"--resume: {self.folder} belongs to a run with other data or settings. Give "
                     "the same as then, or start anew with --force instead of --resume."
                 ) from error
-
-    def _validation(self, dataset: Any, labels: Any) -> tuple[Any, Any]:
-        known = is_known(dataset.labels, labels)
-        warn_of_unknown("validation", dataset.labels, known, "they are left out")
-        kept = dataset if known.all() else dataset.take(known)
-        return rows_of(kept), kept.labels
 
     def _what_is_kept(self) -> str:
         if not (self.folder / _CHECKPOINT).exists():

@@ -1,7 +1,8 @@
 """``dsnc tune``: choose parameters on validation accuracy."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,9 @@ from dsnc.cli.common import (
     settings_text,
 )
 from dsnc.cli.several import Several
+
+if TYPE_CHECKING:
+    from dsnc.tuning import TuningResult
 
 
 def tune(  # the options of the command, one parameter each
@@ -64,7 +68,9 @@ def tune(  # the options of the command, one parameter each
     """
     from dsnc.cli import config as c
     from dsnc.cli.methods import kind_of
-    from dsnc.cli.samples import load_parts, rows_of
+    from dsnc.cli.output import check_folder_of
+    from dsnc.cli.samples import known_rows, load_parts, rows_of
+    from dsnc.report.files import write_whole
     from dsnc.tuning import PAPER_SPACE
     from dsnc.tuning import tune as run
 
@@ -72,8 +78,10 @@ def tune(  # the options of the command, one parameter each
     for assignment in settings or []:
         c.set_option(whole, assignment)
     whole.check("")
-    if output is not None and output.exists():
-        raise typer.BadParameter(f"{output} exists; choose another file.", param_hint="-o")
+    if output is not None:
+        if output.exists():
+            raise typer.BadParameter(f"{output} exists; choose another file.", param_hint="-o")
+        check_folder_of(output)
     parameters = whole.estimator_parameters()
     if whole.text:
         parameters["text"] = whole.text_settings()
@@ -82,7 +90,7 @@ def tune(  # the options of the command, one parameter each
     parts = load_parts(data, reader, validation, None)
     held_out = None
     if parts.validation is not None and len(parts.validation):
-        held_out = rows_of(parts.validation), parts.validation.labels
+        held_out = known_rows(parts.validation, parts.train.labels)
     try:
         with plain_errors():
             found = run(
@@ -101,20 +109,25 @@ def tune(  # the options of the command, one parameter each
     except KeyboardInterrupt:
         kept = f"the trials are kept in {study}" if study else "give --study FILE to keep trials"
         raise InterruptedRun(f"{kept}; the same command goes on from there.") from None
-    if output is not None:
-        whole.model |= found.parameters
-        output.write_text(c.print_config(whole), encoding="utf-8")
-        note(f"Next: dsnc train {data} --config {output} -o model")
     if as_json:
         best = {"parameters": found.parameters, "validation_accuracy": found.accuracy}
         print_json({**best, "trials": found.trials})
-        return
+    else:
+        _print_trials(found, ranges)
+    if output is not None:
+        whole.model |= found.parameters
+        text = c.print_config(whole).encode()
+        write_whole(output, lambda file: file.write(text))
+        note(f"Next: dsnc train {data} --config {output} -o model")
+
+
+def _print_trials(found: "TuningResult", names: Iterable[str]) -> None:
     rows = [
         [
             str(trial["number"]),
             trial["state"],
             "" if trial["accuracy"] is None else percent(trial["accuracy"]),
-            settings_text({name: trial[name] for name in ranges if name in trial}),
+            settings_text({name: trial[name] for name in names if name in trial}),
         ]
         for trial in found.trials
     ]

@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes._kernels import encode as kernels
 from dsnc.codes.packed import PackedCodes
+from dsnc.errors import InputError
 
 _DIRECT = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -38,15 +40,49 @@ def encode_csr(
     logits : float32 array of shape (n_rows, n_bits)
     """
     n, n_bits = rows.stop - rows.start, weight.shape[1]
+    if len(X.indptr) <= rows.stop:
+        raise InputError(f"X.indptr has {len(X.indptr)} numbers; expected {X.shape[0] + 1}.")
     if X.data.dtype not in _DIRECT:
+        _check_entries(X, rows, len(weight))
         X, rows = X[rows].astype(np.float32), slice(0, n)
     logits = np.empty((n, n_bits), dtype=np.float32)
     words = np.empty((n, -(-n_bits // 64)), dtype=np.uint64)
     indptr = X.indptr[rows.start : rows.stop + 1]
     found = kernels.encode_csr(indptr, X.indices, X.data, weight, bias, unit, logits, words)
-    if found == kernels.SCATTERED:  # an entry in two pieces counts as their sum
-        part = X[rows].copy()
-        part.sum_duplicates()
-        return encode_csr(part, slice(0, n), weight, bias, unit=unit)
+    if found in (kernels.SCATTERED, kernels.OUTSIDE):
+        _check_entries(X, rows, len(weight))
+        return encode_csr(_in_order(X, indptr), slice(0, n), weight, bias, unit=unit)
     codes = PackedCodes._own(words, n_bits) if found == kernels.FINE else None
     return codes, logits
+
+
+def _check_entries(X: Any, rows: slice, n_features: int) -> None:
+    """Refuse rows that reach beyond the arrays, naming the first of them."""
+    indptr = X.indptr[rows.start : rows.stop + 1].astype(np.int64)
+    starts, stops = indptr[:-1], indptr[1:]
+    n_entries = min(len(X.indices), len(X.data))
+    wrong = np.flatnonzero((starts < 0) | (stops < starts) | (stops > n_entries))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"X[{rows.start + row}] has the entries {starts[row]} to {stops[row]} by X.indptr, of "
+            f"{n_entries}; expected a range of them."
+        )
+    indices = X.indices[indptr[0] : indptr[-1]]
+    outside = np.flatnonzero((indices < 0) | (indices >= n_features))
+    if len(outside):
+        place = int(outside[0])
+        row = rows.start + int(np.searchsorted(stops, indptr[0] + place, side="right"))
+        raise InputError(
+            f"X[{row}] has the index {indices[place]}; expected 0 to {n_features - 1}, for "
+            f"{n_features} features."
+        )
+
+
+def _in_order(X: Any, indptr: NDArray[Any]) -> sp.csr_matrix:
+    """Return a copy of some rows whose indices ascend: an entry in two pieces is their sum."""
+    entries = slice(indptr[0], indptr[-1])
+    arrays = X.data[entries].copy(), X.indices[entries].copy(), indptr - indptr[0]
+    part = sp.csr_matrix(arrays, shape=(len(indptr) - 1, X.shape[1]))
+    part.sum_duplicates()
+    return part

@@ -11,11 +11,10 @@ from dsnc.codes._kernels.probe import AT_ONCE
 from dsnc.codes._kernels.scan import BLOCK
 from dsnc.codes._kernels.shortlist import best_classes
 from dsnc.codes.index import HammingIndex
+from dsnc.codes.limits import MAX_BITS, MAX_ROWS
 from dsnc.codes.multi_index import MIN_WIDTH
 from dsnc.codes.scan import tile_of
-
-MAX_ROWS = 8  # of a call
-MAX_BITS = 255  # a distance is an octet
+from dsnc.errors import InputError
 
 
 class Shortlist:
@@ -45,12 +44,24 @@ class Shortlist:
         size: int,
         radius: int,
     ) -> None:
+        self._n_bits = index.codes.n_bits
+        if self._n_bits > MAX_BITS:
+            raise InputError(f"codes have {self._n_bits} bits; a shortlist takes up to {MAX_BITS}.")
         self._index, self._size, self._local = index, size, threading.local()
         labels = NO_LABELS if labels is None else labels
         self._settings = (labels, weight, bias, closeness, radius)
 
     def best(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
-        """Return the class of each row of logits, MAX_ROWS at most; None where one is NaN."""
+        """Return the class of each row of logits, MAX_ROWS at most; None where one is NaN.
+
+        Logits are float32, in C order: the kernel would read and write beyond the end of others.
+        """
+        if not self._fits(logits):
+            shape, dtype = np.shape(logits), getattr(logits, "dtype", type(logits).__name__)
+            raise InputError(
+                f"logits has shape {shape} and type {dtype}; expected float32 in C order, of up to "
+                f"{MAX_ROWS} rows and {self._n_bits} bits."
+            )
         try:
             scratch = self._local.scratch
         except AttributeError:
@@ -59,6 +70,16 @@ class Shortlist:
         classes = np.empty((len(logits), 1), dtype=np.int64)
         fine = best_classes(*tables, *self._settings, logits, classes, *scratch)
         return classes[:, 0] if fine else None
+
+    def _fits(self, logits: Any) -> bool:
+        return (
+            isinstance(logits, np.ndarray)
+            and logits.dtype == np.float32
+            and logits.ndim == 2
+            and len(logits) <= MAX_ROWS
+            and logits.shape[1] == self._n_bits
+            and logits.flags.c_contiguous
+        )
 
     def _make_scratch(self) -> tuple[NDArray[Any], ...]:
         codes = self._index.codes

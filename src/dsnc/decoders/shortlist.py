@@ -21,6 +21,7 @@ from scipy.special import expit, logsumexp
 
 from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import PackedCodes
+from dsnc.codes.limits import MAX_BITS, MAX_ROWS
 from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.checks import Ints, valid_classes, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _ROWS = 4096  # at a time
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
-_FEW_ROWS, _SHORT = 8, 255  # rows and bits that `Shortlist` takes
 _NUMBERS = {"size": "int64 1", "radius": "int64 1"}
 _REALS = dict.fromkeys(["closeness", "temperature", "other", "slope", "intercept"], "float32 1")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -131,8 +131,8 @@ class ShortlistDecoder(Decoder):
         self.slope, self.intercept = float(np.float32(slope)), float(np.float32(intercept))
         self.temperature = valid_temperature(temperature)
         self._closeness = np.float32(closeness)
-        if self.n_bits <= _SHORT and min(self.size, self.n_classes) <= _LISTED:
-            self.few_rows = _FEW_ROWS
+        if self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _LISTED:
+            self.few_rows = MAX_ROWS
 
     def with_settings(
         self, linear: LinearDecoder, codes: PackedCodes, labels: ArrayLike, **changes: float

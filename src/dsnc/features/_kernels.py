@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 
 from dsnc.codes._kernels.tools import inlined, kernel, lowest_bit, part, popcount
+from dsnc.features import grams
+from dsnc.features.grams import BREAK, LONGEST, WORD
 
-BREAK, MARK, WORD = 0, 1, 2  # kinds of characters
 NEWLINE, SPACE = 10, 32  # ends a text; stands for every break between words
-LONGEST = 32  # n-gram of words
 
-_PRIME = np.uint32(0x01000193)
-_OF_CHARACTERS, _OF_A_WORD = np.uint32(0x811C9DC5), np.uint32(0x9AE16A3B)
-_OF_WORDS = np.uint32(0xC3A5C85C)
-_FIRST, _SECOND = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
+_PRIME = np.uint32(grams.PRIME)
+_OF_CHARACTERS, _OF_A_WORD = np.uint32(grams.OF_CHARACTERS), np.uint32(grams.OF_A_WORD)
+_OF_WORDS = np.uint32(grams.OF_WORDS)
+_FIRST, _SECOND = np.uint32(grams.MIX_FIRST), np.uint32(grams.MIX_SECOND)
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
 
 

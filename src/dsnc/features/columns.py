@@ -1,53 +1,24 @@
 """From buckets to columns: what `TextFeatures` knows after `fit`, laid out for the kernels."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.features import _kernels as kernels
+from dsnc.features.grams import Grams
 from dsnc.features.points import read_points
 
-Sizes = tuple[int, int]  # shortest and longest n-gram; (0, 0) for none
 Rows = tuple[Any, Any, Any]  # indptr, indices and data of a CSR matrix
 
 
-class Grams(NamedTuple):
-    """Which n-grams are made of a text, and how repetitions count."""
-
-    words: Sizes
-    characters: Sizes
-    lowercase: bool
-    sublinear: bool
-
-    def settings(self) -> NDArray[np.int64]:
-        """Return what the kernels have to know."""
-        return np.array([*self.words, *self.characters, self.sublinear], dtype=np.int64)
-
-    def room(self, n_points: int) -> NDArray[np.uint32]:
-        """Return room for all n-grams of so many characters.
-
-        A word has a border on both sides, so that n words have 2n characters or more.
-        """
-        (a, b), (c, d) = self.words, self.characters
-        most = (b - a + 1 if b else 0) + 2 * (d - c + 1 if d else 0)
-        return np.empty(kernels.LONGEST + most * n_points, dtype=np.uint32)
-
-
 class BucketTally:
-    """Counts the texts in which each bucket occurs.
+    """Counts the texts in which each bucket occurs."""
 
-    Parameters
-    ----------
-    grams : Grams
-    n_hashes : int
-        Number of buckets, a power of two.
-    """
-
-    def __init__(self, grams: Grams, n_hashes: int) -> None:
+    def __init__(self, grams: Grams) -> None:
         self.grams, self.n_rows = grams, 0
-        self._tally = np.zeros((n_hashes, 2), dtype=np.int32)
+        self._tally = np.zeros((grams.n_hashes, 2), dtype=np.int32)
 
     @property
     def counts(self) -> NDArray[np.int32]:
@@ -76,16 +47,12 @@ class HashedColumns:
     idf : float32 array
         Weight of each column.
     grams : Grams
-    n_hashes : int
-        Number of buckets, a power of two of 64 or more.
     """
 
-    def __init__(
-        self, buckets: NDArray[np.uint32], idf: NDArray[np.float32], grams: Grams, n_hashes: int
-    ) -> None:
+    def __init__(self, buckets: NDArray[np.uint32], idf: NDArray[np.float32], grams: Grams) -> None:
         self._grams, self._settings, self._idf = grams, grams.settings(), idf
         word, bit = buckets >> 6, np.uint64(1) << (buckets.astype(np.uint64) & np.uint64(63))
-        self._known = np.zeros((n_hashes // 64, 2), dtype=np.uint64)
+        self._known = np.zeros((grams.n_hashes // 64, 2), dtype=np.uint64)
         np.bitwise_or.at(self._known[:, 0], word, bit)
         in_word = np.bincount(word, minlength=len(self._known))
         self._known[:, 1] = np.cumsum(in_word) - in_word
@@ -96,7 +63,10 @@ class HashedColumns:
         """Return indptr, indices and data of some texts; `first` numbers them in messages."""
         points, kinds = read_points(texts, lowercase=self._grams.lowercase, first=first)
         room = self._grams.room(len(points))
-        scratch = self._spare.pop() if self._spare else self._scratch()
+        try:
+            scratch = self._spare.pop()
+        except IndexError:  # to look first would not do: another thread may take the last one
+            scratch = self._scratch()
         most = min(len(room), len(texts) * len(self._idf))
         indptr = np.empty(len(texts) + 1, dtype=np.int32 if most < 1 << 31 else np.int64)
         indices, data = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)

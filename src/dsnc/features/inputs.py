@@ -72,6 +72,11 @@ def are_texts(X: Any) -> bool:
     return any(isinstance(item, str) for item in islice(X, _LOOKED_AT))
 
 
+def are_none(X: Any) -> bool:
+    """Tell whether X is a sequence without items, which might have been texts."""
+    return not X if isinstance(X, list | tuple) else getattr(X, "shape", None) == (0,)
+
+
 def as_texts(texts: Any) -> list[str]:
     """Return the texts as a list, or refuse what is none."""
     items = as_list(texts)

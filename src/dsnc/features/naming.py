@@ -2,31 +2,37 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-from dsnc.features.points import MARK, WORD, all_kinds, normalized
+from dsnc.features.grams import (
+    MARK,
+    MIX_FIRST,
+    MIX_SECOND,
+    OF_A_WORD,
+    OF_CHARACTERS,
+    OF_WORDS,
+    PRIME,
+    WORD,
+    Grams,
+    Sizes,
+)
+from dsnc.features.points import all_kinds, normalized
 
 _SHOWN = 3  # n-grams of a column
-_PRIME, _FULL = 0x01000193, (1 << 32) - 1
-_OF_CHARACTERS, _OF_A_WORD, _OF_WORDS = 0x811C9DC5, 0x9AE16A3B, 0xC3A5C85C
+_FULL = (1 << 32) - 1
 
 
-def readable_buckets(
-    texts: Iterable[str],
-    words: tuple[int, int],
-    characters: tuple[int, int],
-    *,
-    lowercase: bool,
-    n_hashes: int,
-) -> dict[int, list[str]]:
+def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]:
     """Return the n-grams of each bucket that occurs, the most frequent ones first, three at most.
 
     N-grams of characters stand in quotes, where a space is the border of a word.
     """
     seen: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for text in texts:
-        parts = _words(normalized(text, lowercase=lowercase))
-        for name, h in (*_word_grams(parts, words), *_character_grams(parts, characters)):
-            seen[h % n_hashes][name] += 1
+        words = _words(normalized(text, lowercase=grams.lowercase))
+        found = chain(_word_grams(words, grams.words), _character_grams(words, grams.characters))
+        for name, h in found:
+            seen[h % grams.n_hashes][name] += 1
     best = {b: sorted(names, key=lambda n: (-names[n], n)) for b, names in seen.items()}
     return {bucket: names[:_SHOWN] for bucket, names in best.items()}
 
@@ -44,15 +50,15 @@ def _words(text: str) -> list[str]:
     return words if inside else words[:-1]
 
 
-def _word_grams(words: list[str], sizes: tuple[int, int]) -> Iterator[tuple[str, int]]:
-    hashes = [_hash(_OF_A_WORD, map(ord, word)) for word in words]
+def _word_grams(words: list[str], sizes: Sizes) -> Iterator[tuple[str, int]]:
+    hashes = [_hash(OF_A_WORD, map(ord, word)) for word in words]
     for size in range(max(1, sizes[0]), sizes[1] + 1):
         for stop in range(size, len(words) + 1):
             run = slice(stop - size, stop)
-            yield " ".join(words[run]), _hash(_OF_WORDS, reversed(hashes[run]))
+            yield " ".join(words[run]), _hash(OF_WORDS, reversed(hashes[run]))
 
 
-def _character_grams(words: list[str], sizes: tuple[int, int]) -> Iterator[tuple[str, int]]:
+def _character_grams(words: list[str], sizes: Sizes) -> Iterator[tuple[str, int]]:
     shortest, longest = sizes
     for word in words if longest else ():
         word = f" {word} "
@@ -60,13 +66,13 @@ def _character_grams(words: list[str], sizes: tuple[int, int]) -> Iterator[tuple
         for size in range(least, min(longest, len(word)) + 1):
             for start in range(len(word) - size + 1):
                 gram = word[start : start + size]
-                yield f"'{gram}'", _hash(_OF_CHARACTERS, map(ord, gram))
+                yield f"'{gram}'", _hash(OF_CHARACTERS, map(ord, gram))
 
 
 def _hash(seed: int, items: Iterable[int]) -> int:
     h = seed
     for item in items:
-        h = (h ^ item) * _PRIME & _FULL
-    h = (h ^ h >> 16) * 0x85EBCA6B & _FULL
-    h = (h ^ h >> 13) * 0xC2B2AE35 & _FULL
+        h = (h ^ item) * PRIME & _FULL
+    h = (h ^ h >> 16) * MIX_FIRST & _FULL
+    h = (h ^ h >> 13) * MIX_SECOND & _FULL
     return h ^ h >> 16

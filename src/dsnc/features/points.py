@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.errors import InputError, shorten
+from dsnc.features.grams import BREAK, MARK, WORD
 
 Points = NDArray[np.uint32]
 Kinds = NDArray[np.uint8]
-BREAK, MARK, WORD = 0, 1, 2  # as in the kernels
 _ROWS, _LENGTH = 1024, 1 << 20  # texts and characters of a block
 _MARKED = (range(0x80, 0x20000), range(0xE0000, 0xE1000))  # other planes have no marks
 

@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.arrays import bounded, check_arrays, one_each
 from dsnc.codes.threads import in_threads, n_threads
-from dsnc.errors import InputError
+from dsnc.errors import InputError, shorten
+from dsnc.features.grams import LONGEST, NO_SIZES, Grams
 from dsnc.features.inputs import as_iterable, as_list, as_texts
 from dsnc.features.points import blocks_of
 
 _FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
-_LONGEST = 32  # of an n-gram
-_NO_SIZES = (0, 0)
 _ARRAYS = {
     "buckets": "uint32 1",
     "idf": "float32 1",
@@ -44,6 +43,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     for an n-gram that a text has tf times and df of the n texts have. No vocabulary is kept: two
     n-grams may share a column, which is rare while the columns are much fewer than the buckets.
+    Parameters other than `n_jobs` that change after `fit` count at the next one.
 
     Parameters
     ----------
@@ -72,6 +72,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     idf_ : float32 array of shape (n_features_,)
     n_features_, n_rows_ : int
         Number of columns, and of the texts of `fit`.
+    grams_ : Grams
+    min_rows_, max_features_ : int
+        The parameters as they were at `fit`.
 
     Examples
     --------
@@ -88,6 +91,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     idf_: NDArray[np.float32]
     n_features_: int
     n_rows_: int
+    grams_: Grams
+    min_rows_: int
+    max_features_: int
 
     def __init__(
         self,
@@ -122,7 +128,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         from dsnc.features.columns import BucketTally
 
         self.check_parameters()
-        tally = BucketTally(self._grams(), int(self.n_hashes))
+        tally = BucketTally(self._grams())
         for block in blocks_of(as_iterable(texts)):
             tally.add(block)
         if not tally.n_rows:
@@ -184,14 +190,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         from dsnc.features.naming import readable_buckets
 
         check_is_fitted(self, "buckets_")
-        grams = self._grams()
-        found = readable_buckets(
-            as_texts(texts),
-            grams.words,
-            grams.characters,
-            lowercase=grams.lowercase,
-            n_hashes=int(self.n_hashes),
-        )
+        found = readable_buckets(as_texts(texts), self.grams_)
         wanted = range(self.n_features_) if columns is None else [int(c) for c in columns]
         pairs = ((column, int(self.buckets_[column])) for column in wanted)
         return {column: found[bucket] for column, bucket in pairs if bucket in found}
@@ -199,17 +198,17 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
         check_is_fitted(self, "buckets_")
-        grams = self._grams()
+        grams = self.grams_
         return {
             "buckets": self.buckets_,
             "idf": self.idf_,
             "words": np.array(grams.words, dtype=np.int32),
             "characters": np.array(grams.characters, dtype=np.int32),
-            "lowercase": np.array([self.lowercase], dtype=bool),
-            "sublinear": np.array([self.sublinear], dtype=bool),
-            "n_hashes": np.array([self.n_hashes], dtype=np.int64),
-            "min_rows": np.array([self.min_rows], dtype=np.int64),
-            "max_features": np.array([self.max_features], dtype=np.int64),
+            "lowercase": np.array([grams.lowercase], dtype=bool),
+            "sublinear": np.array([grams.sublinear], dtype=bool),
+            "n_hashes": np.array([grams.n_hashes], dtype=np.int64),
+            "min_rows": np.array([self.min_rows_], dtype=np.int64),
+            "max_features": np.array([self.max_features_], dtype=np.int64),
             "n_rows": np.array([self.n_rows_], dtype=np.int64),
         }
 
@@ -222,7 +221,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         (n_rows,) = one_each("features", arrays, ["n_rows"])
         for name in ("words", "characters"):
             sizes = tuple(arrays[name].tolist())
-            settings[name] = None if sizes == _NO_SIZES else sizes
+            settings[name] = None if sizes == NO_SIZES else sizes
         features = cls(**settings)
         features.check_parameters()
         buckets, idf = np.ascontiguousarray(arrays["buckets"]), bounded("idf", arrays["idf"])
@@ -246,7 +245,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             raise InputError("words=None and characters=None leave no n-grams; give one of them.")
         for name in ("lowercase", "sublinear"):
             if not isinstance(getattr(self, name), bool | np.bool_):
-                raise InputError(f"{name}={getattr(self, name)!r} is not True or False.")
+                raise InputError(f"{name}={shorten(getattr(self, name))} is not True or False.")
         n = _whole("n_hashes", self.n_hashes)
         if n & (n - 1) or not _FEWEST_HASHES <= n <= _MOST_HASHES:
             raise InputError(f"n_hashes={n} is not a power of two from 2**8 to 2**28.")
@@ -260,16 +259,18 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         buckets.flags.writeable = idf.flags.writeable = False
         self.buckets_, self.idf_ = buckets, idf
         self.n_features_, self.n_rows_ = len(buckets), int(n_rows)
+        self.grams_ = self._grams()
+        self.min_rows_, self.max_features_ = int(self.min_rows), int(self.max_features)
         self.__dict__.pop("_cached_columns", None)
 
-    def _grams(self) -> Any:
-        from dsnc.features.columns import Grams
-
+    def _grams(self) -> Grams:
+        """Return what the parameters say, once they are checked."""
         words, characters = (
-            _NO_SIZES if sizes is None else (int(sizes[0]), int(sizes[1]))
+            NO_SIZES if sizes is None else (int(sizes[0]), int(sizes[1]))
             for sizes in (self.words, self.characters)
         )
-        return Grams(words, characters, bool(self.lowercase), bool(self.sublinear))
+        lowercase, sublinear = bool(self.lowercase), bool(self.sublinear)
+        return Grams(words, characters, lowercase, sublinear, int(self.n_hashes))
 
     def _columns(self) -> Any:
         """Return the tables of the kernels, made at first use: they are no part of a file."""
@@ -277,7 +278,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         if columns is None:
             from dsnc.features.columns import HashedColumns
 
-            columns = HashedColumns(self.buckets_, self.idf_, self._grams(), int(self.n_hashes))
+            columns = HashedColumns(self.buckets_, self.idf_, self.grams_)
             self._cached_columns = columns
         return columns
 
@@ -299,14 +300,14 @@ def _check_sizes(name: str, sizes: Any) -> None:
         return
     fits = isinstance(sizes, tuple | list) and len(sizes) == 2
     whole = fits and all(isinstance(n, int | np.integer) and n is not True for n in sizes)
-    if not whole or not 1 <= sizes[0] <= sizes[1] <= _LONGEST:
+    if not whole or not 1 <= sizes[0] <= sizes[1] <= LONGEST:
         raise InputError(
-            f"{name}={sizes!r} is no range of n-grams; give (shortest, longest), from 1 to "
-            f"{_LONGEST}, or None."
+            f"{name}={shorten(sizes)} is no range of n-grams; give (shortest, longest), from 1 to "
+            f"{LONGEST}, or None."
         )
 
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name}={value!r} is not a whole number.")
+        raise InputError(f"{name}={shorten(value)} is not a whole number.")
     return int(value)

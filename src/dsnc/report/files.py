@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -21,16 +22,32 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> Path:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        aside = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                write(file)
-            aside.chmod(0o644)
-            aside.replace(path)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
+        with whole_file(path) as file:
+            write(file)
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error}); choose another file.") from error
     return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file to write, which takes its name when nothing has gone wrong.
+
+    A link stays, and its target is replaced. What is there and no regular file, such as a pipe or
+    ``/dev/null``, is not replaced but written to.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("wb") as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    aside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        aside.chmod(0o644)
+        aside.replace(target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

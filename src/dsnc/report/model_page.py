@@ -82,8 +82,9 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         lines.append(("calibration", _settings(facts.calibration)))
     if accuracy is not None:
         lines.append(("validation accuracy", f"{100 * accuracy:.2f} % (epoch {epoch})"))
-    if "rows" in facts.data:
-        lines.append(("trained on", f"{facts.data['rows']:,} rows"))
+    n_rows = facts.data.get("rows")
+    if type(n_rows) is int:  # a file may say anything
+        lines.append(("trained on", f"{n_rows:,} rows"))
     if facts.files:
         lines.append(("files", ", ".join(f"{n} {size:,} bytes" for n, size in facts.files.items())))
     if facts.versions:

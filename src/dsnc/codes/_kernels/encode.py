@@ -12,10 +12,9 @@ import numpy as np
 from dsnc.codes._kernels.tools import kernel, part, prefetch
 
 _AHEAD = 6  # entries: their weights come from beyond the second cache
-_SHORT = 256  # entries of a row that are compared each with each
 _LINE = 16  # numbers in a cache line
 
-FINE, NOT_A_NUMBER, SCATTERED = 0, 1, 2  # what `encode_csr` may find
+FINE, NOT_A_NUMBER, SCATTERED, OUTSIDE = 0, 1, 2, 3  # what `encode_csr` may find
 
 
 @kernel
@@ -31,25 +30,32 @@ def encode_csr(
 ) -> Any:
     """Write the logits, and the bits into as many words as there is room for.
 
-    With `unit` each row counts as divided by its norm. Where the indices of a long row do not
-    ascend, so that an entry may be in several pieces, it says SCATTERED and stops. Otherwise it
+    With `unit` each row counts as divided by its norm. Where the indices of a row do not ascend
+    then, so that an entry may be in several pieces, it says SCATTERED and stops. Where a row is not
+    within the entries, or an index not within the weights, it says OUTSIDE and stops. Otherwise it
     tells whether there was a logit that is no number.
     """
-    n_bits, last = weight.shape[1], indices.shape[0] - 1
+    n_bits, last = weight.shape[1], min(indices.shape[0], data.shape[0]) - 1
+    n_features = np.uint64(weight.shape[0])
     bad = False
     for i in range(logits.shape[0]):
+        start, stop = indptr[i], indptr[i + 1]
+        if not 0 <= start <= stop <= last + 1:
+            return OUTSIDE
         norm = np.float64(1)
         if unit:
-            norm = _norm(indices, data, indptr[i], indptr[i + 1])
+            norm = _norm(indices, data, start, stop)
             if norm < 0:
                 return SCATTERED
         for j in range(n_bits):
             logits[i, j] = bias[j]
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(start, stop):
             ahead = np.int64(indices[min(p + _AHEAD, last)]) * n_bits
             for j in range(0, n_bits, _LINE):
                 prefetch(weight, ahead + j)
-            value, feature = np.float32(data[p]), indices[p]
+            value, feature = np.float32(data[p]), np.uint64(indices[p])
+            if feature >= n_features:  # one below 0 is very large
+                return OUTSIDE
             if unit:
                 value = np.float32(value / norm)
             for j in range(n_bits):
@@ -73,7 +79,7 @@ def pack(logits: Any, words: Any) -> Any:
 
 @part
 def _norm(indices: Any, data: Any, start: Any, stop: Any) -> Any:
-    """Return the norm of a row, 1 of a row of zeros, or -1 where it is long and in disorder."""
+    """Return the norm of a row, 1 of a row of zeros, or -1 where its indices do not ascend."""
     total = np.float64(0)
     ascends = True
     for p in range(start, stop):
@@ -81,12 +87,7 @@ def _norm(indices: Any, data: Any, start: Any, stop: Any) -> Any:
         total += value * value
         ascends &= p == start or indices[p] > indices[p - 1]
     if not ascends:
-        if stop - start > _SHORT:
-            return np.float64(-1)
-        for p in range(start, stop):  # (a + b)^2 = a^2 + b^2 + 2ab, of two pieces of one entry
-            for q in range(start, p):
-                if indices[p] == indices[q]:
-                    total += 2 * np.float64(np.float32(data[p])) * np.float64(np.float32(data[q]))
+        return np.float64(-1)
     return np.sqrt(total) if total > 0 else np.float64(1)
 
 
