@@ -86,7 +86,7 @@ def _print_comparison(records: "list[Record]", runs: Path) -> None:
                 ]
             )
     typer.echo("")
-    print_table(["model", "bits", "accuracy", "top 5", "µs per row", "decoder"], rows)
+    print_table(["model", "bits", "accuracy", "top 5", "µs per row", "decoder size"], rows)
 
 
 def _print_predictions(records: "list[Record]", plan: "Plan") -> None:
@@ -100,8 +100,8 @@ def _print_predictions(records: "list[Record]", plan: "Plan") -> None:
         return
     prepared = prepare(plan.source("glyphs"))
     test, y, top = prepared.parts.test, record.arrays["y"], record.arrays["top.shortlist"]
-    wrong = (top[:, 0] != y).nonzero()[0][: _SHOWN // 2]
-    right = (top[:, 0] == y).nonzero()[0][: _SHOWN - len(wrong)]
+    is_right = top[:, 0] == y
+    wrong, right = _spread(~is_right, _SHOWN // 2), _spread(is_right, _SHOWN - _SHOWN // 2)
     height, width = prepared.image_shape or (1, test.width or 1)
     columns = min(_SHOWN, max(1, shutil.get_terminal_size().columns // (width + 2)))
     typer.echo("\nSome test pictures and what the 64-bit shortlist says:\n")
@@ -111,6 +111,12 @@ def _print_predictions(records: "list[Record]", plan: "Plan") -> None:
         mark = "right" if top[row, 0] == y[row] else f"wrong, it is {test.classes[y[row]]}"
         typer.echo(f"{said[0]}  ({percent(sure)}, {mark}; then {said[1]} {said[2]})")
         typer.echo(_drawn(test.X[row].reshape(height, width)))
+
+
+def _spread(chosen: Any, n: int) -> Any:
+    """Return the numbers of some rows that lie far apart: neighbors are of one class."""
+    rows = chosen.nonzero()[0]
+    return rows[:: max(1, len(rows) // n)][:n]
 
 
 def _drawn(picture: Any) -> str:
