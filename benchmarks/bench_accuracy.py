@@ -3,17 +3,17 @@
 python benchmarks/bench_accuracy.py [DATA...] [--bits 24 36 100] [--recipe paper] [--seeds 0 1 2]
 
 Data are what `dsnc.data.load_dataset` reads, by default the built-in glyphs. A predefined split is
-used, or 80/10/10. Sparse rows are taken for counts and become (1 + log tf) * idf; dense integers
-are divided by the largest.
+used, or 80/10/10. Sparse rows of whole numbers are counts and become (1 + log tf) * idf; dense
+integers are divided by the largest.
 """
 
 import argparse
 import time
 
-from sklearn.feature_extraction.text import TfidfTransformer
-
 from dsnc.classifier import PAPER, PAPER_REGULARIZED, DSNCClassifier
-from dsnc.data import Dataset, Split, load_dataset
+from dsnc.data import Split
+from dsnc.experiments import Source
+from dsnc.experiments.prepare import prepare
 from harness import report
 
 RECIPES = {"default": {}, "paper": PAPER, "paper_regularized": PAPER_REGULARIZED}
@@ -21,19 +21,8 @@ RECIPES = {"default": {}, "paper": PAPER, "paper_regularized": PAPER_REGULARIZED
 
 def load(path: str) -> tuple[str, Split]:
     """Return the parts of a data set, counts turned into weights."""
-    dataset = load_dataset(path)
-    parts = dataset.predefined_split() if dataset.splits else dataset.split()
-    if dataset.is_sparse:
-        weights = TfidfTransformer(sublinear_tf=True).fit(parts.train.X)
-        parts = Split(*(_with_rows(part, weights.transform(part.X)) for part in parts))
-    elif dataset.X.dtype.kind in "iu":
-        largest = float(parts.train.X.max())
-        parts = Split(*(_with_rows(part, (part.X / largest).astype("float32")) for part in parts))
-    return dataset.name, parts
-
-
-def _with_rows(part: Dataset, X: object) -> Dataset:
-    return Dataset(X, part.y, part.classes)
+    prepared = prepare(Source(path=path))
+    return prepared.name, prepared.parts
 
 
 def measure(name: str, parts: Split, options: dict[str, object]) -> dict[str, object]:

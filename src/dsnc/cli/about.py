@@ -24,14 +24,16 @@ def version(as_json: AsJson = False) -> None:
 
 
 def warm_up() -> None:
-    """Compile the search kernels now, so that the first prediction need not (seconds, once).
+    """Compile the kernels now, so that the first prediction need not (seconds, once).
 
     Example: dsnc warm-up
     """
     import time
 
     from dsnc.codes import warm_up
+    from dsnc.features import TextFeatures
 
     begin = time.perf_counter()
     warm_up()
+    TextFeatures(min_rows=1).fit_transform(["warm up"])
     note(f"The kernels are ready ({time.perf_counter() - begin:.1f} s).")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli.common import STATE, InterruptedRun, duration, note, percent, print_table, size
+from dsnc.cli.reproduce import tell_failures
 
 if TYPE_CHECKING:
     from dsnc.experiments import Plan, Record
@@ -50,6 +51,7 @@ def demo(
         )
     except KeyboardInterrupt:
         raise InterruptedRun(f"finished models are kept in {runs}; run it again.") from None
+    failed = tell_failures(records)
     _print_comparison(records, runs)
     _print_predictions(records, plan)
     page = write_report(runs, output / "report.html", overwrite=True)
@@ -60,6 +62,8 @@ def demo(
         "  dsnc reproduce all               the paper's tables on these pictures\n"
         "  dsnc demo --classes 1000         more classes"
     )
+    if failed:
+        raise typer.Exit(1)
 
 
 def _print_comparison(records: "list[Record]", runs: Path) -> None:

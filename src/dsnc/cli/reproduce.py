@@ -1,5 +1,6 @@
 """``dsnc reproduce``: the paper's tables and figure, on any data."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -7,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from dsnc.cli.common import AsJson, InterruptedRun, complain, note, print_json, print_table
+from dsnc.cli.common import (
+    STATE,
+    AsJson,
+    InterruptedRun,
+    complain,
+    note,
+    print_json,
+    print_table,
+)
 from dsnc.cli.several import Several
 
 
@@ -91,8 +100,7 @@ def reproduce(  # the options of the command, one parameter each
         "methods": methods and tuple(methods),
         "n_classes": classes,
     }
-    changes: dict[str, Any] = {key: value for key, value in chosen.items() if value}
-    plan = replace(PRESETS[preset], **changes)
+    plan = replace(PRESETS[preset], **{key: value for key, value in chosen.items() if value})
     own = {"max_epochs": epochs, "device": device}
     settings = {key: value for key, value in own.items() if value is not None}
     plan = replace(plan, settings={**plan.settings, **settings})
@@ -101,16 +109,13 @@ def reproduce(  # the options of the command, one parameter each
         note("A quick look: --preset paper runs all classes, sizes, seeds, epochs and recipes.")
     try:
         tables, records = run(
-            names, data, plan, output, beside=beside, jobs=jobs, progress=_is_loud()
+            names, data, plan, output, beside=beside, jobs=jobs, progress=not STATE.quiet
         )
     except KeyboardInterrupt:
         raise InterruptedRun(
             f"the finished runs are kept in {output}; the same command goes on from there."
         ) from None
-    failed = [record for record in records if record.error]
-    for record in failed:
-        reason = record.error.strip().splitlines()[-1]
-        complain(f"warning: failed, and left out: {record.definition.title}: {reason}")
+    failed = tell_failures(records)
     if as_json:
         print_json([table.to_dict() for table in tables])
     else:
@@ -121,10 +126,13 @@ def reproduce(  # the options of the command, one parameter each
         raise typer.Exit(1)
 
 
-def _is_loud() -> bool:
-    from dsnc.cli.common import STATE
-
-    return not STATE.quiet
+def tell_failures(records: Iterable[Any]) -> bool:
+    """Say which runs failed, and whether any did."""
+    failed = [record for record in records if record.error]
+    for record in failed:
+        reason = record.error.strip().splitlines()[-1]
+        complain(f"warning: failed, and left out: {record.definition.title}: {reason}")
+    return bool(failed)
 
 
 def _print(table: Any) -> None:
