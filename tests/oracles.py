@@ -149,17 +149,19 @@ def probed_classes(table, ints, logits, weight, bias, n_flips):
     return result
 
 
-def shortlist(weight, bias, bits, labels, queries, logits, *, size, radius, closeness):
+def shortlist(weight, bias, bits, labels, queries, logits, size, radius, **scoring):
     """For each row (class, score) of the candidates, best first, and the others, nearest first.
 
     Where there are no logits, a bit is worth its sign and all are equally sure.
     """
+    sharpness, prior = scoring.get("sharpness", 1), scoring.get("prior", 1)
+    closeness = scoring["closeness"]
     result = []
     everything = neighbors(bits, queries, None, labels)
     for query, near, row in zip(queries, everything, range(len(queries)), strict=True):
         signs = [1.0 if bit else -1.0 for bit in query]
         own = signs if logits is None else logits[row].tolist()
-        soft = signs if logits is None else [math.tanh(x / 2) for x in own]
+        soft = signs if logits is None else [math.tanh(sharpness * x / 2) for x in own]
         sure = [min(abs(x), 1e6) for x in own]
         scored, others = [], []
         for place, (distance, code) in enumerate(near):
@@ -167,7 +169,8 @@ def shortlist(weight, bias, bits, labels, queries, logits, *, size, radius, clos
             if place >= size or distance > near[0][0] + radius:
                 others.append(owner)
                 continue
-            score = float(bias[owner]) + sum(map(float.__mul__, soft, weight[owner].tolist()))
+            score = sum(map(float.__mul__, soft, weight[owner].tolist()))
+            score += prior * float(bias[owner])
             differs = [s for s, a, b in zip(sure, query, bits[code], strict=True) if a != b]
             scored.append((owner, score - closeness * sum(differs)))
         result.append((sorted(scored, key=lambda pair: (-pair[1], pair[0])), others))

@@ -89,7 +89,8 @@ def test_the_best_decoder_is_chosen_on_held_out_rows(model, others):
     assert isinstance(decoder, ShortlistDecoder)
     assert report.chosen == "shortlist"
     assert report.settings == {
-        key: getattr(decoder, key) for key in ("size", "radius", "closeness")
+        key: pytest.approx(getattr(decoder, key))
+        for key in ("size", "radius", "sharpness", "prior", "closeness")
     }
     assert [trial.decoder for trial in report.trials] == [
         "shortlist",
@@ -116,7 +117,8 @@ def test_few_classes_are_all_scored(small):
 def test_without_rows_held_out_nothing_is_tuned(small):
     choice = {"name": "shortlist", "radius": 2}
     model = quick(max_epochs=1, validation_fraction=0, decoder=choice).fit(*small)
-    assert model.decoder_report_.settings == {"size": 16, "radius": 2, "closeness": 0}
+    plain = {"sharpness": 1, "prior": 1, "closeness": 0}
+    assert model.decoder_report_.settings == {"size": 16, "radius": 2, **plain}
     assert model.predictor_.decoder.other == -1e9
 
 
@@ -231,15 +233,20 @@ def test_what_a_loaded_model_can_become(model, others, kept, wanted, error, tmp_
         next_one = loaded.with_decoder(choice)
         assert next_one.encode(X_TEST) == model.encode(X_TEST)
         assert next_one.score(X_TEST, Y_TEST) > 0.25
-        if choice in ("linear", "soft", "nearest"):  # which the held-out rows do not change
+        if (
+            choice in ("linear", "nearest") or choice == kept == "soft"
+        ):  # held-out rows change others
             expected = others(choice).predict(X_TEST)
-            assert np.mean(next_one.predict(X_TEST) == expected) > 0.99
+            # A shortlist also knows codes for classes that no training code is left of.
+            assert np.mean(next_one.predict(X_TEST) == expected) > 0.95
 
 
 def test_a_pickle_holds_what_a_file_holds(others):
     kept = pickle.loads(pickle.dumps(others(TRAINING)))
     nearest = kept.with_decoder("nearest")
-    assert np.array_equal(nearest.predict(X_TEST), others("nearest").predict(X_TEST))
+    from_file = kept.with_decoder(TRAINING).with_decoder("nearest")
+    assert np.array_equal(nearest.predict(X_TEST), from_file.predict(X_TEST))
+    assert np.mean(nearest.predict(X_TEST) == others("nearest").predict(X_TEST)) > 0.95
     for choice, error in (("soft", NO_CODES), (WEIGHTS, NO_CODES), ("nearest", ALONE)):
         with pytest.raises(InputError, match=error):
             pickle.loads(pickle.dumps(others(choice))).with_decoder("nearest")
@@ -417,7 +424,12 @@ def test_a_decoder_with_settings_is_a_parameter_as_any(small, tmp_path):
     copied = clone(model)
     assert copied.get_params() == model.get_params()
     assert choice == {"name": "shortlist", "size": 3, "radius": 2, "closeness": 0.5}
-    assert model.decoder_report_.settings == {"size": 3, "radius": 2, "closeness": 0.5}
+    settings = model.decoder_report_.settings
+    assert {key: settings[key] for key in choice if key != "name"} == {
+        "size": 3,
+        "radius": 2,
+        "closeness": 0.5,
+    }
     same_answers(copied.fit(*small), model)
     loaded = saved(model, tmp_path)
     assert loaded.get_params()["decoder"] == choice

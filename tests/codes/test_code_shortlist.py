@@ -19,7 +19,8 @@ def make(n_bits, n_codes, n_classes, method="auto", size=8, radius=3):
     bias = rng.integers(-2, 3, n_classes).astype(np.float32)
     weight.flags.writeable = bias.flags.writeable = labels.flags.writeable = False
     index = HammingIndex(PackedCodes.from_bits(bits), method=method)
-    shortlist = Shortlist(index, labels, weight, bias, np.float32(0.125), size, radius)
+    scoring = weight, bias, np.float32(0.125), np.float32(0.5)
+    shortlist = Shortlist(index, labels, *scoring, size, radius)
     signs = np.where(centers[rng.integers(0, n_classes, 24)], 40, -40)
     logits = np.where(rng.random(signs.shape) < 0.1, -signs, signs).astype(np.float32)
     settings = {"size": size, "radius": radius, "closeness": 0.125}
@@ -37,6 +38,15 @@ def test_equals_the_naive_twin(n_bits, n_codes, method):
         starts = range(0, len(logits), step)
         found = [shortlist.best(logits[start : start + step]) for start in starts]
         assert np.concatenate(found).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 25, 100])
+@pytest.mark.parametrize("method", ["scan", "multi_index"])
+def test_lists_may_have_any_length(size, method):
+    shortlist, logits, expected = make(64, 1100, 30, method, size, radius=20)
+    assert (
+        np.concatenate([shortlist.best(logits[i : i + 1]) for i in range(24)]).tolist() == expected
+    )
 
 
 def test_a_multi_index_that_comes_later_changes_nothing():
@@ -87,4 +97,4 @@ def test_long_codes_are_refused():
     codes = PackedCodes.from_bits(np.zeros((2, MAX_BITS + 1), dtype=bool))
     weight, bias = np.zeros((2, MAX_BITS + 1), np.float32), np.zeros(2, np.float32)
     with pytest.raises(InputError, match="codes have 256 bits; a shortlist takes up to 255"):
-        Shortlist(HammingIndex(codes), None, weight, bias, np.float32(0), 1, 1)
+        Shortlist(HammingIndex(codes), None, weight, bias, np.float32(0), np.float32(0.5), 1, 1)

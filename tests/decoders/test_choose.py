@@ -20,8 +20,10 @@ from dsnc.decoders.choose import (
     parse_choice,
     renewed,
 )
-from dsnc.decoders.tune import HeldOut, calibrate, tune_shortlist, weight_codes
+from dsnc.decoders.tune import HeldOut, calibrate, tune_shortlist, tune_soft, weight_codes
 from dsnc.errors import InputError
+
+SETTINGS = ["size", "radius", "sharpness", "prior", "closeness"]
 
 
 def problem(n_classes=30, n_bits=12, n=400, noise=0.8, scale=1.0, seed=0):
@@ -79,8 +81,12 @@ def test_the_soft_decoder(material):
     assert decoder.inputs == "soft_signs"
     assert np.array_equal(decoder.bias, material.linear.bias)
     assert decoder.temperature != 1
-    assert (report.chosen, report.settings) == ("soft", {})
-    assert make_decoder("soft", Material(material.linear))[0].temperature == 1
+    scoring = {"sharpness": decoder.sharpness, "prior": decoder.prior}
+    assert (report.chosen, report.settings) == ("soft", scoring)
+    bare = make_decoder("soft", Material(material.linear))[0]
+    assert (bare.temperature, bare.sharpness, bare.prior) == (1, 1, 1)
+    asked = {"name": "soft", "sharpness": 0.5, "prior": 0.25}
+    assert make_decoder(asked, material)[1].settings == {"sharpness": 0.5, "prior": 0.25}
 
 
 def test_rows_held_out_may_be_none(material):
@@ -112,10 +118,12 @@ def test_the_table_decoder(material):
     nearest = NearestDecoder.from_examples(material.codes, material.y, 30)
     codes = material.held_out.codes
     assert np.array_equal(decoder.predict(codes), nearest.predict(codes))
-    assert (decoder.probes, report.settings) == (16, {"probes": 16})
-    linear, report = make_decoder({"name": "table", "source": "linear", "probes": 2}, material)
+    soft = make_decoder("soft", material)[1].settings
+    assert (decoder.probes, report.settings) == (16, {"probes": 16, **soft})
+    asked = {"name": "table", "source": "linear", "probes": 2, "sharpness": 0.5, "prior": 0.5}
+    linear, report = make_decoder(asked, material)
     assert np.array_equal(linear.predict(codes), material.linear.predict(codes))
-    assert report.settings == {"probes": 2}
+    assert report.settings == {"probes": 2, "sharpness": 0.5, "prior": 0.5}
     without = Material(material.linear)
     assert make_decoder({"name": "table", "source": "linear"}, without)[0].probes == 16
 
@@ -123,13 +131,12 @@ def test_the_table_decoder(material):
 def test_the_shortlist_decoder_is_tuned_and_honest(material):
     decoder, report = make_decoder("shortlist", material)
     assert type(decoder) is ShortlistDecoder
-    assert report.settings == {
-        key: getattr(decoder, key) for key in ("size", "radius", "closeness")
-    }
+    assert report.settings == {key: pytest.approx(getattr(decoder, key)) for key in SETTINGS}
     for known in ("weights", "training"):
         chosen, _ = make_decoder({"name": "shortlist", "known": known}, material)
         only = {known: (chosen.codes, chosen.labels)}
-        tuned = tune_shortlist(material.linear, only, material.held_out)[1].decoder
+        of_all = tune_soft(material.linear, material.held_out)[1]
+        tuned = tune_shortlist(material.linear, only, material.held_out, of_all=of_all)[1].decoder
         assert chosen.arrays().keys() == tuned.arrays().keys()
         honest = calibrate(tuned, material.held_out).arrays()
         for name, array in chosen.arrays().items():
@@ -139,7 +146,7 @@ def test_the_shortlist_decoder_is_tuned_and_honest(material):
 
 
 def test_what_is_set_of_a_shortlist_stays(material):
-    settings = {"size": 7, "radius": 5, "closeness": 0.25}
+    settings = {"size": 7, "radius": 5, "closeness": 0.25, "sharpness": 2.0, "prior": 0.5}
     for given in (material, Material(material.linear)):
         decoder, report = make_decoder({"name": "shortlist", **settings}, given)
         assert report.settings == settings
@@ -177,7 +184,10 @@ def test_a_shortlist_without_held_out_rows_takes_training_codes_if_there_are_any
             "decoder setting of 'shortlist'='radus' is not known. Did you mean 'radius'",
         ),
         ({"name": "nearest", "neighbors": 5}, "Did you mean 'n_neighbors'"),
-        ({"name": "table", "size": 5}, "'size' is not known.*Valid: probes, source"),
+        (
+            {"name": "table", "size": 5},
+            "'size' is not known.*Valid: prior, probes, sharpness, source",
+        ),
         ({"name": "soft", "size": 5}, "decoder setting of 'soft'='size' is not known"),
         ({"name": "auto", "size": 5}, "decoder setting of 'auto'='size' is not known"),
     ],
@@ -231,7 +241,10 @@ def test_few_classes_are_all_scored(material, has_rows):
     given = material if has_rows else Material(material.linear)
     decoder, report = make_decoder("auto", given)
     assert type(decoder) is SoftDecoder
-    assert (report.chosen, report.settings, report.trials) == ("soft", {}, [])
+    assert (report.chosen, report.trials) == ("soft", [])
+    assert report.settings == pytest.approx(
+        {"sharpness": decoder.sharpness, "prior": decoder.prior}
+    )
     assert report.reason == "30 classes are all scored in no time"
     assert str(report) == "soft: 30 classes are all scored in no time"
     assert (decoder.temperature != 1) == has_rows
@@ -241,9 +254,7 @@ def test_among_many_classes_a_shortlist_is_cheaper(many, best):
     decoder, report = best
     assert type(decoder) is ShortlistDecoder
     assert report.chosen == "shortlist"
-    assert report.settings == {
-        key: getattr(decoder, key) for key in ("size", "radius", "closeness")
-    }
+    assert report.settings == {key: pytest.approx(getattr(decoder, key)) for key in SETTINGS}
     assert [trial.decoder for trial in report.trials] == [
         "shortlist",
         "shortlist",
@@ -255,7 +266,7 @@ def test_among_many_classes_a_shortlist_is_cheaper(many, best):
     costs = [trial.nanoseconds for trial in report.trials]
     assert min(costs[:2]) < costs[2] == costs[3]
     assert decoder.other > -1e9  # calibrated
-    soft = SoftDecoder(many.linear.weight, many.linear.bias)
+    soft = SoftDecoder(many.linear.weight, many.linear.bias, **report.trials[2].settings)
     assert report.trials[2].accuracy == accuracy(soft, many.held_out)
     assert report.trials[3].accuracy == accuracy(many.linear, many.held_out)
 
@@ -292,22 +303,23 @@ def test_many_classes_without_held_out_rows(many):
         assert type(decoder) is ShortlistDecoder
         assert n_codes in (None, len(decoder.codes))
         assert report.reason == "there are 1,200 classes; no rows were held out to choose by"
-        assert report.settings == {"size": 16, "radius": 4, "closeness": 0}
+        plain = {"sharpness": 1, "prior": 1, "closeness": 0}
+        assert report.settings == {"size": 16, "radius": 4, **plain}
 
 
 def bits_that_mislead(scale):
-    """Ten bits say the class, six with weights of nearly nothing are random and far from 0."""
+    """Eleven bits say the class, ten with weights of nearly nothing are random and far from 0."""
     rng = np.random.default_rng(0)
-    signs = 2 * (np.arange(1024)[:, None] >> np.arange(10) & 1) - 1
-    weight = np.concatenate([10.0 * signs, rng.choice([-0.01, 0.01], (1024, 6))], axis=1)
-    y = rng.integers(0, 1024, 1000)
-    logits = np.concatenate([scale * signs[y], rng.choice([-20, 20], (1000, 6))], axis=1)
+    signs = 2 * (np.arange(2048)[:, None] >> np.arange(11) & 1) - 1
+    weight = np.concatenate([10.0 * signs, rng.choice([-0.01, 0.01], (2048, 10))], axis=1)
+    y = rng.integers(0, 2048, 1000)
+    logits = np.concatenate([scale * signs[y], rng.choice([-20, 20], (1000, 10))], axis=1)
     logits = logits.astype(np.float32)
     held_out = HeldOut(PackedCodes.from_logits(logits), logits, y)
-    return Material(LinearDecoder(weight, np.zeros(1024)), held_out=held_out)
+    return Material(LinearDecoder(weight, np.zeros(2048)), held_out=held_out)
 
 
-@pytest.mark.parametrize(("scale", "name"), [(0.5, "soft"), (0.01, "linear")])
+@pytest.mark.parametrize(("scale", "name"), [(0.5, "soft"), (0.0001, "linear")])
 def test_where_no_shortlist_is_as_accurate_all_classes_are_scored(scale, name):
     decoder, report = make_decoder("auto", bits_that_mislead(scale))
     assert report.chosen == decoder.name == name

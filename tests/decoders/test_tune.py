@@ -14,6 +14,7 @@ from dsnc.decoders.tune import (
     temperature_of,
     training_codes,
     tune_shortlist,
+    tune_soft,
     weight_codes,
 )
 
@@ -124,7 +125,7 @@ def test_of_two_sets_that_reach_the_cheaper_is_taken(order):
 
 
 def test_a_cheap_set_that_does_not_reach_is_not_taken():
-    linear, rows = problem(noise=0.5)
+    linear, rows = problem(noise=0.5, n_classes=2000)
     codes, labels = weight_codes(linear)
     sets = {
         "wrong": (codes, np.roll(labels, 1)),
@@ -137,11 +138,12 @@ def test_a_cheap_set_that_does_not_reach_is_not_taken():
 
 def test_where_none_reaches_the_most_accurate_is_taken():
     rng = np.random.default_rng(0)
-    linear, rows = problem(n_classes=300)
+    linear, rows = problem(n_classes=2000)
     codes, labels = weight_codes(linear)
-    far = PackedCodes.from_bits(codes.to_bits() ^ (rng.random((300, 24)) < 0.3))
+    far = PackedCodes.from_bits(codes.to_bits() ^ (rng.random((2000, 24)) < 0.3))
     sets = {"wrong": (codes, np.roll(labels, 7)), "far": (far, labels)}
-    name, tuned, tried = tune_shortlist(linear, sets, rows)
+    of_all = tune_soft(linear, rows)[1]
+    name, tuned, tried = tune_shortlist(linear, sets, rows, of_all=of_all)
     assert [tried[key].reaches for key in sets] == [False, False]
     assert name == "far"
     assert tuned.accuracy > tried["wrong"].accuracy + 0.1

@@ -60,7 +60,7 @@ def test_a_good_value_passes(name, value):
 def test_near_names_are_suggested():
     with pytest.raises(InputError, match="schedule='one-cycle' is not known. Did you mean 'one_cy"):
         Settings(schedule="one-cycle").check()
-    with pytest.raises(InputError, match="Valid: auto, none, standard, unit_rows"):
+    with pytest.raises(InputError, match="Valid: auto, common, none, standard, unit_rows"):
         Settings(scaling="x").check()
 
 

@@ -33,9 +33,10 @@ class NearestCentroidBaseline(PredictorClassifier):
 
     Parameters
     ----------
-    scaling : "auto", "standard", "unit_rows" or "none"
+    scaling : "auto", "standard", "common", "unit_rows" or "none"
         What is done to X: "auto" divides sparse rows by their length and leaves dense ones alone,
-        since standardized features were measured to be worse here.
+        since standardized features were measured to be worse here; one common deviation would
+        change no distance's order.
     text : dict, TextFeatures or None
         As in `DSNCClassifier`.
 
@@ -83,9 +84,9 @@ class NearestCentroidBaseline(PredictorClassifier):
         scaling = self.scaling
         if scaling == "auto":
             scaling = "unit_rows" if sp.issparse(X) else "none"
-        if scaling == "standard" and sp.issparse(X):
+        if scaling in ("standard", "common") and sp.issparse(X):
             raise InputError(
-                "scaling='standard' would make a sparse X dense; use 'unit_rows' or 'none'."
+                f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
             )
         rows = unit_rows(X.astype(np.float32)) if scaling == "unit_rows" else X
         means = weights = _means(rows, numbers, weight, len(classes))

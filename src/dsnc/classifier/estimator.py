@@ -67,9 +67,9 @@ class DSNCClassifier(LearnedClassifier):
         Maps a code to its class: "shortlist", "soft", "linear", "nearest", "table", or "auto" for
         the best of them on held-out rows (see `decoder_report_`). Settings go into a dict, such
         as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all.
-    scaling : "auto", "standard", "unit_rows" or "none"
-        What is done to X: "auto" standardizes dense features and divides sparse rows by their
-        length.
+    scaling : "auto", "standard", "common", "unit_rows" or "none"
+        What is done to X: "auto" divides sparse rows by their length; dense features by one
+        common deviation where they seem to share a unit (pixels), else each by its own.
     text : dict, TextFeatures or None
         Where X holds strings: settings of `dsnc.features.TextFeatures`, such as
         ``{"words": (1, 3)}``.

@@ -17,8 +17,11 @@ def warm_up() -> None:
         codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
         index = HammingIndex(codes, method="multi_index")
         index.search(codes)
-        HammingIndex(codes, method="scan").search(codes.take(slice(0, 1)))
         HammingIndex.from_arrays(index.arrays(), method="scan").search(codes)
+        scan = HammingIndex(codes, method="scan")
+        for k in (1, 2):  # lists by insertion, and by counting
+            scan.search(codes, k)
+            scan.search(codes.take(slice(0, 1)), k)
     few = PackedCodes.from_ints([1, 2], n_bits=4)
     for largest in (1, 1 << 8, 1 << 16):  # labels of one, two and four octets
         table = CodeTable.build(few, [0, largest], keep_distances=True)
@@ -28,6 +31,7 @@ def warm_up() -> None:
         weight, bias = np.zeros((largest + 1, 4), np.float32), np.zeros(largest + 1, np.float32)
         weight.flags.writeable = bias.flags.writeable = False
         find_classes(table.labels, few.words, signs, signs, weight, bias, 1, 1)
-    Shortlist(HammingIndex(few), None, weight, bias, np.float32(0), 1, 1).best(signs)
+    scoring = weight, bias, np.float32(0), np.float32(0.5)
+    Shortlist(HammingIndex(few), None, *scoring, 1, 1).best(signs)
     for dtype in (np.float32, np.float64):
         encode_csr(sp.eye(4, format="csr", dtype=dtype), slice(0, 4), weight[:4], bias[:4])

@@ -10,10 +10,14 @@ from dsnc.codes._kernels import scan as kernels
 from dsnc.codes._kernels.nearest import FREE, NO_SLACK, ROW_BITS
 from dsnc.codes.packed import PackedCodes
 
+Ints = NDArray[np.int64]
 _OCTETS = 4  # planes come in fours: the kernel adds four or eight at once
 _WIDE_BITS = 448  # from here on, distances beyond 8 bits are what to expect
 _SATURATED = 255
 _TILE = 128  # blocks whose distances are kept until the nearest is known
+_COUNTED = 2  # entries of a list from which on counting beats insertion
+_PREPARED = 64  # entries of all lists from which on it is worth looking at all labels before
+_SPARSE = 4  # labels beyond so many times the codes are numbered anew
 
 
 class CodeScan:
@@ -26,7 +30,7 @@ class CodeScan:
 
     def __init__(self, codes: PackedCodes) -> None:
         self.n_bits, self.n_codes = codes.n_bits, len(codes)
-        n_planes = _OCTETS * -(-codes.n_bits // (8 * _OCTETS))
+        n_planes = _n_planes(codes.n_bits)
         n_blocks = -(-len(codes) // kernels.BLOCK)
         self.planes = np.zeros((n_blocks, n_planes, kernels.BLOCK), dtype=np.uint8)
         kernels.fill_planes(octets_of(codes), self.planes)
@@ -47,10 +51,10 @@ class CodeScan:
     def update(
         self,
         queries: PackedCodes,
-        rows: NDArray[np.int64],
-        labels: NDArray[np.int64],
-        keys: NDArray[np.int64],
-        owners: NDArray[np.int64],
+        rows: Ints,
+        labels: Ints,
+        keys: Ints,
+        owners: Ints,
         slack: int = NO_SLACK,
     ) -> None:
         """Bring the lists of some queries up to date with all codes.
@@ -67,17 +71,39 @@ class CodeScan:
         slack : int
             Codes that are farther than a query's nearest by more are left out.
         """
+        if not _is_counted(len(rows), keys.shape[1], labels):
+            self._scan(queries, rows, labels, keys, owners, slack)
+            return
+        labels, n_owners, names = _numbered(labels)
+        space = counting_space(self.n_bits, self.n_codes, n_owners)
+        self._scan(queries, rows, labels, keys, owners, slack, space)
+        if names is not None:
+            owners[rows] = names[owners[rows]]
+
+    def _scan(
+        self,
+        queries: PackedCodes,
+        rows: Ints,
+        labels: Ints,
+        keys: Ints,
+        owners: Ints,
+        slack: int,
+        space: Ints | None = None,
+    ) -> None:
+        """Do it by counting where there is `space` for that, otherwise by insertion."""
         octets = octets_of(queries)
-        # Where the nearest of many codes tells which others can be wanted, it is worth waiting for.
-        tells = slack < NO_SLACK or keys.shape[1] == 1
-        tile = tile_of(self.n_codes) if tells else 1
+        tile = max(1, self.planes.shape[0])
+        if space is None:
+            # The nearest of many codes is worth waiting for where it tells which others can enter.
+            tells = slack < NO_SLACK or keys.shape[1] == 1
+            tile = min(_TILE, tile) if tells else 1
 
         def run(dtype: type[np.unsignedinteger]) -> None:
             sums = np.empty((2, tile, kernels.BLOCK), dtype=dtype)
             lows = np.empty((2, tile), dtype=np.int64)
             lists = labels, slack, keys, owners
-            alone = 1 if len(rows) == 1 else None
-            kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, alone)
+            how = 1 if len(rows) == 1 else None, space
+            kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, *how)
 
         if self.n_bits < _WIDE_BITS:
             run(np.uint8)
@@ -92,9 +118,32 @@ class CodeScan:
             run(np.uint16)
 
 
-def tile_of(n_codes: int) -> int:
-    """Return how many blocks to go through before anything is put into lists."""
-    return min(_TILE, max(1, -(-n_codes // kernels.BLOCK)))
+def _is_counted(n_queries: int, k: int, labels: Ints) -> bool:
+    """Tell whether counting is faster than insertion, with what it takes to prepare for labels."""
+    return k >= _COUNTED and (len(labels) == 0 or n_queries * k >= _PREPARED)
+
+
+def _numbered(labels: Ints) -> tuple[Ints, int, Ints | None]:
+    """Return labels, how long a table of them is, and their names where they are numbered anew."""
+    if len(labels) == 0:
+        return labels, 0, None
+    n_owners = 1 + int(labels.max())
+    if n_owners <= _SPARSE * len(labels):
+        return labels, n_owners, None
+    names, numbers = np.unique(labels, return_inverse=True)
+    numbers.flags.writeable = False  # as all labels: kernels are compiled for one kind
+    return numbers, len(names), np.append(names, -1)  # the owner of a free entry stays -1
+
+
+def counting_space(n_bits: int, n_codes: int, n_owners: int) -> Ints:
+    """Return scratch space for lists that are made by counting: for distances, rows and owners."""
+    space = np.empty(8 * _n_planes(n_bits) + 1 + n_codes + n_owners, dtype=np.int64)
+    space[len(space) - n_owners :] = FREE
+    return space
+
+
+def _n_planes(n_bits: int) -> int:
+    return _OCTETS * -(-n_bits // (8 * _OCTETS))
 
 
 def octets_of(codes: PackedCodes) -> NDArray[np.uint8]:

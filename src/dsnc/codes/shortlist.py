@@ -13,7 +13,7 @@ from dsnc.codes._kernels.shortlist import best_classes
 from dsnc.codes.index import HammingIndex
 from dsnc.codes.limits import MAX_BITS, MAX_ROWS
 from dsnc.codes.multi_index import MIN_WIDTH
-from dsnc.codes.scan import tile_of
+from dsnc.codes.scan import counting_space
 from dsnc.errors import InputError
 
 
@@ -28,7 +28,7 @@ class Shortlist:
         Of codes of up to MAX_BITS bits.
     labels : int64 array, or None
         Class of each code, where that is not its row.
-    weight, bias, closeness
+    weight, bias, closeness, half
         What scores a candidate; see `dsnc.codes._kernels.rerank`.
     size, radius : int
         How many candidates, and how much farther than the nearest.
@@ -41,6 +41,7 @@ class Shortlist:
         weight: NDArray[np.float32],
         bias: NDArray[np.float32],
         closeness: np.float32,
+        half: np.float32,
         size: int,
         radius: int,
     ) -> None:
@@ -49,7 +50,7 @@ class Shortlist:
             raise InputError(f"codes have {self._n_bits} bits; a shortlist takes up to {MAX_BITS}.")
         self._index, self._size, self._local = index, size, threading.local()
         labels = NO_LABELS if labels is None else labels
-        self._settings = (labels, weight, bias, closeness, radius)
+        self._settings = (labels, weight, bias, closeness, half, radius)
 
     def best(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
         """Return the class of each row of logits, MAX_ROWS at most; None where one is NaN.
@@ -66,7 +67,7 @@ class Shortlist:
             scratch = self._local.scratch
         except AttributeError:
             scratch = self._local.scratch = self._make_scratch()
-        tables = self._index.tables(len(logits))
+        tables = self._index.tables(len(logits), self._size)
         classes = np.empty((len(logits), 1), dtype=np.int64)
         fine = best_classes(*tables, *self._settings, logits, classes, *scratch)
         return classes[:, 0] if fine else None
@@ -86,7 +87,7 @@ class Shortlist:
         packed = np.zeros((MAX_ROWS, codes.words.shape[1]), dtype=np.uint64)
         queries, octets = packed.view(), packed.view(np.uint8)
         queries.flags.writeable = octets.flags.writeable = False
-        tile = tile_of(len(codes))
+        n_blocks = max(1, -(-len(codes) // BLOCK))
         m = -(-codes.n_bits // MIN_WIDTH)  # as many chunks as there may ever be
         shapes: list[tuple[type, tuple[int, ...]]] = [
             (np.int64, (MAX_ROWS, self._size)),
@@ -99,8 +100,11 @@ class Shortlist:
             (np.int64, (AT_ONCE, m)),
             (np.uint64, (m, 2)),
             (np.int64, (AT_ONCE, 2)),
-            (np.uint8, (2, tile, BLOCK)),
-            (np.int64, (2, tile)),
-            (np.float32, (codes.n_bits,)),
+            (np.uint8, (2, n_blocks, BLOCK)),
+            (np.int64, (2, n_blocks)),
         ]
-        return packed, queries, octets, *(np.zeros(shape, dtype) for dtype, shape in shapes)
+        rest: list[NDArray[Any]] = [np.zeros(shape, dtype) for dtype, shape in shapes]
+        n_owners = 1 + int(self._settings[0].max(initial=-1))
+        space = counting_space(codes.n_bits, len(codes), n_owners)
+        soft = np.zeros(codes.n_bits, dtype=np.float32)
+        return packed, queries, octets, *rest, space, soft

@@ -32,6 +32,13 @@ def valid_temperature(temperature: float) -> float:
     return float(np.float32(temperature))
 
 
+def valid_real(name: str, value: Any, least: float, most: float) -> float:
+    """Return a number within the bounds as the float32 that a file holds, or refuse it."""
+    if not (isinstance(value, int | float | np.number) and least <= value <= most):
+        raise InputError(f"{name}={value!r} is no number of {least:.3g} to {most:.3g}.")
+    return float(np.float32(value))
+
+
 def valid_number(name: str, value: Any, limit: int) -> int:
     """Return a whole number from 1 to the limit, or refuse it."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):

@@ -1,7 +1,7 @@
 """From what training leaves to a decoder: by name, or the best one for the data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.nearest import NearestDecoder
+from dsnc.decoders.scoring import PLAIN, SCORING, Scoring
 from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.decoders.table import TableDecoder
@@ -22,6 +23,7 @@ from dsnc.decoders.tune import (
     temperature_of,
     training_codes,
     tune_shortlist,
+    tune_soft,
     weight_codes,
 )
 from dsnc.errors import InputError, unknown_name
@@ -45,12 +47,20 @@ class Material:
         The codes of the training rows and their classes.
     held_out : HeldOut, optional
         Rows that training did not see.
+    scoring : Scoring
+        What such rows chose before, for when there are none.
     """
 
     linear: LinearDecoder
     codes: PackedCodes | None = None
     y: Ints | None = None
     held_out: HeldOut | None = None
+    scoring: Scoring = PLAIN
+
+    @property
+    def rows(self) -> HeldOut | None:
+        """The held-out rows, if there are any."""
+        return self.held_out if self.held_out is not None and len(self.held_out.y) else None
 
     def training(self) -> tuple[PackedCodes, Ints]:
         """Return the codes of the training rows and their classes, or say that there are none."""
@@ -71,16 +81,18 @@ def material_of(decoder: Decoder) -> Material:
             "it with 'shortlist', 'table', 'soft' or 'linear' to go on from there."
         )
     linear = LinearDecoder(linear.weight, linear.bias)
+    held = {name: getattr(decoder, name) for name in Scoring._fields if hasattr(decoder, name)}
+    material = Material(linear, scoring=Scoring(**held))
     # Signs of weights are nobody's training codes.
     if isinstance(decoder, ShortlistDecoder) and decoder.codes != weight_codes(linear)[0]:
-        return Material(linear, decoder.codes, decoder.labels)
-    return Material(linear)
+        return replace(material, codes=decoder.codes, y=decoder.labels)
+    return material
 
 
 def renewed(decoder: Decoder, linear: LinearDecoder) -> Decoder:
     """Return a decoder of the same settings on weights that have been trained further."""
     if isinstance(decoder, LinearDecoder):
-        return type(decoder)(linear.weight, linear.bias, decoder.temperature)
+        return decoder.renewed(linear.weight, linear.bias)
     if isinstance(decoder, ShortlistDecoder):
         # The codes of the rows have moved; the signs of the weights have moved with them.
         return decoder.with_settings(linear, *weight_codes(linear))
@@ -175,16 +187,25 @@ def _linear(material: Material) -> LinearDecoder:
     return _honest(material.linear, material)
 
 
-def _soft(material: Material) -> LinearDecoder:
-    return _honest(SoftDecoder(material.linear.weight, material.linear.bias), material)
+def _soft(material: Material, **scoring: float) -> LinearDecoder:
+    linear = material.linear
+    chosen: dict[str, Any] = _soft_scoring(material) | scoring
+    return _honest(SoftDecoder(linear.weight, linear.bias, **chosen), material)
+
+
+def _soft_scoring(material: Material) -> dict[str, float]:
+    """Return how bits and biases should count where all classes are scored."""
+    rows = material.rows
+    chosen = material.scoring if rows is None else tune_soft(material.linear, rows)[0]
+    return {name: getattr(chosen, name) for name in SCORING}
 
 
 def _honest(decoder: LinearDecoder, material: Material) -> LinearDecoder:
     """Return the decoder with a temperature that fits the held-out rows, if there are any."""
-    if material.held_out is None or not len(material.held_out.y):
+    if material.rows is None:
         return decoder
-    temperature = temperature_of(decoder, material.held_out)
-    return type(decoder)(decoder.weight, decoder.bias, temperature)
+    temperature = temperature_of(decoder, material.rows)
+    return decoder.renewed(decoder.weight, decoder.bias, temperature)
 
 
 def _nearest(material: Material, label: str = "true", n_neighbors: int = 1) -> Decoder:
@@ -195,31 +216,35 @@ def _nearest(material: Material, label: str = "true", n_neighbors: int = 1) -> D
     )
 
 
-def _table(material: Material, source: str = "nearest", probes: int = 16) -> Decoder:
+def _table(material: Material, source: str = "nearest", **settings: Any) -> Decoder:
     if source not in ("nearest", "linear"):
         raise unknown_name("source", source, ("nearest", "linear"))
+    settings = _soft_scoring(material) | settings
     if source == "linear":
-        return TableDecoder.from_linear(material.linear, probes=probes)
+        return TableDecoder.from_linear(material.linear, **settings)
     codes, y = material.training()
     nearest = NearestDecoder.from_examples(codes, y, material.linear.n_classes)
-    return TableDecoder.from_nearest(nearest, material.linear, probes=probes)
+    return TableDecoder.from_nearest(nearest, material.linear, **settings)
 
 
 def _shortlist(material: Material, known: str | None = None, **settings: Any) -> Decoder:
     """Make a shortlist with what the user set; what is left open, the held-out rows choose."""
     if known not in (None, *KNOWN):
         raise unknown_name("known", known, KNOWN)
-    linear, held_out = material.linear, material.held_out
+    linear, held_out = material.linear, material.rows
     sets: dict[str, tuple[PackedCodes, Ints]] = {}
     if known != "training":
         sets["weights"] = weight_codes(linear)
     if known == "training" or (known is None and material.codes is not None):
         sets["training"] = training_codes(linear, *material.training())
-    if held_out is None or not len(held_out.y):
-        return ShortlistDecoder(linear, *sets[list(sets)[-1]], **settings)
-    tuned = tune_shortlist(linear, sets, held_out)[1].decoder
-    chosen = {key: getattr(tuned, key) for key in ("size", "radius", "closeness")}
-    decoder = ShortlistDecoder(linear, tuned.codes, tuned.labels, **{**chosen, **settings})
+    known_scoring: dict[str, Any] = material.scoring._asdict()
+    asked = ShortlistDecoder(linear, *sets[list(sets)[-1]], **{**known_scoring, **settings})
+    if held_out is None:
+        return asked
+    fixed = {name: settings[name] for name in Scoring._fields if name in settings}
+    of_all = tune_soft(linear, held_out)[1]
+    tuned = tune_shortlist(linear, sets, held_out, of_all=of_all, scoring=fixed)[1].decoder
+    decoder = tuned.with_settings(linear, tuned.codes, tuned.labels, **settings)
     return calibrate(decoder, held_out)
 
 
@@ -232,36 +257,38 @@ _MAKERS: dict[str, Callable[..., Decoder]] = {
 }
 _SETTINGS = {
     "nearest": ("label", "n_neighbors"),
-    "table": ("source", "probes"),
-    "shortlist": ("known", "size", "radius", "closeness"),
+    "soft": tuple(SCORING),
+    "table": ("source", "probes", *SCORING),
+    "shortlist": ("known", "size", "radius", *Scoring._fields),
 }
 
 
 def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     """Take the cheapest decoder of those that are within a tenth of a point of the best."""
-    linear, held_out = material.linear, material.held_out
+    linear, held_out = material.linear, material.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
         reason = f"{linear.n_classes:,} classes are all scored in no time"
-        return _soft(material), DecoderReport("soft", {}, reason)
-    if held_out is None or not len(held_out.y):
+        soft = _soft(material)
+        return soft, DecoderReport(soft.name, _settings(soft), reason)
+    if held_out is None:
         decoder = _shortlist(material)
         reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
         return decoder, DecoderReport(decoder.name, _settings(decoder), reason)
     sets = {"weights": weight_codes(linear)}
     if material.codes is not None:
         sets["training"] = training_codes(linear, *material.training())
-    known, tuned, tried = tune_shortlist(linear, sets, held_out)
+    everything, of_all = tune_soft(linear, held_out)
+    known, tuned, tried = tune_shortlist(linear, sets, held_out, of_all=of_all)
     trials = [
         Trial("shortlist", {"known": name, **_settings(t.decoder)}, t.accuracy, t.nanoseconds)
         for name, t in tried.items()
     ]
     # On the rows of the shortlist's trials: chance must not decide between them.
     sample = held_out.take(min(MAX_ROWS, 1 + (1 << 33) // (linear.n_classes * linear.n_bits)))
-    everything = SoftDecoder(linear.weight, linear.bias)
     for decoder in (everything, linear):
         right = decoder.predict(sample.codes, sample.logits) == sample.y
-        trials.append(Trial(decoder.name, {}, float(right.mean()), all_ns))
+        trials.append(Trial(decoder.name, _settings(decoder), float(right.mean()), all_ns))
     most = max(trial.accuracy for trial in trials)
     good = [trial for trial in trials if trial.accuracy >= most - TOLERANCE]
     cheapest = min(good, key=lambda trial: trial.nanoseconds).decoder
@@ -273,12 +300,16 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
             f"{linear.n_classes:,} classes would take {ratio:.1f} times as long; codes of {known}"
         )
     else:
-        chosen = _MAKERS[cheapest](material)
+        chosen = _honest(everything if cheapest == everything.name else linear, material)
         reason = "scoring all classes is the cheapest that is as accurate"
     return chosen, DecoderReport(chosen.name, _settings(chosen), reason, trials)
 
 
 def _settings(decoder: Decoder) -> dict[str, Any]:
     """Return the settings that a user may set and a report shows."""
-    names = ("size", "radius", "closeness", "n_neighbors", "probes", "source")
-    return {name: getattr(decoder, name) for name in names if hasattr(decoder, name)}
+    names = ("size", "radius", *Scoring._fields, "n_neighbors", "probes", "source")
+    found = {name: getattr(decoder, name) for name in names if hasattr(decoder, name)}
+    return {  # 0.7, and not the float32 next to it
+        name: round(value, 6) if isinstance(value, float) else value
+        for name, value in found.items()
+    }

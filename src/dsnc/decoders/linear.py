@@ -65,6 +65,11 @@ class LinearDecoder(Decoder):
         self.weight = bounded("weight", weight, limit)
         self.bias = bounded("bias", bias, limit)
         self.temperature = float(np.float32(temperature))
+        self._offset = self.bias  # what is added to the products
+
+    def renewed(self, weight: ArrayLike, bias: ArrayLike, temperature: float | None = None) -> Self:
+        """Return a decoder of other weights, with the settings of this one."""
+        return type(self)(weight, bias, temperature or self.temperature)
 
     @classmethod
     def from_zero_one(
@@ -143,7 +148,7 @@ class LinearDecoder(Decoder):
             weight = self.weight[first : first + step]
             scores = buffer[: len(signs) * len(weight)].reshape(len(signs), len(weight))
             np.matmul(signs, weight.T, out=scores)
-            scores += self.bias[first : first + step]
+            scores += self._offset[first : first + step]
             yield first, scores
 
 

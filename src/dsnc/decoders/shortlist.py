@@ -4,7 +4,8 @@ Rounding a code is what costs accuracy, not the code. So it is rounded only to l
 the classes of the nearest known codes, as far as `radius` bits beyond the very nearest. Those are
 scored by the rows of the linear decoder on the expected value of each bit, -1 to +1,
 
-    score[k] = bias[k] + sum_j tanh(logit[j] / 2) * weight[k, j] - closeness * doubt[k]
+    score[k] = prior * bias[k] + sum_j tanh(sharpness * logit[j] / 2) * weight[k, j]
+               - closeness * doubt[k]
 
 where doubt[k] is the sum of abs(logit) over the bits in which the nearest code of class k differs:
 what it would take to turn the one code into the other. It costs the search and c operations for
@@ -23,8 +24,15 @@ from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import PackedCodes
 from dsnc.codes.limits import MAX_BITS, MAX_ROWS
 from dsnc.decoders.base import Cost, Decoder, search_operations
-from dsnc.decoders.checks import Ints, valid_classes, valid_number, valid_temperature
+from dsnc.decoders.checks import (
+    Ints,
+    valid_classes,
+    valid_number,
+    valid_real,
+    valid_temperature,
+)
 from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, valid_scoring
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +43,9 @@ _ROWS = 4096  # at a time
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
 _NUMBERS = {"size": "int64 1", "radius": "int64 1"}
-_REALS = dict.fromkeys(["closeness", "temperature", "other", "slope", "intercept"], "float32 1")
+_REALS = SCORING | dict.fromkeys(
+    ["closeness", "temperature", "other", "slope", "intercept"], "float32 1"
+)
 _LARGEST = float(np.finfo(np.float32).max)
 _MAX_CLOSENESS = 1e18  # no score can overflow
 _NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
@@ -68,6 +78,8 @@ class ShortlistDecoder(Decoder):
         How many bits beyond the nearest code a candidate's nearest code may be.
     closeness : float
         Weight of the doubt about a candidate's nearest code.
+    sharpness, prior : float
+        How bits and biases count in scores; see `dsnc.decoders.scoring`.
     temperature : float
         Divides the scores before they become probabilities.
     other : float
@@ -97,6 +109,8 @@ class ShortlistDecoder(Decoder):
         size: int = 16,
         radius: int = 4,
         closeness: float = 0.0,
+        sharpness: float = 1.0,
+        prior: float = 1.0,
         temperature: float = 1.0,
         other: float = _NEVER,
         slope: float = 1.0,
@@ -119,18 +133,15 @@ class ShortlistDecoder(Decoder):
         if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
             raise InputError(f"radius={radius!r} is not a number of bits, 0 or more.")
         self.radius = min(int(radius), self.n_bits)
-        for name, value, least, most in (
-            ("closeness", closeness, 0.0, _MAX_CLOSENESS),
-            ("other", other, -_LARGEST, _LARGEST),
-            ("slope", slope, 0.0, _LARGEST),
-            ("intercept", intercept, -_LARGEST, _LARGEST),
-        ):
-            if not (isinstance(value, int | float | np.number) and least <= value <= most):
-                raise InputError(f"{name}={value!r} is no number of {least:.3g} to {most:.3g}.")
-        self.closeness, self.other = float(np.float32(closeness)), float(np.float32(other))
-        self.slope, self.intercept = float(np.float32(slope)), float(np.float32(intercept))
+        self.closeness = valid_real("closeness", closeness, 0.0, _MAX_CLOSENESS)
+        self.sharpness, self.prior = valid_scoring(sharpness, prior)
+        self.other = valid_real("other", other, -_LARGEST, _LARGEST)
+        self.slope = valid_real("slope", slope, 0.0, _LARGEST)
+        self.intercept = valid_real("intercept", intercept, -_LARGEST, _LARGEST)
         self.temperature = valid_temperature(temperature)
-        self._closeness = np.float32(closeness)
+        bias = np.float32(self.prior) * linear.bias
+        bias.flags.writeable = False  # as the kernels were compiled for
+        self._scoring = linear.weight, bias, np.float32(closeness), np.float32(self.sharpness / 2)
         if self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _LISTED:
             self.few_rows = MAX_ROWS
 
@@ -152,8 +163,7 @@ class ShortlistDecoder(Decoder):
         from dsnc.codes.shortlist import Shortlist
 
         labels, size = None if self._is_codebook else self.labels, min(self.size, self.n_classes)
-        scoring = self.linear.weight, self.linear.bias, self._closeness
-        return Shortlist(self._index, labels, *scoring, size, self.radius)
+        return Shortlist(self._index, labels, *self._scoring, size, self.radius)
 
     @cached_property
     def _rerank(self) -> Any:
@@ -249,6 +259,7 @@ class ShortlistDecoder(Decoder):
         """Make the decoder from its arrays, checking them."""
         expected = {"weight": "float32 2", "bias": "float32 1", "words": "uint64 2"}
         expected |= {"labels": "uint32 1", **_NUMBERS, **_REALS}
+        arrays = {**PLAIN_ARRAYS, **arrays}
         check_arrays("shortlist decoder", arrays, expected)
         linear = LinearDecoder(arrays["weight"], arrays["bias"])
         names = [*_NUMBERS, *_REALS]
@@ -286,9 +297,7 @@ class ShortlistDecoder(Decoder):
             self.codes.words,
             logits,
             is_hard,
-            self.linear.weight,
-            self.linear.bias,
-            self._closeness,
+            *self._scoring,
             classes,
             scores,
             inside,

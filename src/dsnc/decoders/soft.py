@@ -1,6 +1,6 @@
 """The linear decoder on real numbers: what the signs of a code leave out decides as well.
 
-``score[k] = bias[k] + sum_j f(logit[j]) * weight[k, j]``, with f one of
+``score[k] = prior * bias[k] + sum_j f(sharpness * logit[j]) * weight[k, j]``, with f one of
 
     logits       x                 loss-based decoding of a codebook, see below
     soft_signs   tanh(x / 2)       the mean of a random bit of -1 and +1; sigmoid units
@@ -20,9 +20,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import check_arrays
+from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import PackedCodes
 from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, scoring_arrays, valid_scoring
 from dsnc.errors import InputError, unknown_name
 
 _LARGEST = 1e18  # inputs are cut there: no score can overflow
@@ -46,6 +47,8 @@ class SoftDecoder(LinearDecoder):
         Divides the scores before they become probabilities.
     inputs : str
         The function of a logit that the weights multiply: a key of `INPUTS`.
+    sharpness, prior : float
+        What logits and biases are multiplied by; see `dsnc.decoders.scoring`.
 
     Examples
     --------
@@ -65,24 +68,36 @@ class SoftDecoder(LinearDecoder):
         temperature: float = 1.0,
         *,
         inputs: str = "soft_signs",
+        sharpness: float = 1.0,
+        prior: float = 1.0,
     ) -> None:
         super().__init__(weight, bias, temperature)
         if inputs not in INPUTS:
             raise unknown_name("inputs", inputs, INPUTS)
         self.inputs = inputs
+        self.sharpness, self.prior = valid_scoring(sharpness, prior)
+        self._offset = np.float32(prior) * self.bias
+
+    def renewed(self, weight: ArrayLike, bias: ArrayLike, temperature: float | None = None) -> Self:
+        """Return a decoder of other weights, with the settings of this one."""
+        settings: dict[str, Any] = {
+            name: getattr(self, name) for name in ("inputs", "sharpness", "prior")
+        }
+        return type(self)(weight, bias, temperature or self.temperature, **settings)
 
     def _inputs(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Iterator[Floats]:
         self.check_codes(codes)
         if logits is None:
             raise InputError("logits is None; this decoder needs them, signs are not enough.")
-        transform = INPUTS[self.inputs]
+        transform, sharpness = INPUTS[self.inputs], np.float32(self.sharpness)
         for rows in self._row_blocks(len(codes)):
-            yield transform(logits if rows is None else logits[rows])
+            part = logits if rows is None else logits[rows]
+            yield transform(part if sharpness == 1 else sharpness * part)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return those of the linear decoder, and the number of the function."""
+        """Return those of the linear decoder, the number of the function, and the scoring."""
         number = np.array([list(INPUTS).index(self.inputs)], dtype=np.int8)
-        return {**super().arrays(), "inputs": number}
+        return {**super().arrays(), "inputs": number, **scoring_arrays(self)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
@@ -92,12 +107,20 @@ class SoftDecoder(LinearDecoder):
             "bias": "float32 1",
             "temperature": "float32 1",
             "inputs": "int8 1",
+            **SCORING,
         }
+        arrays = {**PLAIN_ARRAYS, **arrays}
         check_arrays("soft decoder", arrays, expected)
         numbers = arrays["inputs"].tolist()
         if len(numbers) != 1 or not 0 <= numbers[0] < len(INPUTS):
             raise InputError(f"soft decoder: array 'inputs' is {numbers}; expected one function.")
-        if arrays["temperature"].size != 1:
-            raise InputError("soft decoder: array 'temperature' is not one number.")
-        temperature = arrays["temperature"].item()
-        return cls(arrays["weight"], arrays["bias"], temperature, inputs=list(INPUTS)[numbers[0]])
+        names = ["temperature", *SCORING]
+        temperature, sharpness, prior = one_each("soft decoder", arrays, names)
+        return cls(
+            arrays["weight"],
+            arrays["bias"],
+            temperature,
+            inputs=list(INPUTS)[numbers[0]],
+            sharpness=sharpness,
+            prior=prior,
+        )

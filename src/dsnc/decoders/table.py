@@ -2,8 +2,8 @@
 
 One reading takes a bit that is hardly decided as seriously as one that is certain. So several
 entries are read, around the code, where its least certain bits are flipped; the classes found
-there are scored on the soft bits ``tanh(logit / 2)``, the means of the random bits, by the weights
-of a linear decoder. The time still depends neither on the number of classes nor on that of codes.
+there are scored on soft bits (see `dsnc.decoders.scoring`) by the weights of a linear decoder. The
+time still depends neither on the number of classes nor on that of codes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,13 @@ from dsnc.decoders.base import Cost, Decoder
 from dsnc.decoders.checks import Ints, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
-from dsnc.decoders.soft import INPUTS
+from dsnc.decoders.scoring import (
+    PLAIN_ARRAYS,
+    SCORING,
+    scoring_arrays,
+    soft_bits,
+    valid_scoring,
+)
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,10 +45,10 @@ class TableDecoder(Decoder):
     """Looks classes up around a code, and lets the soft bits decide between them.
 
     Of the j least certain bits (the smallest logits, sign apart; of equal ones the first) every
-    subset is flipped: 2**j = `probes` entries. The classes found come first, by the score
-    ``bias[k] + sum_j tanh(logit[j] / 2) * weight[k, j]``. The others follow in the order of theirs,
-    all lowered by what it takes to put the best of them below the last one found; this is the only
-    thing that goes through all classes, and only happens when more are wanted than were found.
+    subset is flipped: 2**j = `probes` entries. The classes found come first, by their score on the
+    soft bits. The others follow in the order of theirs, all lowered by what it takes to put the
+    best of them below the last one found; this is the only thing that goes through all classes,
+    and only happens when more are wanted than were found.
 
     Without logits nothing says which bits to flip: only the code's own entry is found, and
     scores are those of the hard bits.
@@ -58,6 +64,8 @@ class TableDecoder(Decoder):
         the entry of the code.
     temperature : float
         Divides the scores before they become probabilities.
+    sharpness, prior : float
+        How bits and biases count in scores; see `dsnc.decoders.scoring`.
 
     Examples
     --------
@@ -77,6 +85,8 @@ class TableDecoder(Decoder):
         *,
         probes: int = 16,
         temperature: float = 1.0,
+        sharpness: float = 1.0,
+        prior: float = 1.0,
     ) -> None:
         if table.n_bits != linear.n_bits:
             raise InputError(f"table has {table.n_bits} bits and linear {linear.n_bits}.")
@@ -88,21 +98,22 @@ class TableDecoder(Decoder):
             raise InputError(f"probes={probes} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
         self.table, self.linear = table, linear
         self.temperature = valid_temperature(temperature)
+        self.sharpness, self.prior = valid_scoring(sharpness, prior)
+        self._bias = np.float32(prior) * linear.bias
+        self._bias.flags.writeable = False  # as the kernel was compiled for
         self.n_bits, self.n_classes = linear.n_bits, linear.n_classes
         self._known: tuple[PackedCodes, Ints] | None = None  # what the table can be made of again
 
     @classmethod
-    def from_linear(cls, linear: LinearDecoder, *, probes: int = 16) -> Self:
+    def from_linear(cls, linear: LinearDecoder, **settings: Any) -> Self:
         """Keep the answers of a linear decoder: 2**c * c * K operations, once."""
         from dsnc.codes import CodeTable
 
         table = CodeTable.from_function(linear.predict, linear.n_bits)
-        return cls(table, linear, probes=probes, temperature=linear.temperature)
+        return cls(table, linear, temperature=linear.temperature, **settings)
 
     @classmethod
-    def from_nearest(
-        cls, nearest: NearestDecoder, linear: LinearDecoder, *, probes: int = 16
-    ) -> Self:
+    def from_nearest(cls, nearest: NearestDecoder, linear: LinearDecoder, **settings: Any) -> Self:
         """Keep the answers of a nearest-neighbor decoder; `linear` scores the classes found.
 
         With one neighbor the whole table is made at once, in a time that hardly depends on the
@@ -112,9 +123,9 @@ class TableDecoder(Decoder):
 
         if nearest.n_neighbors > 1:
             table = CodeTable.from_function(nearest.predict, nearest.n_bits)
-            return cls(table, linear, probes=probes, temperature=linear.temperature)
+            return cls(table, linear, temperature=linear.temperature, **settings)
         table = CodeTable.build(nearest.codes, nearest.labels)
-        decoder = cls(table, linear, probes=probes, temperature=linear.temperature)
+        decoder = cls(table, linear, temperature=linear.temperature, **settings)
         decoder._known = nearest.codes, nearest.labels
         return decoder
 
@@ -155,6 +166,7 @@ class TableDecoder(Decoder):
             "probes": np.array([self.probes], dtype=np.int64),
             "temperature": np.array([self.temperature], dtype=np.float32),
             "source": np.array([source], dtype=np.int8),
+            **scoring_arrays(self),
         }
         if self._known is None:
             return {**arrays, "table": self.table.labels}
@@ -165,7 +177,8 @@ class TableDecoder(Decoder):
         """Make the decoder from its arrays, checking them; codes become a table again."""
         from dsnc.codes import CodeTable
 
-        expected = {"weight": "float32 2", "bias": "float32 1", **_NUMBERS}
+        expected = {"weight": "float32 2", "bias": "float32 1", **_NUMBERS, **SCORING}
+        arrays = {**PLAIN_ARRAYS, **arrays}
         rebuilt = np.array_equal(arrays.get("source", 0), [_REBUILT])
         if rebuilt:
             expected |= {"words": "uint64 2", "labels": "int64 1"}
@@ -173,15 +186,17 @@ class TableDecoder(Decoder):
             expected["table"] = f"{getattr(arrays.get('table'), 'dtype', 'uint32')} 1"
         check_arrays("table decoder", arrays, expected)
         n_bits, probes, temperature, source = one_each("table decoder", arrays, _NUMBERS)
+        sharpness, prior = one_each("table decoder", arrays, SCORING)
+        settings = {"probes": probes, "sharpness": sharpness, "prior": prior}
         if source not in (_STORED, _REBUILT):
             raise InputError(f"table decoder: array 'source' is {source}; expected 0 or 1.")
         linear = LinearDecoder(arrays["weight"], arrays["bias"], temperature)
         if rebuilt:
             codes = PackedCodes(arrays["words"], n_bits)
             nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
-            return cls.from_nearest(nearest, linear, probes=probes)
+            return cls.from_nearest(nearest, linear, **settings)
         table = CodeTable(arrays["table"], n_bits)
-        return cls(table, linear, probes=probes, temperature=temperature)
+        return cls(table, linear, temperature=temperature, **settings)
 
     def cost(self) -> Cost:
         """Return a reading and c operations for each probe; the bytes of table and weights."""
@@ -202,7 +217,7 @@ class TableDecoder(Decoder):
         """Return what the weights multiply."""
         if logits is None:
             return np.where(codes.to_bits(), np.float32(1), np.float32(-1))
-        return INPUTS["soft_signs"](logits)
+        return soft_bits(logits, self.sharpness)
 
     def _find(self, codes: PackedCodes, logits: Floats | None, k: int) -> tuple[Ints, Floats, Ints]:
         """Return the k best classes found for each row, their scores, and how many were found."""
@@ -211,8 +226,8 @@ class TableDecoder(Decoder):
         n_flips = 0 if logits is None else min(self.probes.bit_length() - 1, self.n_bits)
         signs = self._signs(codes, logits)
         sure = signs if logits is None else logits
-        weight, bias = self.linear.weight, self.linear.bias
-        return find_classes(self.table.labels, codes.words, sure, signs, weight, bias, n_flips, k)
+        scoring = signs, self.linear.weight, self._bias
+        return find_classes(self.table.labels, codes.words, sure, *scoring, n_flips, k)
 
     def _all_scores(
         self, codes: PackedCodes, logits: Floats | None, rows: Ints
@@ -229,7 +244,7 @@ class TableDecoder(Decoder):
 
     def _soft_scores(self, signs: Floats, columns: Floats) -> Floats:
         """Add bit after bit, as the kernel does: the same numbers, in whatever company a row is."""
-        scores = np.tile(self.linear.bias, (len(signs), 1))
+        scores = np.tile(self._bias, (len(signs), 1))
         product = np.empty_like(scores)
         for j, column in enumerate(columns):
             np.multiply(signs[:, j, None], column, out=product)

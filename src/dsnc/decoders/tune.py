@@ -1,7 +1,10 @@
 """Settings of decoders, found on rows that training did not see."""
 
+import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,19 +15,19 @@ from dsnc.decoders.calibration import fit_confidence, fit_temperature
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.nearest import majority_codes
+from dsnc.decoders.scoring import WIDTH, Candidates, Scoring, best_scoring, lower_bound
 from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 
 TOLERANCE = 0.001  # accuracy that a cheaper setting may lose
-SIZES = (1, 2, 4, 8, 16, 32, 64)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
-CLOSENESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
 _MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
 _MAX_SCORES = 1 << 24  # of all classes, for a temperature
+_CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
 _BEST = 1000  # classes of a row, for a temperature
-_EVERYWHERE = 1 << 20  # a radius beyond all codes
 _AT_ONCE = 1 << 22  # numbers in a temporary
 
 
@@ -49,24 +52,18 @@ class HeldOut(NamedTuple):
 class _Trial:
     """The nearest classes of held-out rows, and what would decide among them."""
 
-    classes: Ints
+    candidates: Candidates
     beyond: NDArray[np.int64]  # bits beyond the nearest
-    scores: Floats
-    doubts: Floats
-    y: Ints
     nearest: Ints  # distance of the nearest
+    scoring: Scoring
+    scores: Floats
 
-    def is_right(self, size: int, radius: int, closeness: float) -> NDArray[np.bool_]:
+    def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
         part = np.s_[:, :size]
-        scores = self.scores[part] - np.float32(closeness) * self.doubts[part]
-        scores[self.beyond[part] > radius] = -np.inf
-        best = self.classes[np.arange(len(self.y)), scores.argmax(axis=1)]
-        return np.asarray(best == self.y)
+        within = self.beyond[part] <= radius
+        return self.candidates.right(np.where(within, self.scores[part], np.float32(-np.inf)))
 
-    def accuracy(self, size: int, radius: int, closeness: float) -> float:
-        return float(self.is_right(size, radius, closeness).mean())
-
-    def candidates(self, size: int, radius: int) -> float:
+    def n_candidates(self, size: int, radius: int) -> float:
         return float((self.beyond[:, :size] <= radius).sum(axis=1).mean())
 
 
@@ -84,12 +81,15 @@ def tune_shortlist(
     linear: LinearDecoder,
     known: dict[str, tuple[PackedCodes, Ints]],
     held_out: HeldOut,
+    *,
+    of_all: float = 0.0,
+    scoring: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[str, Tuned, dict[str, Tuned]]:
     """Find the cheapest shortlist that loses less than a tenth of a point.
 
-    For each set of known codes, the weight of the doubt that is most accurate is taken, then the
-    smallest radius and the smallest size that are as accurate as the best of all settings and as
-    scoring all classes, less the tolerance. Few rows cannot tell small differences: what is not
+    For each set of known codes, the scoring that is most accurate is taken, then the smallest
+    radius and the smallest size that are as accurate as the best of all settings and as scoring
+    all classes, less the tolerance. Few rows cannot tell small differences: what is not
     clearly as good, by a standard deviation, counts as worse. Between the sets it is the other way
     round: the slower one must be clearly better.
 
@@ -99,6 +99,10 @@ def tune_shortlist(
     known : dict
         Name to (codes, labels): the sets of codes to choose from.
     held_out : HeldOut
+    of_all : float
+        The accuracy of scoring all classes.
+    scoring : mapping
+        Fields of `Scoring` that are not to choose.
 
     Returns
     -------
@@ -108,18 +112,14 @@ def tune_shortlist(
     tried : dict
         What each set would have given.
     """
-    trials = {name: _try_out(linear, *codes, held_out) for name, codes in known.items()}
-    closeness = {name: _best_closeness(trial) for name, trial in trials.items()}
+    trials = {name: _try_out(linear, *known[name], held_out, scoring) for name in known}
     reached = [
-        trials[name].accuracy(SIZES[-1], radius, closeness[name])
-        for name in known
+        float(trial.is_right(SIZES[-1], radius).mean())
+        for trial in trials.values()
         for radius in _radii(linear)
     ]
-    target = max(_accuracy_of_all(linear, held_out), *reached) - TOLERANCE
-    tried = {
-        name: _cheapest(linear, *known[name], trials[name], closeness[name], target)
-        for name in known
-    }
+    target = max(of_all, *reached) - TOLERANCE
+    tried = {name: _cheapest(linear, *known[name], trials[name], target) for name in known}
     # Of those that reach the target the cheapest, otherwise the most accurate.
     best = min(
         tried,
@@ -141,10 +141,10 @@ def _is_clearly_better(
     first: tuple[_Trial, ShortlistDecoder], second: tuple[_Trial, ShortlistDecoder]
 ) -> bool:
     """Tell whether one shortlist beats another by more than chance and the tolerance."""
-    one, other = (t.is_right(d.size, d.radius, d.closeness) for t, d in (first, second))
+    one, other = (t.is_right(d.size, d.radius) for t, d in (first, second))
     n = min(len(one), len(other))  # of equally spaced rows; the same ones where there are as many
     if len(one) == len(other):
-        return _lower_bound(one, other) > TOLERANCE
+        return lower_bound(one, other) > TOLERANCE
     spread = math.sqrt((one.var() + other.var()) / n)
     return bool(one.mean() - other.mean() - spread > TOLERANCE)
 
@@ -185,84 +185,93 @@ def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
     return PackedCodes.from_logits(linear.weight), np.arange(linear.n_classes)
 
 
-def _try_out(linear: LinearDecoder, codes: PackedCodes, labels: Ints, held_out: HeldOut) -> _Trial:
+def tune_soft(linear: LinearDecoder, held_out: HeldOut) -> tuple[SoftDecoder, float]:
+    """Return a decoder that scores all classes as the held-out rows like best, and its accuracy.
+
+    The scoring is chosen among the classes that are best without any. Where even that would take
+    too long, it is left plain, and the accuracy is 0.
+    """
+    plain = SoftDecoder(linear.weight, linear.bias)
+    n = min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
+    if n < min(256, len(held_out.y)) or not len(held_out.y):
+        return plain, 0.0
+    sample = held_out.take(n)
+    classes, scores = plain.top_k(sample.codes, sample.logits, min(WIDTH, linear.n_classes))
+    candidates = Candidates(linear, sample.logits, classes, np.zeros_like(scores), sample.y)
+    scoring = best_scoring(candidates, closeness=(0.0,))
+    decoder = SoftDecoder(
+        linear.weight, linear.bias, sharpness=scoring.sharpness, prior=scoring.prior
+    )
+    answers = decoder.predict(sample.codes, sample.logits)
+    return decoder, float((answers == sample.y).mean())
+
+
+def _try_out(
+    linear: LinearDecoder,
+    codes: PackedCodes,
+    labels: Ints,
+    held_out: HeldOut,
+    fixed: Mapping[str, float],
+) -> _Trial:
     from dsnc.codes import HammingIndex
 
     sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
     found = HammingIndex(codes).search_classes(sample.codes, SIZES[-1], labels)
-    scores = np.empty(found.classes.shape, dtype=np.float32)
-    doubts = np.empty_like(scores)
+    doubts = np.empty(found.classes.shape, dtype=np.float32)
     step = max(1, _AT_ONCE // (found.classes.shape[1] * linear.n_bits))
-    soft = np.tanh(sample.logits * np.float32(0.5))
     for start in range(0, len(sample.y), step):
         rows = slice(start, start + step)
-        classes = found.classes[rows]
-        scores[rows] = np.einsum("ij,ikj->ik", soft[rows], linear.weight[classes])
-        scores[rows] += linear.bias[classes]
-        bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(*classes.shape, -1)
+        shape = (*found.classes[rows].shape, -1)
+        bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(shape)
         differs = bits != sample.codes.take(rows).to_bits()[:, None, :]
         doubts[rows] = np.einsum("ij,ikj->ik", np.abs(sample.logits[rows]), differs)
+    candidates = Candidates(linear, sample.logits, found.classes, doubts, sample.y)
+    scoring = best_scoring(candidates)._replace(**fixed)
     beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
     nearest = found.distances[:, 0].astype(np.int64)
-    return _Trial(found.classes, beyond, scores, doubts, sample.y, nearest)
-
-
-def _best_closeness(trial: _Trial) -> float:
-    whole = [trial.is_right(SIZES[-1], _EVERYWHERE, closeness) for closeness in CLOSENESS]
-    best = int(np.argmax([right.sum() for right in whole]))
-    return CLOSENESS[best] if _lower_bound(whole[best], whole[0]) > 0 else 0.0
-
-
-def _lower_bound(right: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float:
-    """Return by how much one is more accurate than the other, less a standard deviation."""
-    gain = int(right.sum()) - int(reference.sum())
-    return (gain - math.sqrt((right != reference).sum())) / len(right)
+    return _Trial(candidates, beyond, nearest, scoring, candidates.scores(scoring))
 
 
 def _cheapest(
-    linear: LinearDecoder,
-    codes: PackedCodes,
-    labels: Ints,
-    trial: _Trial,
-    closeness: float,
-    target: float,
+    linear: LinearDecoder, codes: PackedCodes, labels: Ints, trial: _Trial, target: float
 ) -> Tuned:
+    """Return the cheapest setting that reaches the target, or else comes close to the best."""
+    radii = _radii(linear)
+    sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
+    most = [trial.is_right(sizes[-1], radius) for radius in radii]
+    best = max(most, key=lambda right: int(right.sum()))
+    reached: list[tuple[int, int]] = []
+    for allowed in (target - float(best.mean()), -TOLERANCE):  # negative: what may be lost
+        for radius in radii:
+            enough = (s for s in sizes if lower_bound(trial.is_right(s, radius), best) >= allowed)
+            reached += [(size, radius) for size in itertools.islice(enough, 1)]
+        if reached:
+            break
+    prices = {pair: _nanoseconds(linear, len(codes), trial, *pair) for pair in reached}
+    size, radius = min(prices, key=lambda pair: prices[pair])
+    right = trial.is_right(size, radius)
+    settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
+    return Tuned(
+        ShortlistDecoder(linear, codes, labels, **settings),
+        float(right.mean()),
+        trial.n_candidates(size, radius),
+        prices[size, radius],
+        lower_bound(right, best) >= target - float(best.mean()),
+    )
+
+
+def _nanoseconds(
+    linear: LinearDecoder, n_codes: int, trial: _Trial, size: int, radius: int
+) -> float:
+    """Return what a row costs on a typical machine."""
     from dsnc.codes.multi_index import nominal_ns
 
-    radii = _radii(linear)
-    most = [trial.is_right(SIZES[-1], radius, closeness) for radius in radii]
-    best = max(most, key=lambda right: int(right.sum()))
-    allowed = target - float(best.mean())  # negative: what may be lost
-
-    def reaches(size: int, radius: int) -> bool:
-        return _lower_bound(trial.is_right(size, radius, closeness), best) >= allowed
-
-    radius = next((r for r in radii if reaches(SIZES[-1], r)), radii[-1])
-    sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
-    size = next((s for s in sizes if reaches(s, radius)), sizes[-1])
-    candidates = trial.candidates(size, radius)
-    searching = nominal_ns(linear.n_bits, len(codes), trial.nearest + radius)
-    return Tuned(
-        ShortlistDecoder(linear, codes, labels, size=size, radius=radius, closeness=closeness),
-        trial.accuracy(size, radius, closeness),
-        candidates,
-        searching + candidates * linear.n_bits / 8,
-        reaches(size, radius),
-    )
+    searching = nominal_ns(linear.n_bits, n_codes, trial.nearest + radius)
+    return searching + trial.n_candidates(size, radius) * (_CANDIDATE_NS + linear.n_bits / 8)
 
 
 def _radii(linear: LinearDecoder) -> list[int]:
     return [*(radius for radius in RADII if radius < linear.n_bits), linear.n_bits]
-
-
-def _accuracy_of_all(linear: LinearDecoder, held_out: HeldOut) -> float:
-    """Return the accuracy of scoring all classes on soft bits; 0 where that takes too long."""
-    n = min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
-    if n < min(256, len(held_out.y)):
-        return 0.0
-    sample = held_out.take(n)
-    answers = SoftDecoder(linear.weight, linear.bias).predict(sample.codes, sample.logits)
-    return float((answers == sample.y).mean())
 
 
 def _places(classes: Ints, y: Ints) -> Ints:

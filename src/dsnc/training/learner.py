@@ -22,6 +22,7 @@ from dsnc.training.history import History
 from dsnc.training.loop import TrainConfig, Validation, make_optimizer, train
 from dsnc.training.objective import code_objective
 from dsnc.training.regularizer import PartnerSampler
+from dsnc.training.scaling import scale_of
 from dsnc.training.settings import RunSettings, Settings
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
@@ -93,17 +94,16 @@ class Learner:
         self.device = choose_device(settings.device)
         self._sparse = sparse = bool(sp.issparse(examples.X))
         scaling = settings.scaling
-        if scaling == "auto":
-            scaling = "unit_rows" if sparse else "standard"
-        if scaling == "standard" and sparse:
+        if scaling in ("standard", "common") and sparse:
             raise InputError(
-                "scaling='standard' would make a sparse X dense; use 'unit_rows' or 'none'."
+                f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
             )
-        self.unit_rows = scaling == "unit_rows"
+        self.unit_rows = scaling == "unit_rows" or (scaling == "auto" and sparse)
         self._optimizer: torch.optim.Optimizer | None = None
         self.objective = self._make_objective(sparse, make_objective or code_objective)
-        if scaling == "standard" and isinstance(self.objective.encoder, _OURS):
-            self.objective.encoder.input.scale(*_moments(examples))
+        is_scaled = scaling != "none" and not self.unit_rows
+        if is_scaled and isinstance(self.objective.encoder, _OURS):
+            self.objective.encoder.input.scale(*scale_of(examples, scaling))
         self.objective.to(self.device)
         if not isinstance(self.objective.encoder, _OURS):
             self._try_module(examples.X)
@@ -318,21 +318,3 @@ def fingerprint(examples: Examples) -> str:
 
 def _derived(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-
-
-def _moments(examples: Examples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of each feature over the rows to use, in blocks."""
-    X, rows = examples.X, examples.rows
-    n = len(X) if rows is None else len(rows)
-    total = squares = center = np.zeros(X.shape[1])
-    for start in range(0, n, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        values = np.asarray(X[block] if rows is None else X[rows[block]], dtype=np.float64)
-        if start == 0:
-            center = values.mean(axis=0)
-        # Around a rough mean, so that a large offset does not eat the digits; X stays as it is.
-        values = values - center
-        total = total + values.sum(axis=0)
-        squares = squares + np.square(values).sum(axis=0)
-    shift = total / n
-    return center + shift, np.sqrt(np.maximum(squares / n - shift**2, 0))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from dsnc.errors import InputError, unknown_name
 
-SCALINGS = ("auto", "none", "standard", "unit_rows")
+SCALINGS = ("auto", "none", "standard", "common", "unit_rows")
 SCHEDULES = ("constant", "one_cycle")
 CODE_VALUES = ("bits", "signs")
 PRECISIONS = ("bfloat16", "float32")

@@ -2,8 +2,8 @@
 
     score[k] = bias[k] + sum_j soft[j] * weight[k, j] - closeness * doubt[k]
 
-soft[j] is tanh(logit[j] / 2), the expected value of a bit. doubt[k] sums abs(logit[j]) over the
-bits in which the query's code differs from the nearest one of class k.
+soft[j] is tanh(half * logit[j]); with 0.5, the expected value of a bit. doubt[k] sums abs(logit[j])
+over the bits in which the query's code differs from the nearest one of class k.
 """
 
 from typing import Any
@@ -55,6 +55,7 @@ def rerank(
     weight: Any,
     bias: Any,
     closeness: Any,
+    half: Any,
     classes: Any,
     scores: Any,
     inside: Any,
@@ -76,7 +77,7 @@ def rerank(
                 break
             for j in range(0, weight.shape[1], _LINE):
                 prefetch(weight, owners[i, entry] * weight.shape[1] + j)
-        _soften(logits, i, hard, soft)
+        _soften(logits, i, hard, half, soft)
         for entry in range(min(size, keys.shape[1])):
             key, owner = keys[i, entry], owners[i, entry]
             if key >> ROW_BITS > limit or key == FREE:
@@ -118,10 +119,10 @@ def _line_up(classes: Any, scores: Any, i: Any, filled: Any, owner: Any, score: 
 
 
 @part
-def _soften(logits: Any, i: Any, hard: Any, soft: Any) -> Any:
-    """``soft[j] = logits[i, j] if hard else tanh(logits[i, j] / 2)``."""
+def _soften(logits: Any, i: Any, hard: Any, half: Any, soft: Any) -> Any:
+    """``soft[j] = logits[i, j] if hard else tanh(half * logits[i, j])``."""
     for j in range(logits.shape[1]):
-        x = min(max(np.float32(0.5) * logits[i, j], -_TOP), _TOP)
+        x = min(max(half * logits[i, j], -_TOP), _TOP)
         s = x * x
         p = (((((_A[0] * s + _A[1]) * s + _A[2]) * s + _A[3]) * s + _A[4]) * s + _A[5]) * s + _A[6]
         q = ((_B[0] * s + _B[1]) * s + _B[2]) * s + _B[3]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsnc.codes._kernels.counting import fill_list
 from dsnc.codes._kernels.nearest import ROW_BITS, bound_of, insert
 from dsnc.codes._kernels.tools import add_saturated, column_distance, kernel, part, smaller
 
@@ -37,6 +38,7 @@ def scan(
     sums: Any,
     lows: Any,
     alone: Any,
+    space: Any,
 ) -> Any:
     """Bring the lists of the queries `rows` up to date with all codes.
 
@@ -44,8 +46,9 @@ def scan(
     owns itself; nothing enters a list that is farther than its first by more than `slack`.
     Distances are added up in `sums` (2, tile, BLOCK): they saturate at the largest number of its
     type. Their least in each block goes to `lows` (2, tile): only when the least of a whole tile is
-    known, what is near enough is put into the lists. `alone` is None, or anything else where there
-    is one query: it decides what is compiled.
+    known, what is near enough is put into the lists. Two arguments decide what is compiled: `alone`
+    is None, or anything else where there is one query; `space` is None, or the scratch space of
+    `fill_list` where lists are made by counting, for which a tile holds all codes.
     """
     n_blocks, n_planes, tile = planes.shape[0], planes.shape[1], sums.shape[1]
     beyond = slack if keys.shape[1] > 1 else 0
@@ -56,9 +59,10 @@ def scan(
         for pair in range(0, rows.shape[0], 2):
             i, j = rows[pair], rows[min(pair + 1, rows.shape[0] - 1)]
             a, b = octets[i], octets[j]
-            # The largest distance that would still enter the list.
-            limit_a = (bound_of(keys, i, slack) - first * BLOCK - 1) >> ROW_BITS
-            limit_b = (bound_of(keys, j, slack) - first * BLOCK - 1) >> ROW_BITS
+            # The largest distance that would still enter the list, or is in it.
+            seen = first * BLOCK + 1 if space is None else 0
+            limit_a = (bound_of(keys, i, slack) - seen) >> ROW_BITS
+            limit_b = (bound_of(keys, j, slack) - seen) >> ROW_BITS
             for x in range(steps):
                 y = x if alone is None else min(x + steps, size - 1)
                 sum_a, sum_b = sums[0, x], sums[second, y]
@@ -85,6 +89,14 @@ def scan(
                 limit_a, limit_b = min(limit_a, low_a + beyond), min(limit_b, low_b + beyond)
             if alone is not None:
                 limit_a = min(limit_a, limit_b)
+            if space is not None:
+                here = slice(0, size)
+                to_a, to_b = (labels, keys[i], owners[i]), (labels, keys[j], owners[j])
+                rest = 8 * n_planes, space
+                fill_list(sums[0, here], lows[0, here], limit_a, n_codes, *to_a, *rest)
+                if i != j:
+                    fill_list(sums[1, here], lows[1, here], limit_b, n_codes, *to_b, *rest)
+                continue
             for x in range(size):
                 start = (first + x) * BLOCK
                 if lows[0, x] <= limit_a:

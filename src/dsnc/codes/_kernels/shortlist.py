@@ -34,6 +34,7 @@ def best_classes(
     weight: Any,
     bias: Any,
     closeness: Any,
+    half: Any,
     slack: Any,
     logits: Any,
     classes: Any,
@@ -52,6 +53,7 @@ def best_classes(
     buckets: Any,
     sums: Any,
     lows: Any,
+    space: Any,
     soft: Any,
 ) -> Any:
     """Write the best class of each row into ``classes[:, 0]``; tell whether all logits are numbers.
@@ -96,7 +98,20 @@ def best_classes(
     for i in range(n):
         if not done[i]:
             rows[0] = i
-            scan(planes, words.shape[0], octets, rows, labels, slack, keys, owners, sums, lows, one)
+            scan(
+                planes,
+                words.shape[0],
+                octets,
+                rows,
+                labels,
+                slack,
+                keys,
+                owners,
+                sums,
+                lows,
+                one,
+                space,
+            )
     rerank(
         keys[:n],
         owners,
@@ -109,6 +124,7 @@ def best_classes(
         weight,
         bias,
         closeness,
+        half,
         classes,
         scores,
         inside,

@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 # Kernels allocate nothing, so arrays need no counting of references: that would cost more than the
 # work of a lookup. Scratch space comes from the caller.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_NUMBER = ir.IntType(32)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -74,6 +75,23 @@ def smaller(typing: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def up_to(typing: Any, array: Any, place: Any, limit: Any) -> Any:
+    """Return 64 bits: bit g is set where ``array[place + g] <= limit``, of the array's type."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        lanes = ir.VectorType(data.type.pointee, 64)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), lanes.as_pointer())
+        values = builder.load(pointer, align=array.dtype.bitwidth // 8)
+        one = builder.insert_element(ir.Constant(lanes, ir.Undefined), arguments[2], _NUMBER(0))
+        everywhere = ir.Constant(ir.VectorType(_NUMBER, 64), [0] * 64)
+        limits = builder.shuffle_vector(one, one, everywhere)
+        return builder.bitcast(builder.icmp_unsigned("<=", values, limits), ir.IntType(64))
+
+    return types.uint64(array, types.intp, array.dtype), generate
+
+
+@intrinsic
 def add_saturated(typing: Any, a: Any, b: Any) -> Any:
     """Return a + b, or the largest number of a's type; b may be narrower."""
 
@@ -121,10 +139,9 @@ def prefetch(typing: Any, array: Any, place: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _NUMBER, _NUMBER, _NUMBER])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [pointer, number(0), number(3), number(1)])  # read, keep, data
+        builder.call(function, [pointer, _NUMBER(0), _NUMBER(3), _NUMBER(1)])  # read, keep, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate

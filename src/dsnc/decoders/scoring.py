@@ -1,0 +1,127 @@
+"""What a class is worth on soft bits, and the settings of that which held-out rows like best.
+
+    score[k] = prior * bias[k] + sum_j tanh(sharpness * logit[j] / 2) * weight[k, j]
+               - closeness * doubt[k]
+
+With a sharpness of 1 the bits are the expected values of those that training drew. Less lets an
+encoder that is very sure say how sure: where bits are few, that decides. With more, bits come
+closer to the hard code. The bias of a class has learned how frequent it is; on rows that were not
+trained on, it is often too sure of that, and a `prior` below 1 takes some of it back.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter
+
+from dsnc.decoders.checks import Ints, valid_real
+from dsnc.decoders.linear import Floats, LinearDecoder
+
+SHARPNESS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
+PRIORS = (0.0, 0.25, 0.5, 0.75, 1.0)
+CLOSENESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+WIDTH = 64  # classes of a row that take part in the choice
+_MAX_SHARPNESS = 1e6  # hard bits, to all intents
+_AT_ONCE = 1 << 22  # numbers in a temporary
+
+
+class Scoring(NamedTuple):
+    """How the bits, the bias and the distance of a class count."""
+
+    sharpness: float = 1.0
+    prior: float = 1.0
+    closeness: float = 0.0
+
+
+PLAIN = Scoring()
+SCORING = dict.fromkeys(["sharpness", "prior"], "float32 1")  # arrays of a model file
+PLAIN_ARRAYS = {name: np.ones(1, dtype=np.float32) for name in SCORING}  # where it has none
+
+
+def valid_scoring(sharpness: Any, prior: Any) -> tuple[float, float]:
+    """Return both as the float32 that a file holds, or refuse them."""
+    sharpness = valid_real("sharpness", sharpness, 1 / _MAX_SHARPNESS, _MAX_SHARPNESS)
+    return sharpness, valid_real("prior", prior, 0.0, 1.0)
+
+
+def scoring_arrays(decoder: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a model file that hold a decoder's scoring."""
+    return {name: np.array([getattr(decoder, name)], dtype=np.float32) for name in SCORING}
+
+
+def soft_bits(logits: Floats, sharpness: float) -> Floats:
+    """Return what the weights multiply."""
+    bits: Floats = np.tanh(logits * np.float32(sharpness / 2))
+    return bits
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Classes of held-out rows, the most likely ones first, and what decides among them."""
+
+    linear: LinearDecoder
+    logits: Floats
+    classes: Ints
+    doubts: Floats
+    y: Ints
+
+    def right(self, scores: Floats) -> NDArray[np.bool_]:
+        """Tell of each row whether the class of the best score is its own."""
+        best = self.classes[np.arange(len(self.y)), scores.argmax(axis=1)]
+        return np.asarray(best == self.y)
+
+    def scores(self, scoring: Scoring) -> Floats:
+        """Return the score of each class."""
+        scores = self.products(scoring.sharpness)
+        scores += np.float32(scoring.prior) * self.linear.bias[self.classes]
+        scores -= np.float32(scoring.closeness) * self.doubts
+        return scores
+
+    def products(self, sharpness: float) -> Floats:
+        """Return what the bits are worth to each class."""
+        bits, weight = soft_bits(self.logits, sharpness), self.linear.weight
+        result = np.empty(self.classes.shape, dtype=np.float32)
+        step = max(1, _AT_ONCE // (self.classes.shape[1] * self.linear.n_bits))
+        for start in range(0, len(self.y), step):
+            rows = slice(start, start + step)
+            np.einsum("ij,ikj->ik", bits[rows], weight[self.classes[rows]], out=result[rows])
+        return result
+
+    def first(self, width: int) -> "Candidates":
+        """Return the first classes of each row."""
+        part = np.s_[:, :width]
+        return Candidates(self.linear, self.logits, self.classes[part], self.doubts[part], self.y)
+
+
+def best_scoring(candidates: Candidates, closeness: Sequence[float] = CLOSENESS) -> Scoring:
+    """Return the scoring that is most often right, if it is clearly better than the plain one.
+
+    Few rows cannot tell one setting from the next, so each is judged together with its neighbors
+    on the grid: a lucky one among poor ones does not win.
+    """
+    near = candidates.first(WIDTH)
+    bias = near.linear.bias[near.classes]
+    hits = np.empty((len(SHARPNESS), len(PRIORS), len(closeness)))
+    for i, sharpness in enumerate(SHARPNESS):
+        worth = near.products(sharpness)
+        for j, prior in enumerate(PRIORS):
+            scores = worth + np.float32(prior) * bias
+            for k, weight in enumerate(closeness):
+                less = np.float32(weight) * near.doubts if weight else np.float32(0)
+                hits[i, j, k] = near.right(scores - less).sum()
+    settings = [Scoring(*values) for values in product(SHARPNESS, PRIORS, closeness)]
+    smooth = uniform_filter(hits, size=3, mode="nearest").ravel()
+    best = settings[int(smooth.argmax())]
+    gain = lower_bound(near.right(near.scores(best)), near.right(near.scores(PLAIN)))
+    return best if gain > 0 else PLAIN
+
+
+def lower_bound(right: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float:
+    """Return by how much one is more accurate than the other, less a standard deviation."""
+    gain = int(right.sum()) - int(reference.sum())
+    return (gain - math.sqrt((right != reference).sum())) / len(right)

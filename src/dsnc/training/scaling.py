@@ -1,0 +1,77 @@
+"""How dense features are scaled before training: so that one learning rate fits them all.
+
+With "standard" each feature is divided by its own deviation, whatever its unit. Where features
+share a unit, as the pixels of a picture do, that blows up those that hardly ever vary; "common"
+divides all by one deviation. Adam moves every weight by the learning rate, and a logit by that
+times the sum of the row's absolute values: so rows of many features are made as small as those
+of few.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dsnc.training.learner import Examples
+
+Reals = NDArray[np.float64]
+_ROWS = 4096  # at a time
+_ONE_UNIT = 1 / 3  # of the range of all, which most features of one unit have for themselves
+_LENGTH = 50.0  # sum of a row's absolute values that is measured to train best
+
+
+class Moments(NamedTuple):
+    """What there is to know of each feature."""
+
+    mean: Reals
+    deviation: Reals
+    low: Reals
+    high: Reals
+    distance: Reals  # mean distance from the mean, roughly
+
+
+def scale_of(examples: "Examples", scaling: str) -> tuple[Reals, Reals]:
+    """Return what to subtract from each feature, and what to divide it by (0: do not).
+
+    Parameters
+    ----------
+    examples : Examples
+        Dense rows.
+    scaling : "auto", "standard" or "common"
+    """
+    found = moments(examples)
+    deviation = found.deviation
+    if scaling == "common" or (scaling == "auto" and _share_a_unit(found)):
+        deviation = np.full_like(deviation, np.sqrt(np.square(deviation).mean()))
+    varies = deviation > 0
+    length = (found.distance[varies] / deviation[varies]).sum()
+    return found.mean, deviation * max(1.0, length / _LENGTH)
+
+
+def moments(examples: "Examples") -> Moments:
+    """Return the moments of each feature over the rows to use, in blocks."""
+    X, rows = examples.X, examples.rows
+    n = len(X) if rows is None else len(rows)
+    total = squares = distance = center = np.zeros(X.shape[1])
+    low, high = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
+    for start in range(0, n, _ROWS):
+        block = slice(start, start + _ROWS)
+        values = np.asarray(X[block] if rows is None else X[rows[block]], dtype=np.float64)
+        if start == 0:
+            center = values.mean(axis=0)
+        low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
+        # Around a rough mean, so that a large offset does not eat the digits; X stays as it is.
+        values = values - center
+        total = total + values.sum(axis=0)
+        squares = squares + np.square(values).sum(axis=0)
+        distance = distance + np.abs(values, out=values).sum(axis=0)
+    shift = total / n
+    deviation = np.sqrt(np.maximum(squares / n - shift**2, 0))
+    return Moments(center + shift, deviation, low, high, distance / n)
+
+
+def _share_a_unit(found: Moments) -> bool:
+    ranges = (found.high - found.low)[found.high > found.low]
+    whole = found.high.max() - found.low.min()
+    return bool(len(ranges) and np.median(ranges) >= _ONE_UNIT * whole)

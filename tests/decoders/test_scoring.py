@@ -1,0 +1,117 @@
+import math
+
+import numpy as np
+import pytest
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders import LinearDecoder, SoftDecoder, tune
+from dsnc.decoders.scoring import (
+    CLOSENESS,
+    PLAIN,
+    Candidates,
+    Scoring,
+    best_scoring,
+    lower_bound,
+    valid_scoring,
+)
+from dsnc.decoders.tune import HeldOut, tune_soft
+from dsnc.errors import InputError
+
+
+def problem(scale=1.0, bias=0.0, n=1200, n_classes=200, n_bits=16, seed=0):
+    """Classes around random codes, with random biases that say nothing."""
+    rng = np.random.default_rng(seed)
+    centers = np.where(rng.random((n_classes, n_bits)) < 0.5, -1, 1)
+    y = rng.integers(0, n_classes, n)
+    logits = (scale * (centers[y] + rng.normal(size=(n, n_bits)))).astype(np.float32)
+    return LinearDecoder(2 * centers, bias * rng.normal(size=n_classes)), logits, y
+
+
+def all_classes(linear, logits, y, doubts=None):
+    classes = np.tile(np.arange(linear.n_classes), (len(y), 1))
+    doubts = np.zeros(classes.shape, dtype=np.float32) if doubts is None else doubts
+    return Candidates(linear, logits, classes, doubts, y)
+
+
+def test_scores_are_those_of_the_formula():
+    rng = np.random.default_rng(0)
+    linear = LinearDecoder(rng.normal(size=(5, 3)), rng.normal(size=5))
+    logits = rng.normal(size=(4, 3)).astype(np.float32)
+    classes = rng.integers(0, 5, (4, 2))
+    doubts = rng.random((4, 2)).astype(np.float32)
+    found = Candidates(linear, logits, classes, doubts, np.zeros(4, dtype=np.int64))
+    scores = found.scores(Scoring(0.7, 0.25, 0.5))
+    for i in range(4):
+        for place, k in enumerate(classes[i]):
+            bits = [math.tanh(0.7 * x / 2) for x in logits[i]]
+            worth = 0.25 * linear.bias[k] + np.dot(bits, linear.weight[k]) - 0.5 * doubts[i, place]
+            assert scores[i, place] == pytest.approx(worth, rel=1e-5)
+
+
+def test_bits_that_are_too_sure_are_softened():
+    linear, logits, y = problem(scale=5.0)
+    rows = all_classes(linear, logits, y).first(200)
+    scoring = best_scoring(rows)
+    assert scoring.sharpness < 1
+    assert rows.right(rows.scores(scoring)).mean() > rows.right(rows.scores(PLAIN)).mean()
+
+
+def test_biases_that_say_nothing_do_not_count():
+    linear, logits, y = problem(bias=3.0)
+    rows = all_classes(linear, logits, y)
+    assert best_scoring(rows).prior < 0.5
+    assert best_scoring(all_classes(*problem())) == PLAIN  # where there are none
+
+
+def test_doubt_counts_only_where_it_may():
+    linear, logits, y = problem()
+    doubts = (np.arange(200) != y[:, None]).astype(np.float32)  # it knows the answer
+    rows = all_classes(linear, logits, y, doubts)
+    assert best_scoring(rows).closeness > CLOSENESS[1]
+    assert best_scoring(rows, closeness=(0.0,)).closeness == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_rows_change_nothing(n):
+    linear, logits, y = problem(bias=1.0)
+    assert best_scoring(all_classes(linear, logits[:n], y[:n])) == PLAIN
+
+
+def test_the_lower_bound_is_the_gain_less_a_deviation():
+    right, reference = np.array([1, 1, 1, 0, 1], bool), np.array([0, 0, 1, 1, 1], bool)
+    assert lower_bound(right, reference) == pytest.approx((1 - math.sqrt(3)) / 5)
+    assert lower_bound(right, right) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [((0, 1), "sharpness=0"), ((math.nan, 1), "sharpness=nan"), ((1, 1.5), "prior=1.5")],
+)
+def test_what_cannot_be_is_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        valid_scoring(*settings)
+
+
+def test_all_classes_are_scored_as_held_out_rows_like_best(monkeypatch):
+    linear, logits, y = problem(scale=5.0, bias=3.0)
+    held_out = HeldOut(PackedCodes.from_logits(logits), logits, y)
+    decoder, accuracy = tune_soft(linear, held_out)
+    assert accuracy == (decoder.predict(held_out.codes, logits) == y).mean()
+    plain = SoftDecoder(linear.weight, linear.bias)
+    assert accuracy > (plain.predict(held_out.codes, logits) == y).mean() + 0.05
+    kept = decoder.renewed(linear.weight, linear.bias)
+    assert (kept.sharpness, kept.prior) == (decoder.sharpness, decoder.prior) != (1, 1)
+    monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
+    decoder, accuracy = tune_soft(linear, held_out)
+    assert (decoder.sharpness, decoder.prior, accuracy) == (1, 1, 0)
+
+
+def test_a_soft_decoder_has_the_scores_of_the_formula():
+    linear, logits, _ = problem(bias=1.0, n=3, n_classes=4)
+    decoder = SoftDecoder(linear.weight, linear.bias, sharpness=0.5, prior=0.25)
+    classes, scores = decoder.top_k(PackedCodes.from_logits(logits), logits, 4)
+    for i in range(3):
+        worth = np.tanh(logits[i] / 4) @ linear.weight.T + 0.25 * linear.bias
+        np.testing.assert_allclose(scores[i], worth[classes[i]], rtol=1e-5)
+    again = SoftDecoder.from_arrays(decoder.arrays())
+    assert (again.sharpness, again.prior) == (0.5, 0.25)
