@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,9 +8,11 @@ from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder, SoftDecoder, tune
 from dsnc.decoders.scoring import (
     CLOSENESS,
+    FEWEST,
     PLAIN,
     Candidates,
     Scoring,
+    accuracy,
     best_scoring,
     lower_bound,
     valid_scoring,
@@ -71,16 +74,30 @@ def test_doubt_counts_only_where_it_may():
     assert best_scoring(rows, closeness=(0.0,)).closeness == 0
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 2, FEWEST - 1])
 def test_few_rows_change_nothing(n):
-    linear, logits, y = problem(bias=1.0)
+    linear, logits, y = problem(bias=3.0)
     assert best_scoring(all_classes(linear, logits[:n], y[:n])) == PLAIN
+
+
+def test_rows_count_by_their_weight():
+    """Biases are right for the rows of one half, and wrong for the others."""
+    linear, logits, y = problem(n=1000, n_classes=60)
+    linear = LinearDecoder(linear.weight, np.where(np.arange(60) < 30, 0, -9.0))
+    rows = all_classes(linear, logits, y)
+    for half, prior in ((y < 30, 1), (y >= 30, 0)):
+        chosen = best_scoring(replace(rows, weight=half.astype(np.float32)))
+        assert chosen.prior == prior
+    weight = np.array([1, 0, 3], dtype=np.float32)
+    assert accuracy(np.array([True, True, False]), weight) == 0.25
 
 
 def test_the_lower_bound_is_the_gain_less_a_deviation():
     right, reference = np.array([1, 1, 1, 0, 1], bool), np.array([0, 0, 1, 1, 1], bool)
     assert lower_bound(right, reference) == pytest.approx((1 - math.sqrt(3)) / 5)
     assert lower_bound(right, right) == 0
+    weight = np.array([0, 0, 0, 5, 0], dtype=np.float32)
+    assert lower_bound(right, reference, weight) == pytest.approx(-2)
 
 
 @pytest.mark.parametrize(

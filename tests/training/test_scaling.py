@@ -26,6 +26,16 @@ def test_moments_are_those_of_the_rows_in_use(monkeypatch):
     np.testing.assert_allclose(found.distance, abs(used - used.mean(axis=0)).mean(axis=0), rtol=0.1)
 
 
+def test_a_row_of_weight_two_counts_as_two():
+    X = normal(1, 2, 5)
+    twice = moments(examples(np.concatenate([X, X[:100]])))
+    weight = np.where(np.arange(400) < 100, 2, 1).astype(np.float32)
+    weighted = moments(examples(X)._replace(weight=weight))
+    for name, values in twice._asdict().items():
+        np.testing.assert_allclose(values, getattr(weighted, name), rtol=0.02, err_msg=name)
+    np.testing.assert_allclose(twice.deviation, weighted.deviation)
+
+
 def test_a_large_offset_does_not_eat_the_deviation():
     X = 1e7 + np.random.default_rng(0).normal(size=(500, 1))
     found = moments(examples(X))

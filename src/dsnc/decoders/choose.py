@@ -11,7 +11,7 @@ from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.nearest import NearestDecoder
-from dsnc.decoders.scoring import PLAIN, SCORING, Scoring
+from dsnc.decoders.scoring import PLAIN, SCORING, Scoring, accuracy
 from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.decoders.table import TableDecoder
@@ -288,7 +288,8 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     sample = held_out.take(min(MAX_ROWS, 1 + (1 << 33) // (linear.n_classes * linear.n_bits)))
     for decoder in (everything, linear):
         right = decoder.predict(sample.codes, sample.logits) == sample.y
-        trials.append(Trial(decoder.name, _settings(decoder), float(right.mean()), all_ns))
+        worth = accuracy(right, sample.weight)
+        trials.append(Trial(decoder.name, _settings(decoder), worth, all_ns))
     most = max(trial.accuracy for trial in trials)
     good = [trial for trial in trials if trial.accuracy >= most - TOLERANCE]
     cheapest = min(good, key=lambda trial: trial.nanoseconds).decoder

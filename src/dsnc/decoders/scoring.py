@@ -9,9 +9,8 @@ closer to the hard code. The bias of a class has learned how frequent it is; on 
 trained on, it is often too sure of that, and a `prior` below 1 takes some of it back.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from dsnc.decoders.linear import Floats, LinearDecoder
 SHARPNESS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
 PRIORS = (0.0, 0.25, 0.5, 0.75, 1.0)
 CLOSENESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+FEWEST = 200  # rows that can choose among so many settings
 WIDTH = 64  # classes of a row that take part in the choice
 _MAX_SHARPNESS = 1e6  # hard bits, to all intents
 _AT_ONCE = 1 << 22  # numbers in a temporary
@@ -69,6 +69,7 @@ class Candidates:
     classes: Ints
     doubts: Floats
     y: Ints
+    weight: Floats | None = None  # of each row
 
     def right(self, scores: Floats) -> NDArray[np.bool_]:
         """Tell of each row whether the class of the best score is its own."""
@@ -95,15 +96,17 @@ class Candidates:
     def first(self, width: int) -> "Candidates":
         """Return the first classes of each row."""
         part = np.s_[:, :width]
-        return Candidates(self.linear, self.logits, self.classes[part], self.doubts[part], self.y)
+        return replace(self, classes=self.classes[part], doubts=self.doubts[part])
 
 
 def best_scoring(candidates: Candidates, closeness: Sequence[float] = CLOSENESS) -> Scoring:
     """Return the scoring that is most often right, if it is clearly better than the plain one.
 
-    Few rows cannot tell one setting from the next, so each is judged together with its neighbors
-    on the grid: a lucky one among poor ones does not win.
+    Rows cannot tell one setting from the next, so each is judged together with its neighbors on
+    the grid: a lucky one among poor ones does not win. Very few rows cannot tell anything.
     """
+    if len(candidates.y) < FEWEST:
+        return PLAIN
     near = candidates.first(WIDTH)
     bias = near.linear.bias[near.classes]
     hits = np.empty((len(SHARPNESS), len(PRIORS), len(closeness)))
@@ -113,15 +116,24 @@ def best_scoring(candidates: Candidates, closeness: Sequence[float] = CLOSENESS)
             scores = worth + np.float32(prior) * bias
             for k, weight in enumerate(closeness):
                 less = np.float32(weight) * near.doubts if weight else np.float32(0)
-                hits[i, j, k] = near.right(scores - less).sum()
+                hits[i, j, k] = accuracy(near.right(scores - less), near.weight)
     settings = [Scoring(*values) for values in product(SHARPNESS, PRIORS, closeness)]
     smooth = uniform_filter(hits, size=3, mode="nearest").ravel()
     best = settings[int(smooth.argmax())]
-    gain = lower_bound(near.right(near.scores(best)), near.right(near.scores(PLAIN)))
-    return best if gain > 0 else PLAIN
+    answers = near.right(near.scores(best)), near.right(near.scores(PLAIN))
+    return best if lower_bound(*answers, near.weight) > 0 else PLAIN
 
 
-def lower_bound(right: NDArray[np.bool_], reference: NDArray[np.bool_]) -> float:
+def accuracy(right: NDArray[np.bool_], weight: Floats | None = None) -> float:
+    """Return the share of the rows that are right, as much as each counts."""
+    return float(np.average(right, weights=weight))
+
+
+def lower_bound(
+    right: NDArray[np.bool_], reference: NDArray[np.bool_], weight: Floats | None = None
+) -> float:
     """Return by how much one is more accurate than the other, less a standard deviation."""
-    gain = int(right.sum()) - int(reference.sum())
-    return (gain - math.sqrt((right != reference).sum())) / len(right)
+    gain = right.astype(np.float64) - reference
+    if weight is not None:
+        gain *= weight / weight.mean(dtype=np.float64)
+    return float(gain.sum() - np.sqrt(np.square(gain).sum())) / len(right)

@@ -15,7 +15,14 @@ from dsnc.decoders.calibration import fit_confidence, fit_temperature
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.nearest import majority_codes
-from dsnc.decoders.scoring import WIDTH, Candidates, Scoring, best_scoring, lower_bound
+from dsnc.decoders.scoring import (
+    WIDTH,
+    Candidates,
+    Scoring,
+    accuracy,
+    best_scoring,
+    lower_bound,
+)
 from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 
@@ -62,6 +69,9 @@ class _Trial:
         part = np.s_[:, :size]
         within = self.beyond[part] <= radius
         return self.candidates.right(np.where(within, self.scores[part], np.float32(-np.inf)))
+
+    def accuracy(self, size: int, radius: int) -> float:
+        return accuracy(self.is_right(size, radius), self.candidates.weight)
 
     def n_candidates(self, size: int, radius: int) -> float:
         return float((self.beyond[:, :size] <= radius).sum(axis=1).mean())
@@ -114,9 +124,7 @@ def tune_shortlist(
     """
     trials = {name: _try_out(linear, *known[name], held_out, scoring) for name in known}
     reached = [
-        float(trial.is_right(SIZES[-1], radius).mean())
-        for trial in trials.values()
-        for radius in _radii(linear)
+        trial.accuracy(SIZES[-1], radius) for trial in trials.values() for radius in _radii(linear)
     ]
     target = max(of_all, *reached) - TOLERANCE
     tried = {name: _cheapest(linear, *known[name], trials[name], target) for name in known}
@@ -141,12 +149,14 @@ def _is_clearly_better(
     first: tuple[_Trial, ShortlistDecoder], second: tuple[_Trial, ShortlistDecoder]
 ) -> bool:
     """Tell whether one shortlist beats another by more than chance and the tolerance."""
-    one, other = (t.is_right(d.size, d.radius) for t, d in (first, second))
-    n = min(len(one), len(other))  # of equally spaced rows; the same ones where there are as many
-    if len(one) == len(other):
-        return lower_bound(one, other) > TOLERANCE
-    spread = math.sqrt((one.var() + other.var()) / n)
-    return bool(one.mean() - other.mean() - spread > TOLERANCE)
+    (one, best), (other, cheap) = first, second
+    rights = one.is_right(best.size, best.radius), other.is_right(cheap.size, cheap.radius)
+    if len(rights[0]) == len(rights[1]):
+        return lower_bound(*rights, one.candidates.weight) > TOLERANCE
+    # Of equally spaced rows, but not the same ones: each has a deviation of its own.
+    spread = math.sqrt(sum(right.var() / len(right) for right in rights))
+    gain = one.accuracy(best.size, best.radius) - other.accuracy(cheap.size, cheap.radius)
+    return bool(gain - spread > TOLERANCE)
 
 
 def calibrate(decoder: ShortlistDecoder, held_out: HeldOut) -> ShortlistDecoder:
@@ -197,13 +207,14 @@ def tune_soft(linear: LinearDecoder, held_out: HeldOut) -> tuple[SoftDecoder, fl
         return plain, 0.0
     sample = held_out.take(n)
     classes, scores = plain.top_k(sample.codes, sample.logits, min(WIDTH, linear.n_classes))
-    candidates = Candidates(linear, sample.logits, classes, np.zeros_like(scores), sample.y)
+    doubts = np.zeros_like(scores)
+    candidates = Candidates(linear, sample.logits, classes, doubts, sample.y, sample.weight)
     scoring = best_scoring(candidates, closeness=(0.0,))
     decoder = SoftDecoder(
         linear.weight, linear.bias, sharpness=scoring.sharpness, prior=scoring.prior
     )
     answers = decoder.predict(sample.codes, sample.logits)
-    return decoder, float((answers == sample.y).mean())
+    return decoder, accuracy(answers == sample.y, sample.weight)
 
 
 def _try_out(
@@ -225,7 +236,8 @@ def _try_out(
         bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(shape)
         differs = bits != sample.codes.take(rows).to_bits()[:, None, :]
         doubts[rows] = np.einsum("ij,ikj->ik", np.abs(sample.logits[rows]), differs)
-    candidates = Candidates(linear, sample.logits, found.classes, doubts, sample.y)
+    classes, weight = found.classes, sample.weight
+    candidates = Candidates(linear, sample.logits, classes, doubts, sample.y, weight)
     scoring = best_scoring(candidates)._replace(**fixed)
     beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
     nearest = found.distances[:, 0].astype(np.int64)
@@ -240,23 +252,27 @@ def _cheapest(
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
     most = [trial.is_right(sizes[-1], radius) for radius in radii]
     best = max(most, key=lambda right: int(right.sum()))
+    missing = target - accuracy(best, trial.candidates.weight)  # negative: what may be lost
+
+    def reaches(size: int, radius: int, least: float = missing) -> bool:
+        return lower_bound(trial.is_right(size, radius), best, trial.candidates.weight) >= least
+
     reached: list[tuple[int, int]] = []
-    for allowed in (target - float(best.mean()), -TOLERANCE):  # negative: what may be lost
+    for least in (missing, -TOLERANCE):
         for radius in radii:
-            enough = (s for s in sizes if lower_bound(trial.is_right(s, radius), best) >= allowed)
+            enough = (size for size in sizes if reaches(size, radius, least))
             reached += [(size, radius) for size in itertools.islice(enough, 1)]
         if reached:
             break
     prices = {pair: _nanoseconds(linear, len(codes), trial, *pair) for pair in reached}
     size, radius = min(prices, key=lambda pair: prices[pair])
-    right = trial.is_right(size, radius)
     settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
     return Tuned(
         ShortlistDecoder(linear, codes, labels, **settings),
-        float(right.mean()),
+        trial.accuracy(size, radius),
         trial.n_candidates(size, radius),
         prices[size, radius],
-        lower_bound(right, best) >= target - float(best.mean()),
+        reaches(size, radius),
     )
 
 

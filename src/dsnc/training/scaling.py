@@ -50,22 +50,25 @@ def scale_of(examples: "Examples", scaling: str) -> tuple[Reals, Reals]:
 
 
 def moments(examples: "Examples") -> Moments:
-    """Return the moments of each feature over the rows to use, in blocks."""
-    X, rows = examples.X, examples.rows
-    n = len(X) if rows is None else len(rows)
+    """Return the moments of each feature over the rows to use, as much as each counts."""
+    X, weight = examples.X, examples.weight
+    rows = np.arange(len(X)) if examples.rows is None else examples.rows
+    n = 0.0
     total = squares = distance = center = np.zeros(X.shape[1])
     low, high = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
-    for start in range(0, n, _ROWS):
-        block = slice(start, start + _ROWS)
-        values = np.asarray(X[block] if rows is None else X[rows[block]], dtype=np.float64)
+    for start in range(0, len(rows), _ROWS):
+        block = rows[start : start + _ROWS]
+        values = np.asarray(X[block], dtype=np.float64)
         if start == 0:
             center = values.mean(axis=0)
         low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
         # Around a rough mean, so that a large offset does not eat the digits; X stays as it is.
         values = values - center
-        total = total + values.sum(axis=0)
-        squares = squares + np.square(values).sum(axis=0)
-        distance = distance + np.abs(values, out=values).sum(axis=0)
+        counts = np.ones(len(block)) if weight is None else weight[block].astype(np.float64)
+        n += counts.sum()
+        total = total + counts @ values
+        squares = squares + counts @ np.square(values)
+        distance = distance + counts @ np.abs(values)
     shift = total / n
     deviation = np.sqrt(np.maximum(squares / n - shift**2, 0))
     return Moments(center + shift, deviation, low, high, distance / n)
