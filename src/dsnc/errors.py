@@ -133,9 +133,20 @@ def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputEr
     decoder='linaer' is not known. Did you mean 'linear'? Valid: linear, table.
     """
     names = sorted(valid)
-    close = difflib.get_close_matches(str(value), names, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(str(value), names)
     return InputError(f"{parameter}={value!r} is not known.{hint} Valid: {', '.join(names)}.")
+
+
+def did_you_mean(name: str, valid: Iterable[str]) -> str:
+    """Return a question to go into a message, or nothing if no valid name is near.
+
+    Examples
+    --------
+    >>> did_you_mean("linaer", ["linear", "table"])
+    " Did you mean 'linear'?"
+    """
+    close = difflib.get_close_matches(name, list(valid), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def require(module: str, *, extra: str, caller: str) -> ModuleType:

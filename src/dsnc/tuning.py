@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.errors import InputError, require, unknown_name
+from dsnc.progress import counting_bar
 
 if TYPE_CHECKING:
     import optuna
@@ -348,17 +349,7 @@ def _bar(n_trials: int, *, enabled: bool) -> Iterator[Callable[["optuna.Study"],
     if not enabled:
         yield lambda study: None
         return
-    import rich.progress as rp
-    from rich.console import Console
-
-    columns = (
-        rp.TextColumn("trials"),
-        rp.MofNCompleteColumn(),
-        rp.BarColumn(),
-        rp.TimeRemainingColumn(),
-        rp.TextColumn("{task.description}"),
-    )
-    with rp.Progress(*columns, console=Console(stderr=True)) as bar:
+    with counting_bar("trials") as bar:
         task = bar.add_task("", total=n_trials)
 
         def advance(study: "optuna.Study") -> None:

@@ -143,7 +143,7 @@ def test_blocks_do_not_change_the_answer(model, rows, monkeypatch):
         *model.predict_top_k(rows, k=3),
         model.encode(rows).to_bits(),
     )
-    monkeypatch.setattr("dsnc.predictor._MAX_ROWS", 7)
+    monkeypatch.setattr("dsnc.rows._MAX_ROWS", 7)
     monkeypatch.setattr("dsnc.decoders.base._PROBABILITIES", 20)
     monkeypatch.setattr("dsnc.decoders.linear._BLOCK", 40)
     monkeypatch.setattr("dsnc.decoders.linear._MIN_ROWS", 2)

@@ -94,7 +94,7 @@ def test_blocks_and_threads(monkeypatch):
     texts = [f"{text} {i}" for i, text in enumerate(TEXTS * 5)]
     model = fitted()
     expected = model.predict_top_k(texts, k=2)
-    monkeypatch.setattr("dsnc.predictor._BLOCK", 2000)
+    monkeypatch.setattr("dsnc.rows._BLOCK", 2000)
     threads = pickle.loads(pickle.dumps(model)).set_params(n_jobs=3)
     for mine, others in zip(threads.predict_top_k(texts, k=2), expected, strict=True):
         assert np.array_equal(mine, others)

@@ -46,7 +46,8 @@ def test_a_model_without_codes_has_a_page_too(run, files, tmp_path):
     [
         (["--class", "nigth nurse"], "Did you mean 'night nurse'"),
         (["--bit", "16"], "bit 16 is none of the codes' bits, 0 to 15"),
-        (["--data", "no.tsv"], "no.tsv: does not exist"),
+        (["--data", "no.tsv"], "error: --data no.tsv: does not exist. Expected a file, a folder"),
+        (["--data", "nowhere"], "or a catalog name (aloi, "),
         (["--html", "."], "cannot be written"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("optuna", reason="needs the extra 'tune'")
 
+NOT_THERE = "does not exist. Expected a file, a folder or a catalog name (aloi, "
 FAST = ["--bits", "6", "--seeds", "0", "--recipes", "default", "--epochs", "1"]
 
 
@@ -32,7 +33,9 @@ def test_a_run_that_fails_is_told(run, files):
         (["accuracy", "--methods", "dsn"], "Did you mean 'dsnc'"),
         (["accuracy", "--recipes", "papr"], "Did you mean 'paper'"),
         (["accuracy", "--beside", "DMOZ"], "Did you mean"),
-        (["accuracy", "--data", "nowhere"], "name_or_path='nowhere' is not known"),
+        (["accuracy", "--data", "nowhere"], f"error: --data nowhere: {NOT_THERE}"),
+        (["accuracy", "--data", "no.tsv"], f"error: --data no.tsv: {NOT_THERE}"),
+        (["accuracy", "--data", "glpyhs"], "does not exist. Did you mean 'glyphs'? Expected"),
     ],
 )
 def test_wrong_use_of_reproduce(run, files, arguments, said):

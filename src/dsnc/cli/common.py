@@ -141,14 +141,6 @@ def size(n_bytes: int) -> str:
     return f"{amount:.1f} GB"
 
 
-def duration(seconds: float) -> str:
-    """Return a time as people read it."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def settings_text(settings: Mapping[str, Any]) -> str:
     """Return settings in one line, numbers short."""
     shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in settings.items()}

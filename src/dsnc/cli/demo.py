@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import STATE, InterruptedRun, duration, note, percent, print_table, size
+from dsnc.cli.common import STATE, InterruptedRun, note, percent, print_table, size
 from dsnc.cli.reproduce import tell_failures
+from dsnc.progress import duration
 
 if TYPE_CHECKING:
     from dsnc.experiments import Plan, Record

@@ -62,10 +62,12 @@ def inspect_model(
 
 def _texts(estimator: Any, data: str) -> list[str]:
     from dsnc.cli.rows import takes_text
+    from dsnc.cli.samples import check_data
     from dsnc.data import load_dataset
 
     if not takes_text(estimator):
         raise InputError("--data names n-grams, and this model was not trained on texts.")
+    check_data(data)
     dataset = load_dataset(data)
     if not dataset.is_text:
         raise InputError(f"--data {data} holds numbers; the model was trained on texts.")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dsnc.cli.common import STATE, InterruptedRun, duration, note
+from dsnc.cli.common import STATE, InterruptedRun, note
+from dsnc.progress import counting_bar, duration
 
 if TYPE_CHECKING:
     from dsnc.training.history import Epoch
@@ -25,16 +26,9 @@ def epoch_bar(n_epochs: int) -> Iterator[Callback]:
         yield _log(n_epochs)
         return
     import rich.progress as rp
-    from rich.console import Console
 
-    columns = (
-        rp.TextColumn("epoch"),
-        rp.MofNCompleteColumn(),
-        rp.BarColumn(),
-        rp.TextColumn("{task.description}"),
-        rp.TimeRemainingColumn(),
-    )
-    with rp.Progress(*columns, console=Console(stderr=True)) as bar:
+    figures, left = rp.TextColumn("{task.description}"), rp.TimeRemainingColumn()
+    with counting_bar("epoch", figures, left) as bar:
         task = bar.add_task("", total=n_epochs)
 
         def show(epoch: "Epoch", objective: Any) -> None:

@@ -90,6 +90,7 @@ def reproduce(  # the options of the command, one parameter each
 
     Example: dsnc reproduce accuracy --data glyphs --bits 12 24 36
     """
+    from dsnc.cli.samples import check_data
     from dsnc.experiments import EXPERIMENTS, PRESETS
     from dsnc.experiments import reproduce as run
 
@@ -107,6 +108,7 @@ def reproduce(  # the options of the command, one parameter each
     names = list(EXPERIMENTS) if experiment is Experiment.all else [str(experiment)]
     if preset is Preset.quick:
         note("A quick look: --preset paper runs all classes, sizes, seeds, epochs and recipes.")
+    check_data(data)
     try:
         tables, records = run(
             names, data, plan, output, beside=beside, jobs=jobs, progress=not STATE.quiet

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dsnc.errors import DsncWarning, InputError
+from dsnc.errors import DsncWarning, InputError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,19 @@ class Parts(NamedTuple):
     validation: "Dataset | None"
     test: "Dataset | None"
     first_index: int | None
+
+
+def check_data(name: str) -> None:
+    """Refuse a ``--data`` that is neither there nor in the catalog, before anything is run."""
+    from dsnc.data import DATASETS
+
+    if Path(name).expanduser().exists() or name in DATASETS:
+        return
+    names = sorted(DATASETS)
+    raise InputError(
+        f"--data {name}: does not exist.{did_you_mean(name, names)} "
+        f"Expected a file, a folder or a catalog name ({', '.join(names)})"
+    )
 
 
 def load(

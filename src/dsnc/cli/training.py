@@ -8,7 +8,6 @@ from inspect import signature
 from pathlib import Path
 
 from dsnc.cli.common import (
-    duration,
     note,
     percent,
     plain_errors,
@@ -23,6 +22,7 @@ from dsnc.cli.methods import kind_of
 from dsnc.cli.progress import epoch_bar, interruptible
 from dsnc.cli.samples import Parts, known_rows, load_parts, rows_of
 from dsnc.errors import CheckpointError, InputError, OutputExistsError
+from dsnc.progress import duration
 
 _CHECKPOINT = "checkpoint.pt"
 _MODEL_FILES = {"model.json", "model.safetensors"}

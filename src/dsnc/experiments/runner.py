@@ -22,6 +22,7 @@ from typing import Any
 from dsnc.errors import InputError
 from dsnc.experiments.definition import Definition
 from dsnc.experiments.record import Record, read_record, write_record
+from dsnc.progress import counting_bar
 
 Report = Callable[[Definition, str], None]  # told of each run that ended: its error, or ""
 _FINISH_S = 5.0  # that a worker may take to end
@@ -193,18 +194,14 @@ def _bar(n_missing: int, n_all: int, *, enabled: bool) -> Iterator[Report]:
         yield lambda definition, error: None
         return
     import rich.progress as rp
-    from rich.console import Console
 
     columns = (
-        rp.TextColumn("runs"),
-        rp.MofNCompleteColumn(),
-        rp.BarColumn(),
         rp.TimeElapsedColumn(),
         rp.TextColumn("left"),
         rp.TimeRemainingColumn(elapsed_when_finished=False),
         rp.TextColumn("{task.description}", markup=False),
     )
-    with rp.Progress(*columns, console=Console(stderr=True)) as bar:
+    with counting_bar("runs", *columns) as bar:
         task = bar.add_task("", total=n_all, completed=n_all - n_missing)
 
         def report(definition: Definition, error: str) -> None:

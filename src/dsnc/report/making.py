@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from dsnc.experiments import Record
 from dsnc.experiments.tables import Cell, Table
+from dsnc.progress import duration
 from dsnc.report.chapters import DataSet
 from dsnc.report.sections import METHOD_TITLES
 
@@ -77,14 +78,6 @@ def warnings_of(data: DataSet) -> list[str]:
 def distinct(values: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a line for each different mapping, empty ones left out."""
     return sorted({line for value in values if (line := _line(value))})
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people read it."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _mean_seconds(records: Sequence[Record], what: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsnc.errors import OutputError, OutputExistsError, require
 from dsnc.experiments.tables import Table
+from dsnc.progress import duration
 from dsnc.report.blocks import Block, Picture
 from dsnc.report.chapters import Chapter, DataSet, read_runs
 from dsnc.report.code_sections import (
@@ -19,14 +20,7 @@ from dsnc.report.code_sections import (
 )
 from dsnc.report.drawing import look
 from dsnc.report.files import write_whole
-from dsnc.report.making import (
-    distinct,
-    duration,
-    failures,
-    runs_table,
-    settings_of,
-    warnings_of,
-)
+from dsnc.report.making import distinct, failures, runs_table, settings_of, warnings_of
 from dsnc.report.sections import (
     accuracy_block,
     bits_block,

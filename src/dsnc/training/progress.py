@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dsnc.progress import counting_bar
 from dsnc.training.history import Epoch
 
 
@@ -12,17 +13,7 @@ def progress_bar(n_epochs: int, enabled: bool) -> Iterator[Callable[[Epoch], Non
     if not enabled:
         yield lambda epoch: None
         return
-    import rich.progress as rp
-    from rich.console import Console
-
-    columns = (
-        rp.TextColumn("epoch"),
-        rp.MofNCompleteColumn(),
-        rp.BarColumn(),
-        rp.TimeRemainingColumn(),
-        rp.TextColumn("{task.description}"),
-    )
-    with rp.Progress(*columns, console=Console(stderr=True)) as bar:
+    with counting_bar("epoch") as bar:
         task = bar.add_task("", total=n_epochs)
 
         def advance(epoch: Epoch) -> None:

@@ -1,0 +1,38 @@
+"""How far something is, for people: a bar that counts on stderr, and times in words."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+
+def counting_bar(unit: str, *columns: "ProgressColumn") -> "Progress":
+    """Return a bar on stderr that opens with ``epoch 3/20``; enter it, then add a task.
+
+    Parameters
+    ----------
+    unit : str
+        What is counted.
+    *columns : ProgressColumn
+        What follows the bar; by default the time that is left, and the task's description.
+    """
+    import rich.progress as rp
+    from rich.console import Console
+
+    after = columns or (rp.TimeRemainingColumn(), rp.TextColumn("{task.description}"))
+    counted = (rp.TextColumn(unit), rp.MofNCompleteColumn(), rp.BarColumn())
+    return rp.Progress(*counted, *after, console=Console(stderr=True))
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it.
+
+    Examples
+    --------
+    >>> duration(7.25), duration(125), duration(7260)
+    ('7.2 s', '2 min 5 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

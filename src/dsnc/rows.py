@@ -1,0 +1,53 @@
+"""Rows of X as the numpy encoder takes them: of the right width, cut into blocks, of length 1."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dsnc.errors import InputError
+
+_BLOCK = 1 << 22  # numbers in a temporary
+_MAX_ROWS = 8192  # more rows at once are not faster
+
+
+def as_rows(X: Any, n_features: int) -> Any:
+    """Return X as an ndarray or a CSR matrix of the right width, its numbers untouched."""
+    if sp.issparse(X):
+        rows = X if X.ndim != 2 or X.format == "csr" else X.tocsr()
+    else:
+        rows = np.asarray(X)
+    if rows.ndim != 2:
+        raise InputError(f"X has shape {rows.shape}; expected (rows, {n_features} features).")
+    if rows.shape[1] != n_features:
+        raise InputError(f"X has {rows.shape[1]} features; the model was made for {n_features}.")
+    if rows.dtype.kind not in "biuf":
+        raise InputError(f"X has type {rows.dtype}; expected real numbers.")
+    return rows
+
+
+def row_blocks(X: Any, width: int, rows: slice) -> list[slice]:
+    """Cut some rows so that neither they nor `width` numbers for each exceed the budget."""
+    if rows.stop - rows.start <= 1:
+        return [rows]
+    own = X.shape[1] if isinstance(X, np.ndarray) else X.nnz // X.shape[0]
+    step = max(1, min(_MAX_ROWS, _BLOCK // max(own, width)))
+    starts = range(rows.start, rows.stop, step)
+    return [slice(start, min(start + step, rows.stop)) for start in starts]
+
+
+def unit_rows(rows: Any) -> Any:
+    """Divide float32 rows by their norms, which are summed in double: no square overflows."""
+    if isinstance(rows, np.ndarray):
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+        norms[norms == 0] = 1
+        return np.divide(rows, norms[:, None], out=np.empty_like(rows), casting="same_kind")
+    if not rows.has_canonical_format:  # an entry in two pieces counts as their sum
+        rows = rows.copy()
+        rows.sum_duplicates()
+    row_numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.square(rows.data, dtype=np.float64)
+    norms = np.sqrt(np.bincount(row_numbers, squares, minlength=rows.shape[0]))
+    norms[norms == 0] = 1
+    data = (rows.data / norms[row_numbers]).astype(np.float32)
+    return type(rows)((data, rows.indices, rows.indptr), shape=rows.shape)
