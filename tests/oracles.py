@@ -53,6 +53,16 @@ def neighbors(bits, queries, k, labels=None):
     return result
 
 
+def leaders(bits, labels, rank, radius):
+    """Rows that are farther than the radius from all leaders of their label before them."""
+    found = []
+    for row in sorted(range(len(bits)), key=lambda row: (rank[row], row)):
+        mine = [other for other in found if labels[other] == labels[row]]
+        if all((bits[row] != bits[other]).sum() > radius for other in mine):
+            found.append(row)
+    return sorted(found)
+
+
 def svmlight(text):
     """(labels, {index: value}) of each line that holds something."""
     rows = []

@@ -11,6 +11,7 @@ from dsnc.decoders.tune import (
     TOLERANCE,
     HeldOut,
     calibrate,
+    leading_codes,
     temperature_of,
     training_codes,
     tune_shortlist,
@@ -59,6 +60,22 @@ def test_rows_are_taken_evenly():
     assert rows._replace(weight=None).take(3).weight is None
 
 
+def test_leading_codes_are_few_and_near_the_best_of_their_class():
+    linear, rows = problem(n=3000, n_classes=20, n_bits=32)
+    codes, labels = training_codes(linear, rows.codes, rows.y)
+    few, names = leading_codes(linear, codes, labels)
+    assert set(names.tolist()) == set(range(20))
+    assert len(few) < 0.9 * len(codes)
+    distances = codes.distance(few) + 99 * (labels[:, None] != names)
+    assert distances.min(axis=1).max() <= 4
+    again = leading_codes(linear, few, names)
+    assert again[0] == few
+    ideal = weight_codes(linear)[0]
+    for k in range(20):  # the one next to the class's own code always leads
+        nearest = codes.take(labels == k).distance(ideal.take([k])).min()
+        assert few.take(names == k).distance(ideal.take([k])).min() == nearest
+
+
 # The choice of settings
 
 
@@ -67,7 +84,8 @@ def test_the_chosen_setting_loses_no_more_than_it_may(noise):
     linear, rows = problem(noise=noise)
     fresh = problem(noise=noise, part=1)[1]
     name, tuned, tried = tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)
-    assert (name, tried) == ("weights", {"weights": tuned})
+    assert name == "weights"
+    assert tried["weights"] is tuned
     decoder = tuned.decoder
     assert accuracy(decoder, rows) == pytest.approx(tuned.accuracy)
     classes, _ = decoder.candidates(rows.codes, rows.logits)
@@ -104,7 +122,8 @@ def test_the_same_rows_give_the_same_settings():
     assert first[0] == second[0]
     for name, tuned in first[2].items():
         again = second[2][name]
-        assert tuned[1:] == again[1:]
+        assert tuned[1:-1] == again[1:-1]
+        assert np.array_equal(tuned.right, again.right)
         for key, array in tuned.decoder.arrays().items():
             assert np.array_equal(array, again.decoder.arrays()[key])
 
@@ -121,7 +140,8 @@ def test_of_two_sets_that_reach_the_cheaper_is_taken(order):
     assert [tried[key].reaches for key in order] == [True, True]
     assert tried["few"].accuracy == tried["many"].accuracy
     assert tried["few"].nanoseconds < tried["many"].nanoseconds
-    assert (name, tuned) == ("few", tried["few"])
+    assert name == "few"
+    assert tuned is tried["few"]
 
 
 def test_a_cheap_set_that_does_not_reach_is_not_taken():
@@ -177,7 +197,8 @@ def test_rows_in_blocks_are_the_same_rows(monkeypatch):
     honest = calibrate(expected.decoder, rows)
     monkeypatch.setattr(tune, "_AT_ONCE", 1 << 14)
     found = tune_shortlist(linear, sets, rows)[1]
-    assert found[1:] == expected[1:]
+    assert found[1:-1] == expected[1:-1]
+    assert np.array_equal(found.right, expected.right)
     again = calibrate(expected.decoder, rows)
     assert again.arrays().keys() == honest.arrays().keys()
     for name, array in honest.arrays().items():

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from dsnc.codes._kernels.probes import find_classes
 from dsnc.codes.encode import encode_csr
 from dsnc.codes.index import HammingIndex
+from dsnc.codes.leaders import leading_rows
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.shortlist import Shortlist
 from dsnc.codes.table import CodeTable
@@ -31,6 +32,8 @@ def warm_up() -> None:
         weight, bias = np.zeros((largest + 1, 4), np.float32), np.zeros(largest + 1, np.float32)
         weight.flags.writeable = bias.flags.writeable = False
         find_classes(table.labels, few.words, signs, signs, weight, bias, 1, 1)
+    same = np.zeros(2, dtype=np.int64)
+    leading_rows(few, same, same, 1)
     scoring = weight, bias, np.float32(0), np.float32(0.5)
     Shortlist(HammingIndex(few), None, *scoring, 1, 1).best(signs)
     for dtype in (np.float32, np.float64):

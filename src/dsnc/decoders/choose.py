@@ -17,9 +17,10 @@ from dsnc.decoders.soft import SoftDecoder
 from dsnc.decoders.table import TableDecoder
 from dsnc.decoders.tune import (
     MAX_ROWS,
-    TOLERANCE,
     HeldOut,
     calibrate,
+    is_clearly_better,
+    leading_codes,
     temperature_of,
     training_codes,
     tune_shortlist,
@@ -29,7 +30,7 @@ from dsnc.decoders.tune import (
 from dsnc.errors import InputError, unknown_name
 
 CHOICES = ("auto", "linear", "soft", "nearest", "table", "shortlist")
-KNOWN = ("weights", "training")
+KNOWN = ("weights", "leaders", "training")
 _TABLE_BITS = 28  # of a table of all codes, at most
 _AT_ONCE_NS = 1000  # where all classes are scored in this time, nothing is cheaper
 _PRODUCTS_NS = 0.1  # of a multiplication in a matrix product, on a typical machine
@@ -229,14 +230,8 @@ def _table(material: Material, source: str = "nearest", **settings: Any) -> Deco
 
 def _shortlist(material: Material, known: str | None = None, **settings: Any) -> Decoder:
     """Make a shortlist with what the user set; what is left open, the held-out rows choose."""
-    if known not in (None, *KNOWN):
-        raise unknown_name("known", known, KNOWN)
     linear, held_out = material.linear, material.rows
-    sets: dict[str, tuple[PackedCodes, Ints]] = {}
-    if known != "training":
-        sets["weights"] = weight_codes(linear)
-    if known == "training" or (known is None and material.codes is not None):
-        sets["training"] = training_codes(linear, *material.training())
+    sets = _known_codes(material, known)
     known_scoring: dict[str, Any] = material.scoring._asdict()
     asked = ShortlistDecoder(linear, *sets[list(sets)[-1]], **{**known_scoring, **settings})
     if held_out is None:
@@ -246,6 +241,21 @@ def _shortlist(material: Material, known: str | None = None, **settings: Any) ->
     tuned = tune_shortlist(linear, sets, held_out, of_all=of_all, scoring=fixed)[1].decoder
     decoder = tuned.with_settings(linear, tuned.codes, tuned.labels, **settings)
     return calibrate(decoder, held_out)
+
+
+def _known_codes(
+    material: Material, known: str | None = None
+) -> dict[str, tuple[PackedCodes, Ints]]:
+    """Return sets of codes to search, by name: the one that is wanted, or all there are."""
+    if known not in (None, *KNOWN):
+        raise unknown_name("known", known, KNOWN)
+    sets: dict[str, tuple[PackedCodes, Ints]] = {}
+    if known in (None, "weights"):
+        sets["weights"] = weight_codes(material.linear)
+    if known != "weights" and (known or material.codes is not None):
+        sets["training"] = training_codes(material.linear, *material.training())
+        sets["leaders"] = leading_codes(material.linear, *sets["training"])
+    return {name: sets[name] for name in KNOWN if name in sets and known in (None, name)}
 
 
 _MAKERS: dict[str, Callable[..., Decoder]] = {
@@ -264,7 +274,7 @@ _SETTINGS = {
 
 
 def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
-    """Take the cheapest decoder of those that are within a tenth of a point of the best."""
+    """Take the cheapest decoder that the most accurate one does not clearly beat."""
     linear, held_out = material.linear, material.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
@@ -275,14 +285,15 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
         decoder = _shortlist(material)
         reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
         return decoder, DecoderReport(decoder.name, _settings(decoder), reason)
-    sets = {"weights": weight_codes(linear)}
-    if material.codes is not None:
-        sets["training"] = training_codes(linear, *material.training())
+    sets = _known_codes(material)
     everything, of_all = tune_soft(linear, held_out)
     known, tuned, tried = tune_shortlist(linear, sets, held_out, of_all=of_all)
     trials = [
         Trial("shortlist", {"known": name, **_settings(t.decoder)}, t.accuracy, t.nanoseconds)
         for name, t in tried.items()
+    ]
+    rivals: list[tuple[LinearDecoder | ShortlistDecoder, float, float, Any]] = [
+        (tuned.decoder, tuned.accuracy, tuned.nanoseconds, tuned.right)
     ]
     # On the rows of the shortlist's trials: chance must not decide between them.
     sample = held_out.take(min(MAX_ROWS, 1 + (1 << 33) // (linear.n_classes * linear.n_bits)))
@@ -290,19 +301,23 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
         right = decoder.predict(sample.codes, sample.logits) == sample.y
         worth = accuracy(right, sample.weight)
         trials.append(Trial(decoder.name, _settings(decoder), worth, all_ns))
-    most = max(trial.accuracy for trial in trials)
-    good = [trial for trial in trials if trial.accuracy >= most - TOLERANCE]
-    cheapest = min(good, key=lambda trial: trial.nanoseconds).decoder
-    if cheapest == "shortlist":
-        chosen: Decoder = calibrate(tuned.decoder, held_out)
-        ratio = all_ns / tuned.nanoseconds
+        rivals.append((decoder, worth, all_ns, right))
+    best = max(rivals, key=lambda rival: rival[1])
+    choice = next(
+        decoder
+        for decoder, _, _, right in sorted(rivals, key=lambda rival: (rival[2], -rival[1]))
+        if decoder is best[0] or not is_clearly_better(best[3], right, held_out)
+    )
+    if isinstance(choice, ShortlistDecoder):
         reason = (
             f"as accurate as any, as far as the held-out rows tell; scoring all "
-            f"{linear.n_classes:,} classes would take {ratio:.1f} times as long; codes of {known}"
+            f"{linear.n_classes:,} classes would take {all_ns / tuned.nanoseconds:.1f} times as "
+            f"long; codes of {known}"
         )
+        chosen: Decoder = calibrate(choice, held_out)
     else:
-        chosen = _honest(everything if cheapest == everything.name else linear, material)
         reason = "scoring all classes is the cheapest that is as accurate"
+        chosen = _honest(choice, material)
     return chosen, DecoderReport(chosen.name, _settings(chosen), reason, trials)
 
 

@@ -130,10 +130,14 @@ def accuracy(right: NDArray[np.bool_], weight: Floats | None = None) -> float:
 
 
 def lower_bound(
-    right: NDArray[np.bool_], reference: NDArray[np.bool_], weight: Floats | None = None
+    right: NDArray[np.bool_],
+    reference: NDArray[np.bool_],
+    weight: Floats | None = None,
+    *,
+    deviations: float = 1.0,
 ) -> float:
-    """Return by how much one is more accurate than the other, less a standard deviation."""
+    """Return by how much one is more accurate than the other, less so many standard deviations."""
     gain = right.astype(np.float64) - reference
     if weight is not None:
         gain *= weight / weight.mean(dtype=np.float64)
-    return float(gain.sum() - np.sqrt(np.square(gain).sum())) / len(right)
+    return float(gain.sum() - deviations * np.sqrt(np.square(gain).sum())) / len(right)

@@ -33,6 +33,8 @@ MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
 _MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
 _MAX_SCORES = 1 << 24  # of all classes, for a temperature
+_CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
+_REACH = 8  # a code stands for those of its class in so small a part of the bits
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
 _BEST = 1000  # classes of a row, for a temperature
 _AT_ONCE = 1 << 22  # numbers in a temporary
@@ -85,6 +87,7 @@ class Tuned(NamedTuple):
     candidates: float  # of a row, on average
     nanoseconds: float  # of a row, on a typical machine
     reaches: bool  # whether it loses no more than the tolerance
+    right: NDArray[np.bool_]  # on the held-out rows, or evenly spaced ones of them
 
 
 def tune_shortlist(
@@ -138,24 +141,25 @@ def tune_shortlist(
     )
     cheaper = [name for name in tried if tried[name].nanoseconds < tried[best].nanoseconds]
     for name in sorted(cheaper, key=lambda name: tried[name].nanoseconds):
-        rivals = [(trials[key], tried[key].decoder) for key in (best, name)]
-        if not _is_clearly_better(*rivals):
+        if not is_clearly_better(tried[best].right, tried[name].right, held_out):
             best = name
             break
     return best, tried[best], tried
 
 
-def _is_clearly_better(
-    first: tuple[_Trial, ShortlistDecoder], second: tuple[_Trial, ShortlistDecoder]
+def is_clearly_better(
+    right: NDArray[np.bool_], other: NDArray[np.bool_], held_out: HeldOut
 ) -> bool:
-    """Tell whether one shortlist beats another by more than chance and the tolerance."""
-    (one, best), (other, cheap) = first, second
-    rights = one.is_right(best.size, best.radius), other.is_right(cheap.size, cheap.radius)
-    if len(rights[0]) == len(rights[1]):
-        return lower_bound(*rights, one.candidates.weight) > TOLERANCE
-    # Of equally spaced rows, but not the same ones: each has a deviation of its own.
-    spread = math.sqrt(sum(right.var() / len(right) for right in rights))
-    gain = one.accuracy(best.size, best.radius) - other.accuracy(cheap.size, cheap.radius)
+    """Tell whether one decoder beats another by more than chance and the tolerance.
+
+    Both are told by whether they were right on held-out rows, all or evenly spaced ones.
+    """
+    weights = [held_out.take(len(each)).weight for each in (right, other)]
+    if len(right) == len(other):
+        return lower_bound(right, other, weights[0], deviations=_CLEARLY) > TOLERANCE
+    # Not the same rows: each has a deviation of its own.
+    spread = _CLEARLY * math.sqrt(right.var() / len(right) + other.var() / len(other))
+    gain = accuracy(right, weights[0]) - accuracy(other, weights[1])
     return bool(gain - spread > TOLERANCE)
 
 
@@ -188,6 +192,21 @@ def training_codes(linear: LinearDecoder, codes: PackedCodes, y: Ints) -> tuple[
     without = np.flatnonzero(~has_code)
     ideal = weight_codes(linear)[0].take(without)
     return PackedCodes.concatenate([distinct, ideal]), np.concatenate([labels, without])
+
+
+def leading_codes(
+    linear: LinearDecoder, codes: PackedCodes, labels: Ints
+) -> tuple[PackedCodes, Ints]:
+    """Return a few of the codes of each class, so that the others are near one of them.
+
+    The nearer a code is to the one that its class would like best, the sooner it leads others.
+    """
+    from dsnc.codes.leaders import leading_rows
+
+    ideal = weight_codes(linear)[0].words
+    distance = np.bitwise_count(codes.words ^ ideal[labels]).sum(axis=1, dtype=np.int64)
+    rows = leading_rows(codes, labels, distance, linear.n_bits // _REACH)
+    return codes.take(rows), labels[rows]
 
 
 def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
@@ -273,6 +292,7 @@ def _cheapest(
         trial.n_candidates(size, radius),
         prices[size, radius],
         reaches(size, radius),
+        trial.is_right(size, radius),
     )
 
 

@@ -104,7 +104,8 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
         if paper:
             rows += _published(paper, n_bits, columns)
     seeds = sorted({r.definition.seed for r in records})
-    over = f", mean ± standard deviation over {len(seeds)} seeds" if len(seeds) > 1 else ""
+    over = f", mean ± standard deviation over up to {len(seeds)} seeds (no ±: one)"
+    over = over if len(seeds) > 1 else ""
     notes = [
         f"Test accuracy in percent{over}.",
         f"Up to {TABLE_BITS} bits all codes can be decoded beforehand: a look-up, in constant "

@@ -6,6 +6,7 @@ measure: all models decode the same rows in turns, in one process, on one thread
 """
 
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -137,6 +138,18 @@ def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Poin
         yield Point(series, n_bits, accuracy, operations, min(measured, default=float("nan")))
 
 
+def _by_cost(point: Point) -> tuple[bool, float, float]:
+    """Order by time; what was not measured comes last."""
+    unknown = math.isnan(point.microseconds)
+    return unknown, 0.0 if unknown else point.microseconds, point.operations
+
+
+def _time_cell(point: Point, *, best: bool) -> Cell:
+    measured = not math.isnan(point.microseconds)
+    text = f"{point.microseconds:.2f}" if measured else ""
+    return Cell(text, point.microseconds, best=best)
+
+
 def _table(curve: Curve) -> Table:
     cheap, fast = curve.front("operations"), curve.front("microseconds")
     rows = [
@@ -145,9 +158,9 @@ def _table(curve: Curve) -> Table:
             Cell(str(point.n_bits), point.n_bits),
             Cell.of([100 * point.accuracy]),
             Cell(f"{point.operations:,.0f}", point.operations, best=point in cheap),
-            Cell(f"{point.microseconds:.2f}", point.microseconds, best=point in fast),
+            _time_cell(point, best=point in fast),
         ]
-        for point in sorted(curve.points, key=lambda p: (p.microseconds, p.operations))
+        for point in sorted(curve.points, key=_by_cost)
     ]
     notes = [
         "Operations by the paper's formulas; microseconds a row, measured in turns in one run on "
