@@ -134,13 +134,16 @@ def _shortlists(model: DSNCClassifier, X: Any, labels: Any) -> list[dict[str, ob
     linear: Any = model.with_decoder("linear").predictor_.decoder
     logits = model.predictor_.logits(X)
     codes = PackedCodes.from_logits(logits)
+    soft: Any = model.with_decoder("soft").predictor_.decoder
+    scoring = {"sharpness": soft.sharpness, "prior": soft.prior}
     decoders: dict[str, Any] = {
         "linear": linear,
-        "soft": SoftDecoder(linear.weight, linear.bias),
+        "soft": soft,
         "as chosen": model.predictor_.decoder,
     }
-    for size, radius in ((16, 4), (16, 6), (64, 4), (64, 5), (64, 6)):
-        shortlist = ShortlistDecoder(linear, *weight_codes(linear), size=size, radius=radius)
+    for size, radius in ((16, 4), (64, 4), (32, 5), (64, 5), (256, 5), (32, 6), (64, 6)):
+        settings = {"size": size, "radius": radius, **scoring}
+        shortlist = ShortlistDecoder(linear, *weight_codes(linear), **settings)
         shortlist._index.prepare()
         decoders[f"size {size}, radius {radius}"] = shortlist
     right = {}

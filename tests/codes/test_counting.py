@@ -143,3 +143,19 @@ def test_long_lists_need_no_multi_index():
     assert [
         list(zip(d, r, strict=True)) for d, r in zip(distances.tolist(), rows.tolist(), strict=True)
     ] == wanted
+
+
+def test_far_lists_of_few_codes_are_scanned():
+    """Looking up pays where little is near: with many codes, and little slack."""
+    rng = np.random.default_rng(0)
+    codes = PackedCodes.from_bits(rng.random((5000, 32)) < 0.5)
+    index, forced = HammingIndex(codes), HammingIndex(codes, method="multi_index")
+    index.prepare()
+    for slack, is_scanned in ((1, False), (3, False), (4, True), (32, True), (NO_SLACK, False)):
+        assert index._is_wide(8, slack) is is_scanned
+        assert not forced._is_wide(8, slack)
+    queries = codes.take(slice(0, 50))
+    for slack in (1, 4, 32):
+        one, other = (each.lists(queries, 8, slack=slack)[0] for each in (index, forced))
+        within = other >> ROW_BITS <= slack
+        assert np.array_equal(np.where(within, one, 0), np.where(within, other, 0))

@@ -514,11 +514,11 @@ def test_a_few_rows_are_decoded_as_many_are(seed):
     assert np.array_equal(again.predict_few(case.logits), expected)
 
 
-@pytest.mark.parametrize(("n_bits", "size"), [(300, 4), (8, 200)])
+@pytest.mark.parametrize(("n_bits", "size"), [(300, 4), (8, 1100)])
 def test_long_codes_and_lists_have_no_short_way(n_bits, size):
-    linear = LinearDecoder(np.zeros((300, n_bits)), np.zeros(300))
-    codes = PackedCodes.from_bits(np.zeros((300, n_bits), dtype=bool))
-    assert ShortlistDecoder(linear, codes, np.arange(300), size=size).few_rows == 0
+    linear = LinearDecoder(np.zeros((1200, n_bits)), np.zeros(1200))
+    codes = PackedCodes.from_bits(np.zeros((1200, n_bits), dtype=bool))
+    assert ShortlistDecoder(linear, codes, np.arange(1200), size=size).few_rows == 0
 
 
 @pytest.mark.parametrize("shape", [(5000, 2), (9, 2), (1, 3), (2,)])

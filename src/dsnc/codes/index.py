@@ -19,6 +19,7 @@ METHODS = ("auto", "scan", "multi_index")
 _ROW_MASK = (1 << ROW_BITS) - 1
 _MIN_CODES = 4096  # fewer are scanned faster than they are looked up
 _MIN_SHARE = 64  # a list of more than one in so many codes is scanned faster than looked up
+_MIN_RADIUS = 400  # codes, twice as many for each bit of slack, below which scanning is faster
 _NO_TABLES = no_tables()
 _PATIENCE = 1 << 28  # octets to compare before a multi-index is worth its making: some 10 ms
 
@@ -212,7 +213,7 @@ class HammingIndex:
         k = self._check(queries, k)
         labels = NO_LABELS if labels is None else labels
         slack = NO_SLACK if slack is None else slack
-        self._prepare_if_worth_it(len(queries), k)
+        self._prepare_if_worth_it(len(queries), k, slack)
         keys, owners = empty_lists(len(queries), k)
 
         def work(rows: slice) -> None:
@@ -224,14 +225,14 @@ class HammingIndex:
             in_threads(work, len(queries), n_jobs)
         return keys, owners
 
-    def tables(self, n_queries: int, k: int) -> tuple[Any, ...]:
+    def tables(self, n_queries: int, k: int, slack: int) -> tuple[Any, ...]:
         """Return what a kernel needs that searches by itself, for as many queries.
 
         The words of the codes and their planes, then the tables of the multi-index, which are
-        empty while there is none, or where so long lists are better scanned.
+        empty while there is none, or where such lists are better scanned.
         """
-        self._prepare_if_worth_it(n_queries, k)
-        tables = _NO_TABLES if self._is_wide(k) else self._tables
+        self._prepare_if_worth_it(n_queries, k, slack)
+        tables = _NO_TABLES if self._is_wide(k, slack) else self._tables
         return self.codes.words, self.codes.n_bits, self._scan.planes, *tables
 
     def _filled(self, keys: Ints, owners: Ints, labels: Ints) -> tuple[Ints, Ints]:
@@ -257,7 +258,7 @@ class HammingIndex:
     ) -> tuple[NDArray[np.bool_], Counts]:
         """Complete the lists: first by lookups, what they leave by scanning."""
         multi = self._multi
-        if multi is None or self._is_wide(keys.shape[1]):
+        if multi is None or self._is_wide(keys.shape[1], slack):
             done, counts = np.zeros(len(queries), dtype=np.bool_), Counts(0, 0, 0, 0)
         else:
             done, counts = multi.update(queries, labels, keys, owners, slack)
@@ -265,14 +266,17 @@ class HammingIndex:
             self._scan.update(queries, np.flatnonzero(~done), labels, keys, owners, slack)
         return done, counts
 
-    def _is_wide(self, k: int) -> bool:
-        """Tell whether lists are so long that looking up what is in them is no faster."""
-        return k > 1 and len(self.codes) < _MIN_SHARE * k
+    def _is_wide(self, k: int, slack: int) -> bool:
+        """Tell whether lists hold so much that looking it up is no faster."""
+        if k == 1 or self.method == "multi_index":
+            return False
+        far = _MIN_RADIUS << min(slack, 32) if slack < NO_SLACK else 0
+        return len(self.codes) < max(_MIN_SHARE * k, far)
 
-    def _prepare_if_worth_it(self, n_queries: int, k: int) -> None:
+    def _prepare_if_worth_it(self, n_queries: int, k: int, slack: int) -> None:
         if self._multi is not None or self.method == "scan" or len(self.codes) < _MIN_CODES:
             return
-        if self._is_wide(k):
+        if self._is_wide(k, slack):
             return
         self._pending -= n_queries * self._scan.nbytes
         if self._pending < 0:

@@ -48,7 +48,8 @@ class Shortlist:
         self._n_bits = index.codes.n_bits
         if self._n_bits > MAX_BITS:
             raise InputError(f"codes have {self._n_bits} bits; a shortlist takes up to {MAX_BITS}.")
-        self._index, self._size, self._local = index, size, threading.local()
+        self._index, self._size, self._radius = index, size, radius
+        self._local = threading.local()
         labels = NO_LABELS if labels is None else labels
         self._settings = (labels, weight, bias, closeness, half, radius)
 
@@ -67,7 +68,7 @@ class Shortlist:
             scratch = self._local.scratch
         except AttributeError:
             scratch = self._local.scratch = self._make_scratch()
-        tables = self._index.tables(len(logits), self._size)
+        tables = self._index.tables(len(logits), self._size, self._radius)
         classes = np.empty((len(logits), 1), dtype=np.int64)
         fine = best_classes(*tables, *self._settings, logits, classes, *scratch)
         return classes[:, 0] if fine else None

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from dsnc.codes.shortlist import Shortlist
 
 _ROWS = 4096  # at a time
+_AT_ONCE = (
+    1024  # candidates, for a few rows in one call: the scratch space of longer lists is large
+)
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
 _NUMBERS = {"size": "int64 1", "radius": "int64 1"}
@@ -142,7 +145,7 @@ class ShortlistDecoder(Decoder):
         bias = np.float32(self.prior) * linear.bias
         bias.flags.writeable = False  # as the kernels were compiled for
         self._scoring = linear.weight, bias, np.float32(closeness), np.float32(self.sharpness / 2)
-        if self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _LISTED:
+        if self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _AT_ONCE:
             self.few_rows = MAX_ROWS
 
     def with_settings(
