@@ -3,6 +3,7 @@ import pickle
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -290,32 +291,33 @@ def test_a_file_in_place_of_the_folder(tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def fails_to_sync(monkeypatch):
+@contextmanager
+def fails_to_sync():
     def fsync(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
 
 
-def limits_file_sizes(monkeypatch):
-    """Let the system itself refuse to write more than 20 kB."""
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
-
-
-@pytest.fixture
-def file_sizes():
+@contextmanager
+def limits_file_sizes():
+    """Let the system itself refuse to write more than 20 kB; also what pytest writes to a file."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@pytest.mark.parametrize("fill", [fails_to_sync, limits_file_sizes])
-def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path, monkeypatch, file_sizes, fill):
+@pytest.mark.parametrize("full", [fails_to_sync, limits_file_sizes])
+def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path, full):
     checkpoint = Checkpoint(tmp_path, "x")
     checkpoint.save({"a": torch.zeros(3)})
-    fill(monkeypatch)
-    with pytest.raises(CheckpointError, match="Free some space .* previous checkpoint.* is intact"):
+    message = "Free some space .* previous checkpoint.* is intact"
+    with full(), pytest.raises(CheckpointError, match=message):
         checkpoint.save({"a": torch.ones(50_000)})
     assert os.listdir(tmp_path) == ["checkpoint.pt"]
     assert checkpoint.load()["a"].tolist() == [0, 0, 0]
