@@ -71,7 +71,18 @@ def test_doubt_counts_only_where_it_may():
     doubts = (np.arange(200) != y[:, None]).astype(np.float32)  # it knows the answer
     rows = all_classes(linear, logits, y, doubts)
     assert best_scoring(rows).closeness > CLOSENESS[1]
-    assert best_scoring(rows, closeness=(0.0,)).closeness == 0
+    assert best_scoring(rows, {"closeness": 0.0}).closeness == 0
+
+
+def test_what_is_fixed_stays_and_the_rest_goes_with_it():
+    linear, logits, y = problem(scale=5.0, bias=3.0)
+    rows = all_classes(linear, logits, y)
+    free, fixed = best_scoring(rows), best_scoring(rows, {"prior": 1.0})
+    assert free.prior < fixed.prior == 1
+    assert fixed.sharpness > free.sharpness  # louder bits, against biases that say nothing
+    assert best_scoring(rows, {"sharpness": 0.9})[0] == 0.9
+    few = all_classes(linear, logits[:9], y[:9])
+    assert best_scoring(few, {"sharpness": 0.9}) == Scoring(0.9, 1, 0)
 
 
 @pytest.mark.parametrize("n", [1, 2, FEWEST - 1])

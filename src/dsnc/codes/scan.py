@@ -72,11 +72,11 @@ class CodeScan:
             Codes that are farther than a query's nearest by more are left out.
         """
         if not _is_counted(len(rows), keys.shape[1], labels):
-            self._scan(queries, rows, labels, keys, owners, slack)
+            self._scan(queries, rows, (labels, slack, keys, owners))
             return
         labels, n_owners, names = _numbered(labels)
         space = counting_space(self.n_bits, self.n_codes, n_owners)
-        self._scan(queries, rows, labels, keys, owners, slack, space)
+        self._scan(queries, rows, (labels, slack, keys, owners), space)
         if names is not None:
             owners[rows] = names[owners[rows]]
 
@@ -84,13 +84,11 @@ class CodeScan:
         self,
         queries: PackedCodes,
         rows: Ints,
-        labels: Ints,
-        keys: Ints,
-        owners: Ints,
-        slack: int,
+        lists: tuple[Ints, int, Ints, Ints],
         space: Ints | None = None,
     ) -> None:
         """Do it by counting where there is `space` for that, otherwise by insertion."""
+        _, slack, keys, owners = lists
         octets = octets_of(queries)
         tile = max(1, self.planes.shape[0])
         if space is None:
@@ -101,7 +99,6 @@ class CodeScan:
         def run(dtype: type[np.unsignedinteger]) -> None:
             sums = np.empty((2, tile, kernels.BLOCK), dtype=dtype)
             lows = np.empty((2, tile), dtype=np.int64)
-            lists = labels, slack, keys, owners
             how = 1 if len(rows) == 1 else None, space
             kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, *how)
 

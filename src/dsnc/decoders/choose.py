@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
 from dsnc.decoders.base import Decoder
@@ -190,15 +191,16 @@ def _linear(material: Material) -> LinearDecoder:
 
 def _soft(material: Material, **scoring: float) -> LinearDecoder:
     linear = material.linear
-    chosen: dict[str, Any] = _soft_scoring(material) | scoring
+    chosen: dict[str, Any] = _soft_scoring(material, scoring)
     return _honest(SoftDecoder(linear.weight, linear.bias, **chosen), material)
 
 
-def _soft_scoring(material: Material) -> dict[str, float]:
-    """Return how bits and biases should count where all classes are scored."""
+def _soft_scoring(material: Material, fixed: Mapping[str, Any]) -> dict[str, float]:
+    """Return how bits and biases should count where all classes are scored, beside what is set."""
+    fixed = {name: fixed[name] for name in SCORING if name in fixed}
     rows = material.rows
-    chosen = material.scoring if rows is None else tune_soft(material.linear, rows)[0]
-    return {name: getattr(chosen, name) for name in SCORING}
+    chosen = material.scoring if rows is None else tune_soft(material.linear, rows, fixed)[0]
+    return {name: getattr(chosen, name) for name in SCORING} | fixed
 
 
 def _honest(decoder: LinearDecoder, material: Material) -> LinearDecoder:
@@ -220,7 +222,7 @@ def _nearest(material: Material, label: str = "true", n_neighbors: int = 1) -> D
 def _table(material: Material, source: str = "nearest", **settings: Any) -> Decoder:
     if source not in ("nearest", "linear"):
         raise unknown_name("source", source, ("nearest", "linear"))
-    settings = _soft_scoring(material) | settings
+    settings = settings | _soft_scoring(material, settings)
     if source == "linear":
         return TableDecoder.from_linear(material.linear, **settings)
     codes, y = material.training()
@@ -273,6 +275,15 @@ _SETTINGS = {
 }
 
 
+class _Rival(NamedTuple):
+    """A decoder that may be chosen, and which of the held-out rows it gets right."""
+
+    decoder: LinearDecoder | ShortlistDecoder
+    accuracy: float
+    nanoseconds: float
+    right: NDArray[np.bool_]
+
+
 def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     """Take the cheapest decoder that the most accurate one does not clearly beat."""
     linear, held_out = material.linear, material.rows
@@ -292,21 +303,19 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
         Trial("shortlist", {"known": name, **_settings(t.decoder)}, t.accuracy, t.nanoseconds)
         for name, t in tried.items()
     ]
-    rivals: list[tuple[LinearDecoder | ShortlistDecoder, float, float, Any]] = [
-        (tuned.decoder, tuned.accuracy, tuned.nanoseconds, tuned.right)
-    ]
+    rivals = [_Rival(tuned.decoder, tuned.accuracy, tuned.nanoseconds, tuned.right)]
     # On the rows of the shortlist's trials: chance must not decide between them.
     sample = held_out.take(min(MAX_ROWS, 1 + (1 << 33) // (linear.n_classes * linear.n_bits)))
     for decoder in (everything, linear):
         right = decoder.predict(sample.codes, sample.logits) == sample.y
         worth = accuracy(right, sample.weight)
         trials.append(Trial(decoder.name, _settings(decoder), worth, all_ns))
-        rivals.append((decoder, worth, all_ns, right))
-    best = max(rivals, key=lambda rival: rival[1])
+        rivals.append(_Rival(decoder, worth, all_ns, right))
+    best = max(rivals, key=lambda rival: rival.accuracy)
     choice = next(
-        decoder
-        for decoder, _, _, right in sorted(rivals, key=lambda rival: (rival[2], -rival[1]))
-        if decoder is best[0] or not is_clearly_better(best[3], right, held_out)
+        rival.decoder
+        for rival in sorted(rivals, key=lambda rival: (rival.nanoseconds, -rival.accuracy))
+        if rival is best or not is_clearly_better(best.right, rival.right, held_out)
     )
     if isinstance(choice, ShortlistDecoder):
         reason = (

@@ -9,9 +9,10 @@ closer to the hard code. The bias of a class has learned how frequent it is; on 
 trained on, it is often too sure of that, and a `prior` below 1 takes some of it back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ class Scoring(NamedTuple):
 
 
 PLAIN = Scoring()
+_GRID = {"sharpness": SHARPNESS, "prior": PRIORS, "closeness": CLOSENESS}  # as of Scoring
+NOTHING: Mapping[str, float] = MappingProxyType({})
 SCORING = dict.fromkeys(["sharpness", "prior"], "float32 1")  # arrays of a model file
 PLAIN_ARRAYS = {name: np.ones(1, dtype=np.float32) for name in SCORING}  # where it has none
 
@@ -99,29 +102,33 @@ class Candidates:
         return replace(self, classes=self.classes[part], doubts=self.doubts[part])
 
 
-def best_scoring(candidates: Candidates, closeness: Sequence[float] = CLOSENESS) -> Scoring:
+def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -> Scoring:
     """Return the scoring that is most often right, if it is clearly better than the plain one.
+
+    What is fixed is not chosen, and the rest is chosen to go with it.
 
     Rows cannot tell one setting from the next, so each is judged together with its neighbors on
     the grid: a lucky one among poor ones does not win. Very few rows cannot tell anything.
     """
+    plain = PLAIN._replace(**fixed)
     if len(candidates.y) < FEWEST:
-        return PLAIN
+        return plain
+    grid = {name: (fixed[name],) if name in fixed else values for name, values in _GRID.items()}
     near = candidates.first(WIDTH)
     bias = near.linear.bias[near.classes]
-    hits = np.empty((len(SHARPNESS), len(PRIORS), len(closeness)))
-    for i, sharpness in enumerate(SHARPNESS):
+    hits = np.empty([len(values) for values in grid.values()])
+    for i, sharpness in enumerate(grid["sharpness"]):
         worth = near.products(sharpness)
-        for j, prior in enumerate(PRIORS):
+        for j, prior in enumerate(grid["prior"]):
             scores = worth + np.float32(prior) * bias
-            for k, weight in enumerate(closeness):
+            for k, weight in enumerate(grid["closeness"]):
                 less = np.float32(weight) * near.doubts if weight else np.float32(0)
                 hits[i, j, k] = accuracy(near.right(scores - less), near.weight)
-    settings = [Scoring(*values) for values in product(SHARPNESS, PRIORS, closeness)]
+    settings = [Scoring(*values) for values in product(*grid.values())]
     smooth = uniform_filter(hits, size=3, mode="nearest").ravel()
     best = settings[int(smooth.argmax())]
-    answers = near.right(near.scores(best)), near.right(near.scores(PLAIN))
-    return best if lower_bound(*answers, near.weight) > 0 else PLAIN
+    answers = near.right(near.scores(best)), near.right(near.scores(plain))
+    return best if lower_bound(*answers, near.weight) > 0 else plain
 
 
 def accuracy(right: NDArray[np.bool_], weight: Floats | None = None) -> float:

@@ -4,8 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.nearest import majority_codes
 from dsnc.decoders.scoring import (
+    NOTHING,
     WIDTH,
     Candidates,
     Scoring,
@@ -96,13 +96,13 @@ def tune_shortlist(
     held_out: HeldOut,
     *,
     of_all: float = 0.0,
-    scoring: Mapping[str, float] = MappingProxyType({}),
+    scoring: Mapping[str, float] = NOTHING,
 ) -> tuple[str, Tuned, dict[str, Tuned]]:
     """Find the cheapest shortlist that loses less than a tenth of a point.
 
-    For each set of known codes, the scoring that is most accurate is taken, then the smallest
-    radius and the smallest size that are as accurate as the best of all settings and as scoring
-    all classes, less the tolerance. Few rows cannot tell small differences: what is not
+    For each set of known codes, the scoring that is most accurate is taken, then the cheapest
+    radius and size that are as accurate as the best of all settings and as scoring all classes,
+    less the tolerance. Few rows cannot tell small differences: what is not
     clearly as good, by a standard deviation, counts as worse. Between the sets it is the other way
     round: the slower one must be clearly better.
 
@@ -214,21 +214,23 @@ def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
     return PackedCodes.from_logits(linear.weight), np.arange(linear.n_classes)
 
 
-def tune_soft(linear: LinearDecoder, held_out: HeldOut) -> tuple[SoftDecoder, float]:
+def tune_soft(
+    linear: LinearDecoder, held_out: HeldOut, fixed: Mapping[str, Any] = NOTHING
+) -> tuple[SoftDecoder, float]:
     """Return a decoder that scores all classes as the held-out rows like best, and its accuracy.
 
     The scoring is chosen among the classes that are best without any. Where even that would take
-    too long, it is left plain, and the accuracy is 0.
+    too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
     """
-    plain = SoftDecoder(linear.weight, linear.bias)
+    plain = SoftDecoder(linear.weight, linear.bias, **fixed)
     n = min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
-    if n < min(256, len(held_out.y)) or not len(held_out.y):
+    if n < min(256, len(held_out.y)):
         return plain, 0.0
     sample = held_out.take(n)
     classes, scores = plain.top_k(sample.codes, sample.logits, min(WIDTH, linear.n_classes))
     doubts = np.zeros_like(scores)
     candidates = Candidates(linear, sample.logits, classes, doubts, sample.y, sample.weight)
-    scoring = best_scoring(candidates, closeness=(0.0,))
+    scoring = best_scoring(candidates, {**fixed, "closeness": 0.0})
     decoder = SoftDecoder(
         linear.weight, linear.bias, sharpness=scoring.sharpness, prior=scoring.prior
     )
@@ -257,7 +259,7 @@ def _try_out(
         doubts[rows] = np.einsum("ij,ikj->ik", np.abs(sample.logits[rows]), differs)
     classes, weight = found.classes, sample.weight
     candidates = Candidates(linear, sample.logits, classes, doubts, sample.y, weight)
-    scoring = best_scoring(candidates)._replace(**fixed)
+    scoring = best_scoring(candidates, fixed)
     beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
     nearest = found.distances[:, 0].astype(np.int64)
     return _Trial(candidates, beyond, nearest, scoring, candidates.scores(scoring))
