@@ -204,6 +204,19 @@ def test_arrays_bring_back_the_same_predictor():
         assert (twin.n_features, twin.n_bits, twin.n_classes) == (12, 9, 7)
 
 
+def test_the_trained_decoder_travels_along_and_answers_nothing():
+    predictor = make()
+    trained = LinearDecoder(np.ones((7, 9)), np.zeros(7), 2.0)
+    both = predictor.with_decoder(predictor.decoder, trained)
+    twin = Predictor.from_arrays(both.arrays(), decoder="linear")
+    assert_same(answers(twin, rows()), answers(predictor, rows()))
+    assert np.array_equal(twin.trained.weight, trained.weight)
+    assert predictor.trained is None and not any("trained" in key for key in predictor.arrays())
+    for shape in [(6, 9), (7, 8)]:
+        with pytest.raises(InputError, match=f"has {shape[0]} classes and {shape[1]} bits; .* 7"):
+            predictor.with_decoder(predictor.decoder, LinearDecoder(np.ones(shape), [0] * shape[0]))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -224,7 +237,9 @@ def test_arrays_bring_back_the_same_predictor():
         ({"encoder.0.bias": "text"}, "'0.bias' is <class 'str'>"),
         ({"decoder.weight": np.zeros((7, 8), dtype=np.float32)}, "9 bits and the decoder takes 8"),
         ({"decoder.surplus": np.zeros(1)}, "surplus"),
-        ({"elsewhere": np.zeros(1)}, "'elsewhere' belongs to neither"),
+        ({"trained.weight": np.zeros((7, 9), dtype=np.float32)}, "missing arrays .*'bias'"),
+        ({"trained.surplus": np.zeros(1)}, "surplus"),
+        ({"elsewhere": np.zeros(1)}, "'elsewhere' belongs to none of encoder, "),
     ],
 )
 def test_hostile_arrays_are_refused(change, message):

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from dsnc.arrays import bounded, check_arrays
 from dsnc.codes import PackedCodes
 from dsnc.codes.threads import in_threads
-from dsnc.decoders import DECODERS, Cost, Decoder
+from dsnc.decoders import DECODERS, Cost, Decoder, LinearDecoder
 from dsnc.errors import InputError, unknown_name
 from dsnc.features import TextFeatures, TextRows, are_texts
 from dsnc.rows import as_rows, row_blocks, unit_rows
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+_PARTS = ("encoder", "decoder", "features", "trained")  # before the dot of an array's name
 ACTIVATIONS = ("none", "relu")  # model files hold the position: append, never reorder
 
 
@@ -176,10 +177,12 @@ class Predictor:
     decoder : Decoder
     features : TextFeatures, optional
         Fitted; turns strings into rows, block by block.
+    trained : LinearDecoder, optional
+        The decoder that was trained with the codes, where `decoder` has rows of its own. It
+        predicts nothing; other decoders and further training begin with it.
 
     Examples
     --------
-    >>> from dsnc.decoders import LinearDecoder
     >>> encoder = NumpyEncoder([Layer([[1, -1], [1, 0]], [0, 0.5])])
     >>> predictor = Predictor(encoder, LinearDecoder([[1, 0], [0, 1], [-1, -1]], [0, 0, 0]))
     >>> predictor.predict([[2, 1], [-3, -1]])
@@ -187,7 +190,11 @@ class Predictor:
     """
 
     def __init__(
-        self, encoder: Encoder, decoder: Decoder, features: TextFeatures | None = None
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        features: TextFeatures | None = None,
+        trained: LinearDecoder | None = None,
     ) -> None:
         if encoder.n_bits != decoder.n_bits:
             raise InputError(
@@ -198,11 +205,18 @@ class Predictor:
                 f"texts have {features.n_features_} features and the encoder takes "
                 f"{encoder.n_features}."
             )
+        sizes = decoder.n_classes, decoder.n_bits
+        if trained is not None and (trained.n_classes, trained.n_bits) != sizes:
+            raise InputError(
+                f"the trained decoder has {trained.n_classes} classes and {trained.n_bits} bits; "
+                f"the decoder has {sizes[0]} and {sizes[1]}."
+            )
         self.encoder, self.decoder, self.features = encoder, decoder, features
+        self.trained = trained
 
-    def with_decoder(self, decoder: Decoder) -> Self:
+    def with_decoder(self, decoder: Decoder, trained: LinearDecoder | None = None) -> Self:
         """Return a predictor with the same codes and another decoder."""
-        return type(self)(self.encoder, decoder, self.features)
+        return type(self)(self.encoder, decoder, self.features, trained)
 
     @property
     def n_features(self) -> int:
@@ -266,7 +280,7 @@ class Predictor:
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, under ``encoder.``, ``decoder.`` and ``features.``."""
+        """Return all arrays, under ``encoder.``, ``decoder.``, ``features.`` and ``trained.``."""
         if not isinstance(self.encoder, NumpyEncoder):
             raise InputError(
                 f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold; "
@@ -274,26 +288,28 @@ class Predictor:
             )
         arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
         arrays |= {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
-        of_texts = {} if self.features is None else self.features.arrays()
-        return arrays | {f"features.{key}": array for key, array in of_texts.items()}
+        for part in ("features", "trained"):
+            owner = getattr(self, part)
+            of_part = {} if owner is None else owner.arrays()
+            arrays |= {f"{part}.{key}": array for key, array in of_part.items()}
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], *, decoder: str) -> Self:
         """Make the predictor from what `arrays` gave and the decoder's registered name."""
         if decoder not in DECODERS:
             raise unknown_name("decoder", decoder, DECODERS)
-        parts: dict[str, dict[str, Any]] = {"encoder": {}, "decoder": {}, "features": {}}
+        parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
         for name, array in arrays.items():
             part, _, key = name.partition(".")
             if part not in parts:
-                raise InputError(
-                    f"array {name!r} belongs to neither encoder, decoder nor features."
-                )
+                raise InputError(f"array {name!r} belongs to none of {', '.join(_PARTS)}.")
             parts[part][key] = array
         return cls(
             NumpyEncoder.from_arrays(parts["encoder"]),
             DECODERS[decoder].from_arrays(parts["decoder"]),
             TextFeatures.from_arrays(parts["features"]) if parts["features"] else None,
+            LinearDecoder.from_arrays(parts["trained"]) if parts["trained"] else None,
         )
 
     def _rows(self, X: Any) -> Any:

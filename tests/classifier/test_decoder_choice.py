@@ -255,7 +255,8 @@ def test_a_loaded_model_takes_the_training_rows(model, others, tmp_path):
 
 def test_a_pickle_leaves_the_training_rows_behind(others):
     sizes = {name: len(pickle.dumps(others(name))) for name in ("soft", "nearest")}
-    assert sizes["soft"] < 720 * 15 * 4 + 24 * 14 * 4 + 20_000
+    # The rows of the decoder, and those that were trained with the codes.
+    assert sizes["soft"] < 2 * 720 * 15 * 4 + 24 * 14 * 4 + 20_000
     assert sizes["nearest"] < 4000 * 16 + 20_000
 
 
@@ -404,6 +405,51 @@ def test_partial_fit_from_nothing():
     assert "no rows were held out" in other.decoder_report_.reason
     with pytest.raises(InputError, match=NO_CODES):
         quick(decoder="nearest").partial_fit(X[FEW], Y[FEW], classes=np.unique(Y))
+
+
+# Rows for soft bits
+
+
+def test_short_codes_get_rows_for_soft_bits(model, others, tmp_path):
+    trained = model.predictor_.trained
+    assert trained is not None and model.predictor_.decoder.sharpness < 1
+    assert not np.array_equal(trained.weight, model.predictor_.decoder.linear.weight)
+    without = quick(decoder="shortlist", soft_rows=False).fit(X, Y)
+    assert without.predictor_.trained is None
+    assert np.array_equal(without.encode(X_TEST).words, model.encode(X_TEST).words)
+    assert np.array_equal(without.predictor_.decoder.linear.weight, trained.weight)
+    assert model.score(X_TEST, Y_TEST) > without.score(X_TEST, Y_TEST)
+    for name in ("linear", "nearest"):  # they see no soft bits
+        same_answers(others(name), without.with_decoder(name))
+    loaded = saved(model, tmp_path)
+    same_answers(
+        loaded.with_decoder("linear").with_decoder("linear"), loaded.with_decoder("linear")
+    )
+    assert np.array_equal(loaded.predictor_.trained.weight, trained.weight)
+
+
+def test_hard_decoders_do_without_them():
+    for choice in ("linear", "nearest", {"name": "soft", "sharpness": 0.5}):
+        assert quick(max_epochs=1, decoder=choice).fit(X[FEW], Y[FEW]).predictor_.trained is None
+
+
+@pytest.mark.parametrize("way", ["pickled", "loaded"])
+def test_partial_fit_goes_on_with_both_kinds_of_rows(model, way, tmp_path):
+    other = saved(model, tmp_path) if way == "loaded" else pickle.loads(pickle.dumps(model))
+    other.set_params(learning_rate=1e-4, device="cpu").partial_fit(X[FEW], Y[FEW])
+    before, after = model.predictor_, other.predictor_
+    for old, new in [
+        (before.trained, after.trained),
+        (before.decoder.linear, after.decoder.linear),
+    ]:
+        assert 0 < np.abs(new.weight - old.weight).max() < 0.01
+    assert other.score(X_TEST, Y_TEST) > model.score(X_TEST, Y_TEST) - 0.05
+
+
+@pytest.mark.parametrize("soft_rows", [1, "yes", None])
+def test_soft_rows_are_a_yes_or_a_no(small, soft_rows):
+    with pytest.raises(InputError, match="soft_rows=.* must be True or False"):
+        quick(soft_rows=soft_rows).fit(*small)
 
 
 # As an estimator

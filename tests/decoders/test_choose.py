@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,10 @@ from dsnc.decoders.choose import (
     material_of,
     parse_choice,
     renewed,
+    sharpness_of,
+    trained_beside,
+    wanted_sharpness,
+    with_soft_rows,
 )
 from dsnc.decoders.tune import HeldOut, calibrate, tune_shortlist, tune_soft, weight_codes
 from dsnc.errors import InputError
@@ -398,3 +404,75 @@ def test_decoders_that_need_the_codes_of_all_rows_cannot_be_trained_further(mate
             InputError, match=f"'{decoder.name}' decoder needs the codes of all row"
         ):
             renewed(decoder, material.linear)
+
+
+# Rows for soft bits
+
+
+def with_poor_rows(n=600):
+    """Rows that are right on hard bits only: some bits of each class weigh too much."""
+    good = problem(n=n, noise=1.2)
+    factor = np.random.default_rng(5).choice([0.1, 3.0], size=good.linear.weight.shape)
+    poor = LinearDecoder(good.linear.weight * factor, good.linear.bias)
+    return replace(good, linear=poor), good.linear
+
+
+def test_rows_for_soft_bits_must_be_clearly_better():
+    material, better = with_poor_rows()
+    assert with_soft_rows(material, better).soft is better
+    assert with_soft_rows(material, material.linear).soft is None
+    assert with_soft_rows(replace(material, linear=better), material.linear).soft is None
+    nobody = replace(material, held_out=None)
+    assert with_soft_rows(nobody, better) is nobody
+
+
+@pytest.mark.parametrize("name", ["soft", "table", "shortlist", "auto"])
+def test_decoders_of_soft_bits_score_by_them(name):
+    material, better = with_poor_rows()
+    decoder, _ = make_decoder(name, replace(material, soft=better))
+    rows = getattr(decoder, "linear", decoder)
+    assert np.array_equal(rows.weight, better.weight)
+    assert trained_beside(decoder, material) is material.linear
+    again = material_of(decoder, material.linear)
+    assert np.array_equal(again.linear.weight, material.linear.weight)
+    assert np.array_equal(again.scorer.weight, better.weight)
+
+
+@pytest.mark.parametrize("name", ["linear", "nearest"])
+def test_decoders_of_hard_bits_do_not(name):
+    material, better = with_poor_rows()
+    decoder, _ = make_decoder(name, replace(material, soft=better))
+    plain, _ = make_decoder(name, material)
+    held_out = material.held_out
+    assert np.array_equal(decoder.predict(held_out.codes), plain.predict(held_out.codes))
+    assert trained_beside(decoder, material) is None
+
+
+def test_answers_of_a_table_are_those_of_the_hard_bits():
+    material, better = with_poor_rows()
+    choice = {"name": "table", "source": "linear"}
+    tables = [make_decoder(choice, replace(material, soft=soft))[0] for soft in (None, better)]
+    assert np.array_equal(tables[0].table.labels, tables[1].table.labels)
+
+
+@pytest.mark.parametrize("name", ["soft", "table", "shortlist"])
+def test_a_sharpness_that_is_set_is_for_the_rows_of_training(name):
+    material, better = with_poor_rows()
+    choice = {"name": name, "sharpness": 1.0}
+    decoder, _ = make_decoder(choice, replace(material, soft=better))
+    rows = getattr(decoder, "linear", decoder)
+    assert np.array_equal(rows.weight, material.linear.weight)
+
+
+def test_the_sharpness_that_is_wanted():
+    sure = problem(scale=8.0, noise=1.2)
+    assert wanted_sharpness(replace(sure, held_out=None)) == 1
+    assert wanted_sharpness(sure) == tune_soft(sure.linear, sure.held_out)[0].sharpness < 1
+    assert sharpness_of(make_decoder("soft", sure)[0]) == wanted_sharpness(sure)
+    assert sharpness_of(sure.linear) == 1
+
+
+def test_the_reason_names_them(many):
+    report = make_decoder("auto", replace(many, soft=many.linear))[1]
+    assert report.chosen == "shortlist" and "rows trained on soft bits" in report.reason
+    assert "soft bits" not in make_decoder("auto", many)[1].reason

@@ -39,6 +39,9 @@ class MLPObjective(SoftmaxObjective):
         result: Tensor = ACTIVATIONS[self.activation][0](logits)
         return result
 
+    def expect(self, class_weight: Tensor) -> None:
+        """Start the biases at 0: with few rows a class, frequencies make it sure of the wrong."""
+
     def phi(self, logits: Tensor) -> Tensor:
         """Return the hidden layer as the regularizer sees it."""
         result: Tensor = ACTIVATIONS[self.activation][1](logits)

@@ -310,8 +310,9 @@ class LearnedClassifier(PredictorClassifier):
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
         )
         trained_predictor = Predictor(encoder, trained.decoder, features)
-        whole = None if calls else examples  # a pass over some rows does not know the others
-        self.predictor_ = self._with_best_decoder(trained_predictor, whole, held_out)
+        self.predictor_ = self._with_best_decoder(
+            trained_predictor, learner, examples, held_out, calls=calls
+        )
         self.classes_, self.history_ = classes, history
         self.n_iter_ = len(self.history_)
         self.data_ = learner.describe(examples)
@@ -322,9 +323,18 @@ class LearnedClassifier(PredictorClassifier):
         return self.predictor_.decoder
 
     def _with_best_decoder(
-        self, trained: Predictor, examples: "Examples | None", held_out: "Examples | None"
+        self,
+        trained: Predictor,
+        learner: "Learner",
+        examples: "Examples",
+        held_out: "Examples | None",
+        *,
+        calls: int,
     ) -> Predictor:
-        """Return what predicts; members with several decoders choose theirs."""
+        """Return what predicts; members with several decoders choose theirs.
+
+        `examples` are those of this call: all of them for `fit` (0 calls of `partial_fit`).
+        """
         return trained
 
     def __getstate__(self) -> dict[str, Any]:

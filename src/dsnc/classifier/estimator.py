@@ -24,16 +24,21 @@ from dsnc.decoders.choose import (
     parse_choice,
     rehearse,
     renewed,
+    sharpness_of,
+    trained_beside,
+    wanted_sharpness,
+    with_soft_rows,
 )
 from dsnc.decoders.tune import HeldOut
 from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings, Settings
 
 if TYPE_CHECKING:
-    from dsnc.training.learner import Examples
+    from dsnc.training.learner import Examples, Learner
 
 _MAX_CODES = 1 << 20  # training rows whose codes are known to decoders
 _MAX_HELD_OUT = 1 << 15  # rows that choose among decoders
+_SOFTER = 0.7  # sharpness to train rows at, beside that which rows of training like best
 
 
 class DSNCClassifier(LearnedClassifier):
@@ -63,6 +68,10 @@ class DSNCClassifier(LearnedClassifier):
     soft_share : float
         Share of the loss that is taken on the bits' probabilities instead of on drawn bits: what
         the decoders that re-rank by soft bits will see. The paper has 0.
+    soft_rows : bool
+        Whether those decoders may have rows of their own: a few epochs more, on bits as soft as
+        held-out rows like them, where that is softer than what training saw (short codes of dense
+        rows, above all) and turns out to be more accurate.
     decoder : str or dict
         Maps a code to its class: "shortlist", "soft", "linear", "nearest", "table", or "auto" for
         the best of them on held-out rows (see `decoder_report_`). Settings go into a dict, such
@@ -138,6 +147,7 @@ class DSNCClassifier(LearnedClassifier):
         n_samples: int = 4,
         code_values: str = "signs",
         soft_share: float = 0.25,
+        soft_rows: bool = True,
         decoder: Any = "auto",
         scaling: str = "auto",
         text: Any = None,
@@ -171,6 +181,7 @@ class DSNCClassifier(LearnedClassifier):
         self.n_samples = n_samples
         self.code_values = code_values
         self.soft_share = soft_share
+        self.soft_rows = soft_rows
         self.decoder = decoder
         self.scaling = scaling
         self.text = text
@@ -214,16 +225,17 @@ class DSNCClassifier(LearnedClassifier):
         """
         check_is_fitted(self, "predictor_")
         parse_choice(decoder)
-        material = getattr(self, "_material", None) or material_of(self.predictor_.decoder)
+        material = self._known_material()
         if X is not None:
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             codes = self.predictor_.encode(X)
-            material = replace(material, codes=codes, y=class_numbers(y, self.classes_))
+            numbers = class_numbers(y, self.classes_).astype(np.int64)
+            material = replace(material, codes=codes, y=numbers)
         other = copy.copy(self)
         other.decoder = decoder
         chosen, other.decoder_report_ = make_decoder(decoder, material)
-        other.predictor_ = self.predictor_.with_decoder(chosen)
+        other.predictor_ = self.predictor_.with_decoder(chosen, trained_beside(chosen, material))
         other._material = material  # a copy comes without
         return other
 
@@ -236,32 +248,70 @@ class DSNCClassifier(LearnedClassifier):
         return replace(settings, encoder=copy.deepcopy(self.encoder))
 
     def _trained_decoder(self) -> LinearDecoder:
-        material = getattr(self, "_material", None) or material_of(self.predictor_.decoder)
-        linear: LinearDecoder = material.linear
-        return linear
+        return self._known_material().linear
+
+    def _known_material(self) -> Material:
+        """Return what training left, or what a model file still knows of it."""
+        known: Material | None = getattr(self, "_material", None)
+        return known or material_of(self.predictor_.decoder, self.predictor_.trained)
 
     def _with_best_decoder(
-        self, trained: Predictor, examples: "Examples | None", held_out: "Examples | None"
+        self,
+        trained: Predictor,
+        learner: "Learner",
+        examples: "Examples",
+        held_out: "Examples | None",
+        *,
+        calls: int,
     ) -> Predictor:
         linear: Any = trained.decoder  # the paper's objective trains this one
         material = Material(linear)
-        if examples is None and hasattr(self, "predictor_"):
+        name, settings = parse_choice(self.decoder)
+        if calls and hasattr(self, "predictor_"):
             decoder = self.predictor_.decoder
-            if parse_choice(self.decoder)[0] in ("auto", decoder.name):
-                going_on = trained.with_decoder(renewed(decoder, linear))
+            if name in ("auto", decoder.name):
+                going_on = renewed(decoder, self._renewed_rows(linear, learner, examples, calls))
                 self._material = material  # not before: a refusal leaves everything as it was
-                return going_on
-        if examples is not None:
-            rows, y, _ = _some_rows(examples, _MAX_CODES)
-            material = replace(material, codes=trained.encode(rows), y=y)
+                return trained.with_decoder(going_on, trained_beside(going_on, material))
+        if not calls:  # a pass over some rows does not know the others
+            X, y, _ = _some_rows(examples, _MAX_CODES)
+            material = replace(material, codes=trained.encode(X), y=y)
         if held_out is not None:
-            rows, y, weight = _some_rows(held_out, _MAX_HELD_OUT)
-            logits = trained.logits(rows)
+            X, y, weight = _some_rows(held_out, _MAX_HELD_OUT)
+            logits = trained.logits(X)
             held = HeldOut(PackedCodes.from_logits(logits), logits, y, weight)
             material = replace(material, held_out=held)
+        sees_soft_bits = name not in ("linear", "nearest") and "sharpness" not in settings
+        if self.soft_rows and sees_soft_bits:
+            material = self._with_soft_rows(material, learner, examples, held_out)
         decoder, self.decoder_report_ = make_decoder(self.decoder, material)
         self._material = material
-        return trained.with_decoder(decoder)
+        return trained.with_decoder(decoder, trained_beside(decoder, material))
+
+    def _renewed_rows(
+        self, linear: LinearDecoder, learner: "Learner", examples: "Examples", calls: int
+    ) -> LinearDecoder:
+        """Return the rows for the decoder at hand, after a pass over some examples."""
+        decoder, beside = self.predictor_.decoder, self.predictor_.trained
+        if beside is None:
+            return linear
+        before = material_of(decoder, beside).scorer
+        return learner.fit_soft_rows(before, sharpness_of(decoder), examples, call=calls)
+
+    def _with_soft_rows(
+        self,
+        material: Material,
+        learner: "Learner",
+        examples: "Examples",
+        held_out: "Examples | None",
+    ) -> Material:
+        """Train rows on soft bits where held-out rows like bits softer than training drew."""
+        wanted = wanted_sharpness(material)
+        if wanted >= 1:
+            return material
+        # Rows that learn from softer bits like them still softer.
+        soft = learner.fit_soft_rows(material.linear, _SOFTER * wanted, examples, held_out)
+        return with_soft_rows(material, soft)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the codes of the training rows: what predicts does not need them."""

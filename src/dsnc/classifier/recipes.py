@@ -9,6 +9,7 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "gradient": {"name": "straight_through", "n_samples": 1, "slope_growth": 1.0001},
         "code_values": "bits",
         "soft_share": 0.0,
+        "soft_rows": False,
         "scaling": "none",
         "schedule": "constant",
         "learning_rate": 1e-2,

@@ -51,6 +51,8 @@ class Material:
         Rows that training did not see.
     scoring : Scoring
         What such rows chose before, for when there are none.
+    soft : LinearDecoder, optional
+        Rows that were trained on soft bits, for the decoders that see such bits.
     """
 
     linear: LinearDecoder
@@ -58,6 +60,12 @@ class Material:
     y: Ints | None = None
     held_out: HeldOut | None = None
     scoring: Scoring = PLAIN
+    soft: LinearDecoder | None = None
+
+    @property
+    def scorer(self) -> LinearDecoder:
+        """The rows that score soft bits."""
+        return self.soft or self.linear
 
     @property
     def rows(self) -> HeldOut | None:
@@ -74,9 +82,32 @@ class Material:
         return self.codes, self.y
 
 
-def material_of(decoder: Decoder) -> Material:
-    """Return what a decoder still holds of what training left."""
-    linear = decoder if isinstance(decoder, LinearDecoder) else getattr(decoder, "linear", None)
+def wanted_sharpness(material: Material) -> float:
+    """Return how sharp soft bits should be for the rows; 1, as training drew them, if unknown."""
+    if material.rows is None:
+        return PLAIN.sharpness
+    return tune_soft(material.linear, material.rows)[0].sharpness
+
+
+def with_soft_rows(material: Material, soft: LinearDecoder) -> Material:
+    """Return the material with rows for soft bits, if held-out rows say that they are better."""
+    if material.rows is None:
+        return material
+    sample = material.rows.take(MAX_ROWS)
+    decoders = (tune_soft(rows, material.rows)[0] for rows in (soft, material.linear))
+    better, right = (d.predict(sample.codes, sample.logits) == sample.y for d in decoders)
+    return replace(material, soft=soft) if is_clearly_better(better, right, sample) else material
+
+
+def sharpness_of(decoder: Decoder) -> float:
+    """Return how sharp the bits are that a decoder sees; 1, as training draws them, if hard."""
+    return float(getattr(decoder, "sharpness", PLAIN.sharpness))
+
+
+def material_of(decoder: Decoder, trained: LinearDecoder | None = None) -> Material:
+    """Return what a decoder, and the trained one beside it, still hold of what training left."""
+    own = _rows_of(decoder)
+    linear = trained or own
     if linear is None:
         raise InputError(
             f"a model with the {decoder.name!r} decoder alone does not know the linear one; save "
@@ -84,11 +115,24 @@ def material_of(decoder: Decoder) -> Material:
         )
     linear = LinearDecoder(linear.weight, linear.bias)
     held = {name: getattr(decoder, name) for name in Scoring._fields if hasattr(decoder, name)}
-    material = Material(linear, scoring=Scoring(**held))
+    soft = LinearDecoder(own.weight, own.bias) if trained is not None and own is not None else None
+    material = Material(linear, scoring=Scoring(**held), soft=soft)
     # Signs of weights are nobody's training codes.
-    if isinstance(decoder, ShortlistDecoder) and decoder.codes != weight_codes(linear)[0]:
+    if isinstance(decoder, ShortlistDecoder) and decoder.codes != weight_codes(decoder.linear)[0]:
         return replace(material, codes=decoder.codes, y=decoder.labels)
     return material
+
+
+def trained_beside(decoder: Decoder, material: Material) -> LinearDecoder | None:
+    """Return the decoder that training left, where another one has rows of its own."""
+    own, linear = _rows_of(decoder), material.linear
+    if own is None or np.array_equal(own.weight, linear.weight):
+        return None
+    return linear
+
+
+def _rows_of(decoder: Decoder) -> LinearDecoder | None:
+    return decoder if isinstance(decoder, LinearDecoder) else getattr(decoder, "linear", None)
 
 
 def renewed(decoder: Decoder, linear: LinearDecoder) -> Decoder:
@@ -152,6 +196,8 @@ def make_decoder(choice: Any, material: Material) -> tuple[Decoder, DecoderRepor
     name, settings = parse_choice(choice)
     if name == "auto":
         return _choose(material)
+    if "sharpness" in settings:  # rows that were trained on soft bits want them no sharper
+        material = replace(material, soft=None)
     decoder = _MAKERS[name](material, **settings)
     return decoder, DecoderReport(name, _settings(decoder), "as asked for")
 
@@ -190,16 +236,16 @@ def _linear(material: Material) -> LinearDecoder:
 
 
 def _soft(material: Material, **scoring: float) -> LinearDecoder:
-    linear = material.linear
+    scorer = material.scorer
     chosen: dict[str, Any] = _soft_scoring(material, scoring)
-    return _honest(SoftDecoder(linear.weight, linear.bias, **chosen), material)
+    return _honest(SoftDecoder(scorer.weight, scorer.bias, **chosen), material)
 
 
 def _soft_scoring(material: Material, fixed: Mapping[str, Any]) -> dict[str, float]:
     """Return how bits and biases should count where all classes are scored, beside what is set."""
     fixed = {name: fixed[name] for name in SCORING if name in fixed}
     rows = material.rows
-    chosen = material.scoring if rows is None else tune_soft(material.linear, rows, fixed)[0]
+    chosen = material.scoring if rows is None else tune_soft(material.scorer, rows, fixed)[0]
     return {name: getattr(chosen, name) for name in SCORING} | fixed
 
 
@@ -224,15 +270,15 @@ def _table(material: Material, source: str = "nearest", **settings: Any) -> Deco
         raise unknown_name("source", source, ("nearest", "linear"))
     settings = settings | _soft_scoring(material, settings)
     if source == "linear":
-        return TableDecoder.from_linear(material.linear, **settings)
+        return TableDecoder.from_linear(material.linear, material.scorer, **settings)
     codes, y = material.training()
     nearest = NearestDecoder.from_examples(codes, y, material.linear.n_classes)
-    return TableDecoder.from_nearest(nearest, material.linear, **settings)
+    return TableDecoder.from_nearest(nearest, material.scorer, **settings)
 
 
 def _shortlist(material: Material, known: str | None = None, **settings: Any) -> Decoder:
     """Make a shortlist with what the user set; what is left open, the held-out rows choose."""
-    linear, held_out = material.linear, material.rows
+    linear, held_out = material.scorer, material.rows
     sets = _known_codes(material, known)
     known_scoring: dict[str, Any] = material.scoring._asdict()
     asked = ShortlistDecoder(linear, *sets[list(sets)[-1]], **{**known_scoring, **settings})
@@ -253,10 +299,10 @@ def _known_codes(
         raise unknown_name("known", known, KNOWN)
     sets: dict[str, tuple[PackedCodes, Ints]] = {}
     if known in (None, "weights"):
-        sets["weights"] = weight_codes(material.linear)
+        sets["weights"] = weight_codes(material.scorer)
     if known != "weights" and (known or material.codes is not None):
-        sets["training"] = training_codes(material.linear, *material.training())
-        sets["leaders"] = leading_codes(material.linear, *sets["training"])
+        sets["training"] = training_codes(material.scorer, *material.training())
+        sets["leaders"] = leading_codes(material.scorer, *sets["training"])
     return {name: sets[name] for name in KNOWN if name in sets and known in (None, name)}
 
 
@@ -286,7 +332,7 @@ class _Rival(NamedTuple):
 
 def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     """Take the cheapest decoder that the most accurate one does not clearly beat."""
-    linear, held_out = material.linear, material.rows
+    linear, scorer, held_out = material.linear, material.scorer, material.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
         reason = f"{linear.n_classes:,} classes are all scored in no time"
@@ -297,8 +343,8 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
         reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
         return decoder, DecoderReport(decoder.name, _settings(decoder), reason)
     sets = _known_codes(material)
-    everything, of_all = tune_soft(linear, held_out)
-    known, tuned, tried = tune_shortlist(linear, sets, held_out, of_all=of_all)
+    everything, of_all = tune_soft(scorer, held_out)
+    known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=of_all)
     trials = [
         Trial("shortlist", {"known": name, **_settings(t.decoder)}, t.accuracy, t.nanoseconds)
         for name, t in tried.items()
@@ -321,7 +367,7 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
         reason = (
             f"as accurate as any, as far as the held-out rows tell; scoring all "
             f"{linear.n_classes:,} classes would take {all_ns / tuned.nanoseconds:.1f} times as "
-            f"long; codes of {known}"
+            f"long; codes of {known}{', rows trained on soft bits' if material.soft else ''}"
         )
         chosen: Decoder = calibrate(choice, held_out)
     else:

@@ -105,12 +105,17 @@ class TableDecoder(Decoder):
         self._known: tuple[PackedCodes, Ints] | None = None  # what the table can be made of again
 
     @classmethod
-    def from_linear(cls, linear: LinearDecoder, **settings: Any) -> Self:
-        """Keep the answers of a linear decoder: 2**c * c * K operations, once."""
+    def from_linear(
+        cls, linear: LinearDecoder, scorer: LinearDecoder | None = None, **settings: Any
+    ) -> Self:
+        """Keep the answers of a linear decoder: 2**c * c * K operations, once.
+
+        `scorer` scores the classes found; by default it is the same decoder.
+        """
         from dsnc.codes import CodeTable
 
         table = CodeTable.from_function(linear.predict, linear.n_bits)
-        return cls(table, linear, temperature=linear.temperature, **settings)
+        return cls(table, scorer or linear, temperature=linear.temperature, **settings)
 
     @classmethod
     def from_nearest(cls, nearest: NearestDecoder, linear: LinearDecoder, **settings: Any) -> Self:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,21 +13,32 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layers, LinearEncoder, MLPEncoder, ModuleEncoder, make_encoder
-from dsnc.errors import InputError
+from dsnc.errors import DsncWarning, InputError
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.distributed import World, join_world
 from dsnc.training.history import History
-from dsnc.training.loop import TrainConfig, Validation, make_optimizer, train
+from dsnc.training.loop import (
+    INTERRUPTED,
+    LATE,
+    TrainConfig,
+    Validation,
+    make_optimizer,
+    train,
+)
 from dsnc.training.objective import code_objective
 from dsnc.training.regularizer import PartnerSampler
 from dsnc.training.scaling import scale_of
 from dsnc.training.settings import RunSettings, Settings
+from dsnc.training.soft_rows import SoftRowsObjective
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
 _BLOCK = 1 << 15  # rows looked at at a time
+_SOFT_EPOCHS = 10  # of rows for soft bits: they begin where training ended
+_SOFT_SEED = 1 << 30  # of their batches, beside those of training
 
 MakeObjective = Callable[[Any, nn.Module, int, torch.Generator], BaseObjective]
 """(settings, encoder, number of classes, generator of first weights) to what is trained."""
@@ -100,6 +112,8 @@ class Learner:
             )
         self.unit_rows = scaling == "unit_rows" or (scaling == "auto" and sparse)
         self._optimizer: torch.optim.Optimizer | None = None
+        self._is_over = False  # whether the user or the clock has ended training
+        self._seconds = 0.0  # that it took
         self.objective = self._make_objective(sparse, make_objective or code_objective)
         is_scaled = scaling != "none" and not self.unit_rows
         if is_scaled and isinstance(self.objective.encoder, _OURS):
@@ -155,21 +169,74 @@ class Learner:
             time_limit=settings.time_limit,
             verbose=settings.verbose,
         )
-        source = self._source(examples.X)
-        held_out = None
-        if validation is not None:
-            shared = validation.X is examples.X
-            theirs = source if shared else self._source(validation.X)
-            held_out = Validation(*self._select(validation, theirs))
-        return train(
+        source, held_out = self._sources(examples, validation)
+        history = train(
             self.objective,
-            self._batches(source, examples, self.seed, world),
+            self._batches(self.objective, source, examples, self.seed, world),
             config,
             validation=held_out,
             world=world,
             checkpoint=self._checkpoint(examples, validation),
             callbacks=settings.callbacks,
         )
+        self._is_over = history.stopped in (INTERRUPTED, LATE)
+        self._seconds = history.epochs[-1].seconds
+        return history
+
+    def fit_soft_rows(
+        self,
+        decoder: LinearDecoder,
+        sharpness: float,
+        examples: Examples,
+        validation: Examples | None = None,
+        *,
+        call: int = 0,
+    ) -> LinearDecoder:
+        """Return the rows of a decoder, trained on soft bits of this sharpness.
+
+        `call` numbers the calls of `partial_fit`: each passes once over its rows. The encoder stays
+        as it is. Ctrl-C, or the end of the time limit, leaves the best rows so far.
+        """
+        settings: Any = self.settings
+        left = None if settings.time_limit is None else settings.time_limit - self._seconds
+        if not call and (self._is_over or (left is not None and left <= 0)):
+            return decoder
+        world = World() if call else join_world(self.device.type)
+        config = TrainConfig(
+            max_epochs=1 if call else _SOFT_EPOCHS,
+            learning_rate=self._learning_rate(),
+            weight_decay=float(settings.weight_decay),
+            schedule="constant" if call else "one_cycle",
+            time_limit=None if call else left,
+            verbose=settings.verbose and not call,
+            counted="epoch on soft bits",
+        )
+        objective = SoftRowsObjective(
+            self.objective.encoder,
+            decoder,
+            sharpness,
+            smoothing=settings.label_smoothing,
+            precision=getattr(torch, settings.precision),
+        ).to(self.device)
+        source, held_out = self._sources(examples, validation)
+        seed = _derived(self.seed, _SOFT_SEED + call)
+        batches = self._batches(objective, source, examples, seed, world)
+        try:
+            train(objective, batches, config, validation=held_out, world=world)
+        except KeyboardInterrupt:
+            message = "Interrupted before the last step, rows for soft bits; it is left out."
+            warnings.warn(message, DsncWarning, stacklevel=3)
+            return decoder
+        return objective.make_decoder()
+
+    def _sources(
+        self, examples: Examples, validation: Examples | None
+    ) -> tuple[RowSource, Validation | None]:
+        source = self._source(examples.X)
+        if validation is None:
+            return source, None
+        theirs = source if validation.X is examples.X else self._source(validation.X)
+        return source, Validation(*self._select(validation, theirs))
 
     def _learning_rate(self) -> float:
         if isinstance(self.settings.learning_rate, str):
@@ -192,7 +259,7 @@ class Learner:
             schedule="constant",
         )
         seed = _derived(self.seed, call)
-        batches = self._batches(self._source(examples.X), examples, seed, World())
+        batches = self._batches(self.objective, self._source(examples.X), examples, seed, World())
         if self._optimizer is None:  # kept from call to call: its moments are what it has learned
             self._optimizer = make_optimizer(self.objective, config)
         return train(self.objective, batches, config, optimizer=self._optimizer)
@@ -264,9 +331,16 @@ class Learner:
     def _source(self, X: Any) -> RowSource:
         return make_source(X, self.device, unit_rows=self.unit_rows)
 
-    def _batches(self, source: RowSource, examples: Examples, seed: int, world: World) -> Batches:
+    def _batches(
+        self,
+        objective: BaseObjective,
+        source: RowSource,
+        examples: Examples,
+        seed: int,
+        world: World,
+    ) -> Batches:
         chosen, y, weight = self._select(examples, source)
-        regularized = self.objective.is_regularized
+        regularized = objective.is_regularized
         return Batches(
             chosen,
             y,

@@ -21,7 +21,7 @@ from dsnc.training.progress import progress_bar
 
 _WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
 _VALIDATION_ROWS = 4096  # encoded at a time
-_LATE = "time_limit reached"
+LATE, INTERRUPTED = "time_limit reached", "interrupted"  # why training stopped early
 
 Callback = Callable[[Epoch, BaseObjective], bool | None]
 
@@ -48,6 +48,8 @@ class TrainConfig:
         Stop after so many seconds.
     verbose : bool
         Draw a progress bar on stderr.
+    counted : str
+        What it counts.
     """
 
     max_epochs: int = 50
@@ -58,6 +60,7 @@ class TrainConfig:
     patience: int | None = None
     time_limit: float | None = None
     verbose: bool = False
+    counted: str = "epoch"
 
 
 @dataclass
@@ -103,7 +106,8 @@ def train(
     optimizer = optimizer or make_optimizer(objective, config)
     run = _Run(objective, optimizer, batches, config, validation, world or World(), checkpoint)
     run.resume()
-    with progress_bar(config.max_epochs, config.verbose and run.world.is_first) as advance:
+    shown = config.verbose and run.world.is_first
+    with progress_bar(config.max_epochs, shown, config.counted) as advance:
         try:
             while not run.history.stopped:
                 epoch = run.one_epoch()
@@ -114,7 +118,7 @@ def train(
         except KeyboardInterrupt:
             if not run.history.epochs:
                 raise  # there is nothing to keep yet
-            run.history.stopped = "interrupted"
+            run.history.stopped = INTERRUPTED
             warnings.warn(
                 f"Training was interrupted in epoch {len(run.history) + 1} of "
                 f"{config.max_epochs}; the best model so far is kept.",
@@ -210,7 +214,7 @@ class _Run:
         if epoch.epoch >= self.config.max_epochs:
             return "max_epochs reached"
         if self.world.any(self._is_late(), device=self.objective.device):
-            return _LATE
+            return LATE
         if self.config.patience is not None:
             measured = [a for a in self.history.column("validation_accuracy") if a is not None]
             if (
@@ -253,7 +257,7 @@ class _Run:
         self.best = state["best"]
         self.history = History.from_dict(state["history"])
         self.seconds_before = self.history.epochs[-1].seconds
-        if self.history.stopped == _LATE:  # the clock starts anew
+        if self.history.stopped == LATE:  # the clock starts anew
             self.history.stopped = ""
 
     def keep_best(self) -> None:

@@ -8,12 +8,14 @@ from dsnc.training.history import Epoch
 
 
 @contextmanager
-def progress_bar(n_epochs: int, enabled: bool) -> Iterator[Callable[[Epoch], None]]:
+def progress_bar(
+    n_epochs: int, enabled: bool, counted: str = "epoch"
+) -> Iterator[Callable[[Epoch], None]]:
     """Yield a function that takes note of an epoch; draws on stderr if enabled."""
     if not enabled:
         yield lambda epoch: None
         return
-    with counting_bar("epoch") as bar:
+    with counting_bar(counted) as bar:
         task = bar.add_task("", total=n_epochs)
 
         def advance(epoch: Epoch) -> None:

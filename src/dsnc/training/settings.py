@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dsnc.errors import InputError, unknown_name
 
 SCALINGS = ("auto", "none", "standard", "common", "unit_rows")
@@ -99,6 +101,7 @@ class Settings(SoftmaxSettings):
     n_samples: int = 4
     code_values: str = "signs"
     soft_share: float = 0.25
+    soft_rows: bool = True
 
     counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_samples")
     names: ClassVar[dict[str, Sequence[str]]] = {**RunSettings.names, "code_values": CODE_VALUES}
@@ -107,6 +110,8 @@ class Settings(SoftmaxSettings):
         """Refuse what cannot work, naming parameter, value and fix."""
         super().check()
         check_number("soft_share", self.soft_share, lowest=0.0, highest=1.0)
+        if not isinstance(self.soft_rows, bool | np.bool_):
+            raise InputError(f"soft_rows={self.soft_rows!r} must be True or False.")
         if not _all(_is_count, self.hidden) or not len(self.hidden):
             raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
 
