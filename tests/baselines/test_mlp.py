@@ -67,3 +67,9 @@ def test_the_factor_adapts():
 def test_what_cannot_work_is_named(settings, message):
     with pytest.raises(InputError, match=message):
         quick(**settings).fit(X, Y)
+
+
+def test_the_biases_start_at_zero_whatever_the_frequencies():
+    rare = np.concatenate([np.flatnonzero(Y == Y[0])[:3], np.flatnonzero(Y != Y[0])])
+    model = quick(max_epochs=1, learning_rate=1e-9, validation_fraction=0).fit(X[rare], Y[rare])
+    assert np.abs(model.predictor_.decoder.bias).max() < 1e-6

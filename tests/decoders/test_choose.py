@@ -22,7 +22,7 @@ from dsnc.decoders.choose import (
     material_of,
     parse_choice,
     renewed,
-    sharpness_of,
+    scoring_of,
     trained_beside,
     wanted_sharpness,
     with_soft_rows,
@@ -448,6 +448,11 @@ def test_decoders_of_hard_bits_do_not(name):
     assert trained_beside(decoder, material) is None
 
 
+def test_rows_that_differ_in_the_bias_alone_are_others(material):
+    other = LinearDecoder(material.linear.weight, material.linear.bias + 1)
+    assert trained_beside(other, material) is material.linear
+
+
 def test_answers_of_a_table_are_those_of_the_hard_bits():
     material, better = with_poor_rows()
     choice = {"name": "table", "source": "linear"}
@@ -456,20 +461,24 @@ def test_answers_of_a_table_are_those_of_the_hard_bits():
 
 
 @pytest.mark.parametrize("name", ["soft", "table", "shortlist"])
-def test_a_sharpness_that_is_set_is_for_the_rows_of_training(name):
+def test_bits_that_are_set_to_be_hard_are_scored_by_the_rows_of_training(name):
     material, better = with_poor_rows()
-    choice = {"name": name, "sharpness": 1.0}
-    decoder, _ = make_decoder(choice, replace(material, soft=better))
-    rows = getattr(decoder, "linear", decoder)
-    assert np.array_equal(rows.weight, material.linear.weight)
+    for sharpness, rows in [(1.0, material.linear), (0.5, better)]:
+        choice = {"name": name, "sharpness": sharpness}
+        decoder, _ = make_decoder(choice, replace(material, soft=better))
+        own = getattr(decoder, "linear", decoder)
+        assert np.array_equal(own.weight, rows.weight)
+    with pytest.raises(InputError, match="sharpness='high'"):
+        make_decoder({"name": name, "sharpness": "high"}, replace(material, soft=better))
 
 
 def test_the_sharpness_that_is_wanted():
     sure = problem(scale=8.0, noise=1.2)
     assert wanted_sharpness(replace(sure, held_out=None)) == 1
     assert wanted_sharpness(sure) == tune_soft(sure.linear, sure.held_out)[0].sharpness < 1
-    assert sharpness_of(make_decoder("soft", sure)[0]) == wanted_sharpness(sure)
-    assert sharpness_of(sure.linear) == 1
+    assert scoring_of(make_decoder("soft", sure)[0]).sharpness == wanted_sharpness(sure)
+    assert scoring_of(sure.linear) == (1, 1, 0)
+    assert wanted_sharpness(sure, {"sharpness": 0.6}) == pytest.approx(0.6)
 
 
 def test_the_reason_names_them(many):

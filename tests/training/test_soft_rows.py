@@ -127,8 +127,40 @@ def test_interrupting_them_keeps_what_was_trained_before(learner, monkeypatch):
 
     monkeypatch.setattr(module, "train", interrupted)
     rows = hard_rows(learner)
-    with pytest.warns(DsncWarning, match="rows for soft bits"):
+    with pytest.warns(DsncWarning, match="before rows for soft bits"):
         assert learner.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT) is rows
+    with pytest.raises(KeyboardInterrupt):  # a loop over parts of the rows must end
+        learner.fit_soft_rows(rows, 0.3, TRAIN, call=1)
+
+
+def test_a_resumed_run_has_the_time_that_it_did_not_take(tmp_path):
+    settings = {"n_bits": BITS, "max_epochs": 10, "device": "cpu", "checkpoint": tmp_path}
+    whole = Learner(Settings(**settings), TRAIN, K, 0)
+    took = whole.fit(TRAIN, HELD_OUT).epochs[-1].seconds
+    resumed = Learner(Settings(**settings, time_limit=0.9 * took), TRAIN, K, 0)
+    resumed.fit(TRAIN, HELD_OUT)  # has nothing left to do
+    rows = hard_rows(resumed)
+    assert resumed.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT) is not rows
+
+
+def test_a_checkpoint_does_not_care_for_them(tmp_path):
+    settings = {"n_bits": BITS, "max_epochs": 2, "device": "cpu", "checkpoint": tmp_path}
+    for soft_rows in (True, False):
+        learner = Learner(Settings(**settings, soft_rows=soft_rows), TRAIN, K, 0)
+        assert len(learner.fit(TRAIN, HELD_OUT)) == 2
+
+
+def test_many_small_passes_keep_what_the_optimizer_has_learned():
+    """A new Adam moves every weight of every class by the whole rate, in each call."""
+    settings = Settings(n_bits=BITS, max_epochs=10, learning_rate=0.03, device="cpu")
+    learner = Learner(settings, TRAIN, K, 0)
+    learner.fit(TRAIN, HELD_OUT)
+    first = rows = learner.fit_soft_rows(hard_rows(learner), 0.3, TRAIN, HELD_OUT)
+    for call in range(1, 61):
+        part = TRAIN._replace(rows=np.arange(20 * call, 20 * call + 20))
+        rows = learner.fit_soft_rows(rows, 0.3, part, call=call)
+    lost = soft_accuracy(learner, first, 0.3) - soft_accuracy(learner, rows, 0.3)
+    assert lost < 0.1
 
 
 def test_the_bar_says_what_it_counts(capsys):
@@ -138,4 +170,4 @@ def test_the_bar_says_what_it_counts(capsys):
         warnings.simplefilter("error")
         talking.fit(TRAIN, HELD_OUT)
         talking.fit_soft_rows(hard_rows(talking), 0.3, TRAIN, HELD_OUT)
-    assert "epoch on soft bits" in capsys.readouterr().err
+    assert "soft epoch" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,11 +24,12 @@ from dsnc.decoders.choose import (
     parse_choice,
     rehearse,
     renewed,
-    sharpness_of,
+    scoring_of,
     trained_beside,
     wanted_sharpness,
     with_soft_rows,
 )
+from dsnc.decoders.scoring import SCORING
 from dsnc.decoders.tune import HeldOut
 from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings, Settings
@@ -69,9 +70,10 @@ class DSNCClassifier(LearnedClassifier):
         Share of the loss that is taken on the bits' probabilities instead of on drawn bits: what
         the decoders that re-rank by soft bits will see. The paper has 0.
     soft_rows : bool
-        Whether those decoders may have rows of their own: a few epochs more, on bits as soft as
-        held-out rows like them, where that is softer than what training saw (short codes of dense
-        rows, above all) and turns out to be more accurate.
+        Whether `fit` may give those decoders rows of their own: a fifth more epochs, of the rows
+        alone, on bits as soft as held-out rows (or the decoder's setting) like them, where that is
+        softer than what training saw (short codes of dense rows, above all) and turns out to be
+        more accurate.
     decoder : str or dict
         Maps a code to its class: "shortlist", "soft", "linear", "nearest", "table", or "auto" for
         the best of them on held-out rows (see `decoder_report_`). Settings go into a dict, such
@@ -265,14 +267,17 @@ class DSNCClassifier(LearnedClassifier):
         calls: int,
     ) -> Predictor:
         linear: Any = trained.decoder  # the paper's objective trains this one
-        material = Material(linear)
         name, settings = parse_choice(self.decoder)
+        material = Material(linear)
         if calls and hasattr(self, "predictor_"):
             decoder = self.predictor_.decoder
+            material = self._going_on(linear, learner, examples, calls)
             if name in ("auto", decoder.name):
-                going_on = renewed(decoder, self._renewed_rows(linear, learner, examples, calls))
+                renewed_decoder = renewed(decoder, material.scorer)
                 self._material = material  # not before: a refusal leaves everything as it was
-                return trained.with_decoder(going_on, trained_beside(going_on, material))
+                return trained.with_decoder(
+                    renewed_decoder, trained_beside(renewed_decoder, material)
+                )
         if not calls:  # a pass over some rows does not know the others
             X, y, _ = _some_rows(examples, _MAX_CODES)
             material = replace(material, codes=trained.encode(X), y=y)
@@ -281,43 +286,47 @@ class DSNCClassifier(LearnedClassifier):
             logits = trained.logits(X)
             held = HeldOut(PackedCodes.from_logits(logits), logits, y, weight)
             material = replace(material, held_out=held)
-        sees_soft_bits = name not in ("linear", "nearest") and "sharpness" not in settings
-        if self.soft_rows and sees_soft_bits:
-            material = self._with_soft_rows(material, learner, examples, held_out)
+        if self.soft_rows and not calls and name not in ("linear", "nearest"):
+            fixed = {key: settings[key] for key in SCORING if key in settings}
+            material = _with_soft_rows(material, learner, examples, held_out, fixed)
         decoder, self.decoder_report_ = make_decoder(self.decoder, material)
         self._material = material
         return trained.with_decoder(decoder, trained_beside(decoder, material))
 
-    def _renewed_rows(
+    def _going_on(
         self, linear: LinearDecoder, learner: "Learner", examples: "Examples", calls: int
-    ) -> LinearDecoder:
-        """Return the rows for the decoder at hand, after a pass over some examples."""
-        decoder, beside = self.predictor_.decoder, self.predictor_.trained
-        if beside is None:
-            return linear
-        before = material_of(decoder, beside).scorer
-        return learner.fit_soft_rows(before, sharpness_of(decoder), examples, call=calls)
-
-    def _with_soft_rows(
-        self,
-        material: Material,
-        learner: "Learner",
-        examples: "Examples",
-        held_out: "Examples | None",
     ) -> Material:
-        """Train rows on soft bits where held-out rows like bits softer than training drew."""
-        wanted = wanted_sharpness(material)
-        if wanted >= 1:
+        """Return what is known after a pass over some examples: rows, and how to score by them."""
+        decoder, beside = self.predictor_.decoder, self.predictor_.trained
+        material = Material(linear, scoring=scoring_of(decoder))
+        if beside is None:
             return material
-        # Rows that learn from softer bits like them still softer.
-        soft = learner.fit_soft_rows(material.linear, _SOFTER * wanted, examples, held_out)
-        return with_soft_rows(material, soft)
+        before, sharpness = material_of(decoder, beside).scorer, material.scoring.sharpness
+        soft = learner.fit_soft_rows(before, sharpness, examples, call=calls)
+        return replace(material, soft=soft)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the codes of the training rows: what predicts does not need them."""
         state = super().__getstate__()
         state.pop("_material", None)
         return state
+
+
+def _with_soft_rows(
+    material: Material,
+    learner: "Learner",
+    examples: "Examples",
+    held_out: "Examples | None",
+    fixed: Mapping[str, Any],
+) -> Material:
+    """Train rows on soft bits where held-out rows, or the user, like bits softer than drawn."""
+    wanted = learner.agreed(wanted_sharpness(material, fixed))
+    if wanted >= 1:
+        return material
+    # Rows that learn from softer bits like them still softer.
+    sharpness = wanted if "sharpness" in fixed else _SOFTER * wanted
+    soft = learner.fit_soft_rows(material.linear, sharpness, examples, held_out)
+    return with_soft_rows(material, soft, fixed)
 
 
 def _some_rows(

@@ -12,16 +12,16 @@ from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.nearest import NearestDecoder
-from dsnc.decoders.scoring import PLAIN, SCORING, Scoring, accuracy
+from dsnc.decoders.scoring import NOTHING, PLAIN, SCORING, Scoring, accuracy
 from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.decoders.table import TableDecoder
 from dsnc.decoders.tune import (
-    MAX_ROWS,
     HeldOut,
     calibrate,
     is_clearly_better,
     leading_codes,
+    rows_to_score,
     temperature_of,
     training_codes,
     tune_shortlist,
@@ -82,26 +82,32 @@ class Material:
         return self.codes, self.y
 
 
-def wanted_sharpness(material: Material) -> float:
+def wanted_sharpness(material: Material, fixed: Mapping[str, Any] = NOTHING) -> float:
     """Return how sharp soft bits should be for the rows; 1, as training drew them, if unknown."""
     if material.rows is None:
         return PLAIN.sharpness
-    return tune_soft(material.linear, material.rows)[0].sharpness
+    return tune_soft(material.linear, material.rows, fixed)[0].sharpness
 
 
-def with_soft_rows(material: Material, soft: LinearDecoder) -> Material:
-    """Return the material with rows for soft bits, if held-out rows say that they are better."""
+def with_soft_rows(
+    material: Material, soft: LinearDecoder, fixed: Mapping[str, Any] = NOTHING
+) -> Material:
+    """Return the material with rows for soft bits, if held-out rows say that they are better.
+
+    `fixed` are settings of the scoring that are not to choose.
+    """
     if material.rows is None:
         return material
-    sample = material.rows.take(MAX_ROWS)
-    decoders = (tune_soft(rows, material.rows)[0] for rows in (soft, material.linear))
+    sample = material.rows.take(max(1, rows_to_score(soft)))
+    decoders = (tune_soft(rows, material.rows, fixed)[0] for rows in (soft, material.linear))
     better, right = (d.predict(sample.codes, sample.logits) == sample.y for d in decoders)
     return replace(material, soft=soft) if is_clearly_better(better, right, sample) else material
 
 
-def sharpness_of(decoder: Decoder) -> float:
-    """Return how sharp the bits are that a decoder sees; 1, as training draws them, if hard."""
-    return float(getattr(decoder, "sharpness", PLAIN.sharpness))
+def scoring_of(decoder: Decoder) -> Scoring:
+    """Return how a decoder scores soft bits; plainly, if it sees none."""
+    held = {name: getattr(decoder, name) for name in Scoring._fields if hasattr(decoder, name)}
+    return Scoring(**held)
 
 
 def material_of(decoder: Decoder, trained: LinearDecoder | None = None) -> Material:
@@ -114,9 +120,8 @@ def material_of(decoder: Decoder, trained: LinearDecoder | None = None) -> Mater
             "it with 'shortlist', 'table', 'soft' or 'linear' to go on from there."
         )
     linear = LinearDecoder(linear.weight, linear.bias)
-    held = {name: getattr(decoder, name) for name in Scoring._fields if hasattr(decoder, name)}
     soft = LinearDecoder(own.weight, own.bias) if trained is not None and own is not None else None
-    material = Material(linear, scoring=Scoring(**held), soft=soft)
+    material = Material(linear, scoring=scoring_of(decoder), soft=soft)
     # Signs of weights are nobody's training codes.
     if isinstance(decoder, ShortlistDecoder) and decoder.codes != weight_codes(decoder.linear)[0]:
         return replace(material, codes=decoder.codes, y=decoder.labels)
@@ -126,9 +131,12 @@ def material_of(decoder: Decoder, trained: LinearDecoder | None = None) -> Mater
 def trained_beside(decoder: Decoder, material: Material) -> LinearDecoder | None:
     """Return the decoder that training left, where another one has rows of its own."""
     own, linear = _rows_of(decoder), material.linear
-    if own is None or np.array_equal(own.weight, linear.weight):
+    if own is None:
         return None
-    return linear
+    same = (
+        np.array_equal(getattr(own, name), getattr(linear, name)) for name in ("weight", "bias")
+    )
+    return None if all(same) else linear
 
 
 def _rows_of(decoder: Decoder) -> LinearDecoder | None:
@@ -196,8 +204,9 @@ def make_decoder(choice: Any, material: Material) -> tuple[Decoder, DecoderRepor
     name, settings = parse_choice(choice)
     if name == "auto":
         return _choose(material)
-    if "sharpness" in settings:  # rows that were trained on soft bits want them no sharper
-        material = replace(material, soft=None)
+    asked = settings.get("sharpness")
+    if isinstance(asked, int | float | np.number) and asked >= PLAIN.sharpness:
+        material = replace(material, soft=None)  # rows for soft bits are not for sharp ones
     decoder = _MAKERS[name](material, **settings)
     return decoder, DecoderReport(name, _settings(decoder), "as asked for")
 
@@ -351,7 +360,7 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     ]
     rivals = [_Rival(tuned.decoder, tuned.accuracy, tuned.nanoseconds, tuned.right)]
     # On the rows of the shortlist's trials: chance must not decide between them.
-    sample = held_out.take(min(MAX_ROWS, 1 + (1 << 33) // (linear.n_classes * linear.n_bits)))
+    sample = held_out.take(max(1, rows_to_score(linear)))
     for decoder in (everything, linear):
         right = decoder.predict(sample.codes, sample.logits) == sample.y
         worth = accuracy(right, sample.weight)

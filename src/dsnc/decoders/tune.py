@@ -184,6 +184,11 @@ def temperature_of(decoder: LinearDecoder, held_out: HeldOut) -> float:
     return fit_temperature(scores, _places(classes, sample.y), sample.weight)
 
 
+def rows_to_score(linear: LinearDecoder) -> int:
+    """Return on how many rows all classes can be scored in seconds; MAX_ROWS at most."""
+    return min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
+
+
 def training_codes(linear: LinearDecoder, codes: PackedCodes, y: Ints) -> tuple[PackedCodes, Ints]:
     """Return the distinct training codes and their classes, and a code for classes without one."""
     distinct, labels = majority_codes(codes, y)
@@ -223,7 +228,7 @@ def tune_soft(
     too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
     """
     plain = SoftDecoder(linear.weight, linear.bias, **fixed)
-    n = min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
+    n = rows_to_score(linear)
     if n < min(256, len(held_out.y)):
         return plain, 0.0
     sample = held_out.take(n)

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from dsnc.training.soft_rows import SoftRowsObjective
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
 _BLOCK = 1 << 15  # rows looked at at a time
-_SOFT_EPOCHS = 10  # of rows for soft bits: they begin where training ended
+_SOFT_SHARE = 5  # rows for soft bits begin where training ended: a fifth of its epochs will do
 _SOFT_SEED = 1 << 30  # of their batches, beside those of training
 
 MakeObjective = Callable[[Any, nn.Module, int, torch.Generator], BaseObjective]
@@ -112,6 +113,7 @@ class Learner:
             )
         self.unit_rows = scaling == "unit_rows" or (scaling == "auto" and sparse)
         self._optimizer: torch.optim.Optimizer | None = None
+        self._soft: tuple[SoftRowsObjective, torch.optim.Optimizer] | None = None
         self._is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
         self.objective = self._make_objective(sparse, make_objective or code_objective)
@@ -156,7 +158,7 @@ class Learner:
 
     def fit(self, examples: Examples, validation: Examples | None = None) -> History:
         """Train from the first epoch to the last."""
-        settings = self.settings
+        settings, begun = self.settings, monotonic()
         self._expect_frequencies(examples)
         world = join_world(self.device.type)
         config = TrainConfig(
@@ -180,7 +182,7 @@ class Learner:
             callbacks=settings.callbacks,
         )
         self._is_over = history.stopped in (INTERRUPTED, LATE)
-        self._seconds = history.epochs[-1].seconds
+        self._seconds = monotonic() - begun
         return history
 
     def fit_soft_rows(
@@ -194,23 +196,50 @@ class Learner:
     ) -> LinearDecoder:
         """Return the rows of a decoder, trained on soft bits of this sharpness.
 
-        `call` numbers the calls of `partial_fit`: each passes once over its rows. The encoder stays
-        as it is. Ctrl-C, or the end of the time limit, leaves the best rows so far.
+        The encoder stays as it is. `call` numbers the calls of `partial_fit`: each passes once over
+        its rows. After `fit` (0) there are some epochs; Ctrl-C leaves the best rows so far, and
+        when it or the clock has ended training before, the rows are left as they are.
         """
         settings: Any = self.settings
-        left = None if settings.time_limit is None else settings.time_limit - self._seconds
-        if not call and (self._is_over or (left is not None and left <= 0)):
-            return decoder
         world = World() if call else join_world(self.device.type)
+        left = None if settings.time_limit is None else settings.time_limit - self._seconds
+        is_over = not call and (self._is_over or (left is not None and left <= 0))
+        if world.any(is_over, device=self.device):  # every process has its own clock
+            return decoder
         config = TrainConfig(
-            max_epochs=1 if call else _SOFT_EPOCHS,
+            max_epochs=1 if call else -(-settings.max_epochs // _SOFT_SHARE),
             learning_rate=self._learning_rate(),
             weight_decay=float(settings.weight_decay),
             schedule="constant" if call else "one_cycle",
             time_limit=None if call else left,
             verbose=settings.verbose and not call,
-            counted="epoch on soft bits",
+            counted="soft epoch",
+            depth=7,
         )
+        objective, optimizer = self._soft_objective(decoder, sharpness, config, kept=bool(call))
+        source, held_out = self._sources(examples, validation)
+        seed = _derived(self.seed, _SOFT_SEED + call)
+        batches = self._batches(objective, source, examples, seed, world)
+        try:
+            train(objective, batches, config, validation=held_out, world=world, optimizer=optimizer)
+        except KeyboardInterrupt:
+            if call:
+                raise
+            message = "Interrupted before rows for soft bits were trained; they are left out."
+            warnings.warn(message, DsncWarning, stacklevel=config.depth - 1)
+            return decoder
+        return objective.make_decoder()
+
+    def _soft_objective(
+        self, decoder: LinearDecoder, sharpness: float, config: TrainConfig, *, kept: bool
+    ) -> tuple[SoftRowsObjective, torch.optim.Optimizer]:
+        """Return what trains rows, with the optimizer of the last call if it is to be kept."""
+        if kept and self._soft is not None:
+            objective, optimizer = self._soft
+            objective.load_decoder(decoder.weight, decoder.bias)
+            objective.sharpness = sharpness
+            return objective, optimizer
+        settings: Any = self.settings
         objective = SoftRowsObjective(
             self.objective.encoder,
             decoder,
@@ -218,16 +247,14 @@ class Learner:
             smoothing=settings.label_smoothing,
             precision=getattr(torch, settings.precision),
         ).to(self.device)
-        source, held_out = self._sources(examples, validation)
-        seed = _derived(self.seed, _SOFT_SEED + call)
-        batches = self._batches(objective, source, examples, seed, world)
-        try:
-            train(objective, batches, config, validation=held_out, world=world)
-        except KeyboardInterrupt:
-            message = "Interrupted before the last step, rows for soft bits; it is left out."
-            warnings.warn(message, DsncWarning, stacklevel=3)
-            return decoder
-        return objective.make_decoder()
+        optimizer = make_optimizer(objective, config)
+        self._soft = (objective, optimizer) if kept else None
+        return objective, optimizer
+
+    def agreed(self, value: float) -> float:
+        """Return the first process's value: what it decides, all must decide alike."""
+        world = join_world(self.device.type)
+        return world.sum(value if world.is_first else 0.0, device=self.device)[0]
 
     def _sources(
         self, examples: Examples, validation: Examples | None
@@ -355,7 +382,7 @@ class Learner:
     def _checkpoint(self, examples: Examples, validation: Examples | None) -> Checkpoint | None:
         if self.settings.checkpoint is None:
             return None
-        free = {"checkpoint", "callbacks", "verbose", "time_limit", "device"}
+        free = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_rows"}
         settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in free}
         data = [fingerprint(part) for part in (examples, validation) if part is not None]
         text = f"{settings} {self.seed} {self.n_classes} {data}"

@@ -49,7 +49,9 @@ class TrainConfig:
     verbose : bool
         Draw a progress bar on stderr.
     counted : str
-        What it counts.
+        What it and warnings count.
+    depth : int
+        Calls from the user's to the one that warns.
     """
 
     max_epochs: int = 50
@@ -61,6 +63,7 @@ class TrainConfig:
     time_limit: float | None = None
     verbose: bool = False
     counted: str = "epoch"
+    depth: int = 4
 
 
 @dataclass
@@ -72,7 +75,7 @@ class Validation:
     weight: Tensor
 
     def accuracy(self, objective: BaseObjective, world: World) -> float:
-        """Return the (weighted) share of rows that the linear decoder gets right on hard codes."""
+        """Return the (weighted) share of rows that the objective gets right."""
         objective.eval()
         device = objective.device
         rows = torch.arange(len(self.y), device=device)[world.share(len(self.y))]
@@ -120,10 +123,10 @@ def train(
                 raise  # there is nothing to keep yet
             run.history.stopped = INTERRUPTED
             warnings.warn(
-                f"Training was interrupted in epoch {len(run.history) + 1} of "
+                f"Training was interrupted in {config.counted} {len(run.history) + 1} of "
                 f"{config.max_epochs}; the best model so far is kept.",
                 DsncWarning,
-                stacklevel=4,  # where the user called fit
+                stacklevel=config.depth,  # where the user called fit
             )
     run.keep_best()
     return run.history
