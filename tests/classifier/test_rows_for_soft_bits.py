@@ -1,0 +1,77 @@
+"""Rows for soft bits: who gets them, and that they stay with the model."""
+
+import pickle
+
+import numpy as np
+import pytest
+from test_decoder_choice import FEW, X_TEST, Y_TEST, X, Y, quick, same_answers, saved
+
+from dsnc.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def softened():
+    """Trained for long enough to have rows for soft bits: a fifth of its epochs."""
+    return quick(decoder="shortlist", max_epochs=20).fit(X, Y)
+
+
+def test_short_codes_get_rows_for_soft_bits(softened, tmp_path):
+    trained = softened.predictor_.trained
+    assert trained is not None and softened.predictor_.decoder.sharpness < 1
+    assert not np.array_equal(trained.weight, softened.predictor_.decoder.linear.weight)
+    without = quick(decoder="shortlist", max_epochs=20, soft_rows=False).fit(X, Y)
+    assert without.predictor_.trained is None
+    assert np.array_equal(without.encode(X_TEST).words, softened.encode(X_TEST).words)
+    assert np.array_equal(without.predictor_.decoder.linear.weight, trained.weight)
+    assert softened.score(X_TEST, Y_TEST) > without.score(X_TEST, Y_TEST)
+    for name in ("linear", "nearest"):  # they see no soft bits
+        same_answers(softened.with_decoder(name), without.with_decoder(name))
+    loaded = saved(softened, tmp_path)
+    same_answers(
+        loaded.with_decoder("linear").with_decoder("linear"), loaded.with_decoder("linear")
+    )
+    assert np.array_equal(loaded.predictor_.trained.weight, trained.weight)
+
+
+def test_what_a_report_says_makes_the_same_decoder(softened):
+    for name in ("soft", "shortlist", "table"):
+        own = softened.with_decoder(name)
+        asked = own.with_decoder({"name": name, **own.decoder_report_.settings})
+        assert np.mean(asked.predict(X_TEST) == own.predict(X_TEST)) > 0.95
+
+
+def test_hard_decoders_do_without_them():
+    for choice in ("linear", "nearest", {"name": "soft", "sharpness": 1.5}):
+        assert quick(max_epochs=1, decoder=choice).fit(X[FEW], Y[FEW]).predictor_.trained is None
+
+
+@pytest.mark.parametrize("way", ["pickled", "loaded"])
+def test_partial_fit_goes_on_with_both_kinds_of_rows(softened, way, tmp_path):
+    model = softened
+    other = saved(model, tmp_path) if way == "loaded" else pickle.loads(pickle.dumps(model))
+    other.set_params(learning_rate=1e-4, device="cpu").partial_fit(X[FEW], Y[FEW])
+    before, after = model.predictor_, other.predictor_
+    for old, new in [
+        (before.trained, after.trained),
+        (before.decoder.linear, after.decoder.linear),
+    ]:
+        assert 0 < np.abs(new.weight - old.weight).max() < 0.01
+    assert other.score(X_TEST, Y_TEST) > model.score(X_TEST, Y_TEST) - 0.05
+    again = pickle.loads(pickle.dumps(other))
+    for choice in ("soft", "shortlist", "linear"):  # in memory and from a file
+        same_answers(other.with_decoder(choice), again.with_decoder(choice))
+    assert other.with_decoder("soft").predictor_.trained is not None
+
+
+def test_partial_fit_with_another_decoder_takes_them_along(softened):
+    model = softened
+    other = pickle.loads(pickle.dumps(model)).set_params(decoder="soft", learning_rate=1e-4)
+    other.set_params(device="cpu").partial_fit(X[FEW], Y[FEW])
+    assert other.predictor_.decoder.name == "soft" and other.predictor_.trained is not None
+    assert other.score(X_TEST, Y_TEST) > model.score(X_TEST, Y_TEST) - 0.05
+
+
+@pytest.mark.parametrize("soft_rows", [1, "yes", None])
+def test_soft_rows_are_a_yes_or_a_no(soft_rows):
+    with pytest.raises(InputError, match="soft_rows=.* must be True or False"):
+        quick(soft_rows=soft_rows).fit(X[FEW], Y[FEW])
