@@ -11,7 +11,8 @@ import torch
 
 from dsnc.errors import CheckpointError
 from dsnc.training.checkpoint import Checkpoint
-from dsnc.training.learner import Examples, Learner
+from dsnc.training.examples import Examples
+from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
 
 # Trains in a child, kills it at a random moment after each new checkpoint, and starts it again,
@@ -22,7 +23,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from dsnc.gradients import Reinforce, StraightThrough
-from dsnc.training.learner import Examples, Learner
+from dsnc.training.examples import Examples
+from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
 
 torch.set_num_threads(1)

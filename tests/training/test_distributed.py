@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from dsnc import DSNCClassifier
-from dsnc.training.learner import Examples, Learner
+from dsnc.training.examples import Examples
+from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
 
 folder = Path(sys.argv[1])

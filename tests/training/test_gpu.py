@@ -8,7 +8,8 @@ import torch
 from dsnc.encoders import SparseRows
 from dsnc.training.batches import make_source
 from dsnc.training.cross_entropy import linear_cross_entropy
-from dsnc.training.learner import Examples, Learner
+from dsnc.training.examples import Examples
+from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
 
 pytestmark = [

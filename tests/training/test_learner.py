@@ -10,8 +10,8 @@ from dsnc.encoders import as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
-from dsnc.training import learner as module
-from dsnc.training.learner import Examples, Learner, choose_device, fingerprint
+from dsnc.training.examples import Examples, fingerprint
+from dsnc.training.learner import Learner, choose_device
 from dsnc.training.settings import Settings
 
 CPU = torch.device("cpu")
@@ -172,7 +172,7 @@ def test_the_users_gradient_stays_as_it_was():
 
 
 def test_dense_features_are_standardized_over_the_rows_in_use(monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", 7)
+    monkeypatch.setattr("dsnc.training.scaling._ROWS", 7)
     examples = make_dense(100)._replace(rows=np.arange(0, 100, 3))
     layer = Learner(make_settings(), examples, K, 0).objective.encoder.input
     used = examples.X[::3].astype(np.float64)

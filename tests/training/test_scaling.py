@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dsnc.training import scaling
-from dsnc.training.learner import Examples
+from dsnc.training.examples import Examples
 from dsnc.training.scaling import moments, scale_of
 
 

@@ -12,7 +12,8 @@ from dsnc.decoders import LinearDecoder, SoftDecoder
 from dsnc.errors import DsncWarning
 from dsnc.training import learner as module
 from dsnc.training.batches import Batch
-from dsnc.training.learner import Examples, Learner
+from dsnc.training.examples import Examples
+from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
 from dsnc.training.soft_rows import SoftRowsObjective
 

@@ -27,7 +27,8 @@ from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
-    from dsnc.training.learner import Examples, MakeObjective
+    from dsnc.training.examples import Examples
+    from dsnc.training.learner import MakeObjective
 
 _GIVEN = "given"  # in model files: the book is among the arrays
 

@@ -10,7 +10,8 @@ from dsnc.errors import unknown_name
 from dsnc.training.settings import RunSettings, check_number
 
 if TYPE_CHECKING:
-    from dsnc.training.learner import Examples, Learner
+    from dsnc.training.examples import Examples
+    from dsnc.training.learner import Learner
 
 LOSSES = ("logistic", "squared_hinge")
 _STEPS = 25  # of an epoch, at least

@@ -10,7 +10,8 @@ from dsnc.errors import unknown_name
 from dsnc.training.settings import RunSettings, SoftmaxSettings, at_least_one
 
 if TYPE_CHECKING:
-    from dsnc.training.learner import Examples, MakeObjective
+    from dsnc.training.examples import Examples
+    from dsnc.training.learner import MakeObjective
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu")
 

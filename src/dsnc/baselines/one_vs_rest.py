@@ -14,7 +14,8 @@ from dsnc.baselines.linear import LinearBaseline
 from dsnc.baselines.memory import Memory, linear_memory
 
 if TYPE_CHECKING:
-    from dsnc.training.learner import Examples, Learner, MakeObjective
+    from dsnc.training.examples import Examples
+    from dsnc.training.learner import Learner, MakeObjective
 
 
 class OneVsRestBaseline(LinearBaseline):

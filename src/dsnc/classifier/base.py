@@ -31,8 +31,9 @@ from dsnc.predictor import Layer, NumpyEncoder, Predictor
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
+    from dsnc.training.examples import Examples
     from dsnc.training.history import History
-    from dsnc.training.learner import Examples, Learner, MakeObjective
+    from dsnc.training.learner import Learner, MakeObjective
 
 
 class ModelCost(NamedTuple):
@@ -150,6 +151,15 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+class Lesson(NamedTuple):
+    """What a call of `fit` or `partial_fit` learned from, and by whom."""
+
+    learner: "Learner"
+    examples: "Examples"
+    held_out: "Examples | None"
+    calls: int  # of `partial_fit` so far; 0 for `fit`, which has seen all rows
+
+
 class LearnedClassifier(PredictorClassifier):
     """A classifier that the training loop trains: `fit` and `partial_fit`.
 
@@ -186,7 +196,7 @@ class LearnedClassifier(PredictorClassifier):
         validation : (X, y), optional
             Rows to choose the best epoch by, instead of a share of the others.
         """
-        from dsnc.training.learner import Examples
+        from dsnc.training.examples import Examples
 
         settings = self._settings()
         features = learned_features(X, self.text)
@@ -219,7 +229,7 @@ class LearnedClassifier(PredictorClassifier):
         classes : array, optional
             All labels that will ever come; needed at the first call.
         """
-        from dsnc.training.learner import Examples
+        from dsnc.training.examples import Examples
 
         first = not hasattr(self, "predictor_")
         features = learned_features(X, self.text) if first else self.predictor_.features
@@ -269,7 +279,7 @@ class LearnedClassifier(PredictorClassifier):
     def _given_validation(
         self, validation: Any, classes: NDArray[Any], features: TextFeatures | None
     ) -> "Examples":
-        from dsnc.training.learner import Examples
+        from dsnc.training.examples import Examples
 
         if not isinstance(validation, tuple | list) or len(validation) != 2:
             raise InputError(f"validation is a {type(validation).__name__}; pass a pair (X, y).")
@@ -310,9 +320,8 @@ class LearnedClassifier(PredictorClassifier):
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
         )
         trained_predictor = Predictor(encoder, trained.decoder, features)
-        self.predictor_ = self._with_best_decoder(
-            trained_predictor, learner, examples, held_out, calls=calls
-        )
+        lesson = Lesson(learner, examples, held_out, calls)
+        self.predictor_ = self._with_best_decoder(trained_predictor, lesson)
         self.classes_, self.history_ = classes, history
         self.n_iter_ = len(self.history_)
         self.data_ = learner.describe(examples)
@@ -322,19 +331,8 @@ class LearnedClassifier(PredictorClassifier):
         """Return the decoder that training goes on from."""
         return self.predictor_.decoder
 
-    def _with_best_decoder(
-        self,
-        trained: Predictor,
-        learner: "Learner",
-        examples: "Examples",
-        held_out: "Examples | None",
-        *,
-        calls: int,
-    ) -> Predictor:
-        """Return what predicts; members with several decoders choose theirs.
-
-        `examples` are those of this call: all of them for `fit` (0 calls of `partial_fit`).
-        """
+    def _with_best_decoder(self, trained: Predictor, lesson: Lesson) -> Predictor:
+        """Return what predicts; members with several decoders choose theirs."""
         return trained
 
     def __getstate__(self) -> dict[str, Any]:

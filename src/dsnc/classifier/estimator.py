@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.base import LearnedClassifier, Lesson
 from dsnc.classifier.inputs import class_numbers
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
@@ -35,7 +35,7 @@ from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings, Settings
 
 if TYPE_CHECKING:
-    from dsnc.training.learner import Examples, Learner
+    from dsnc.training.examples import Examples
 
 _MAX_CODES = 1 << 20  # training rows whose codes are known to decoders
 _MAX_HELD_OUT = 1 << 15  # rows that choose among decoders
@@ -257,52 +257,42 @@ class DSNCClassifier(LearnedClassifier):
         known: Material | None = getattr(self, "_material", None)
         return known or material_of(self.predictor_.decoder, self.predictor_.trained)
 
-    def _with_best_decoder(
-        self,
-        trained: Predictor,
-        learner: "Learner",
-        examples: "Examples",
-        held_out: "Examples | None",
-        *,
-        calls: int,
-    ) -> Predictor:
+    def _with_best_decoder(self, trained: Predictor, lesson: Lesson) -> Predictor:
         linear: Any = trained.decoder  # the paper's objective trains this one
         name, settings = parse_choice(self.decoder)
         material = Material(linear)
-        if calls and hasattr(self, "predictor_"):
+        if lesson.calls and hasattr(self, "predictor_"):
             decoder = self.predictor_.decoder
-            material = self._going_on(linear, learner, examples, calls)
+            material = self._going_on(linear, lesson)
             if name in ("auto", decoder.name):
                 renewed_decoder = renewed(decoder, material.scorer)
                 self._material = material  # not before: a refusal leaves everything as it was
                 return trained.with_decoder(
                     renewed_decoder, trained_beside(renewed_decoder, material)
                 )
-        if not calls:  # a pass over some rows does not know the others
-            X, y, _ = _some_rows(examples, _MAX_CODES)
+        if not lesson.calls:  # a pass over some rows does not know the others
+            X, y, _ = _some_rows(lesson.examples, _MAX_CODES)
             material = replace(material, codes=trained.encode(X), y=y)
-        if held_out is not None:
-            X, y, weight = _some_rows(held_out, _MAX_HELD_OUT)
+        if lesson.held_out is not None:
+            X, y, weight = _some_rows(lesson.held_out, _MAX_HELD_OUT)
             logits = trained.logits(X)
             held = HeldOut(PackedCodes.from_logits(logits), logits, y, weight)
             material = replace(material, held_out=held)
-        if self.soft_rows and not calls and name not in ("linear", "nearest"):
+        if self.soft_rows and not lesson.calls and name not in ("linear", "nearest"):
             fixed = {key: settings[key] for key in SCORING if key in settings}
-            material = _with_soft_rows(material, learner, examples, held_out, fixed)
+            material = _with_soft_rows(material, lesson, fixed)
         decoder, self.decoder_report_ = make_decoder(self.decoder, material)
         self._material = material
         return trained.with_decoder(decoder, trained_beside(decoder, material))
 
-    def _going_on(
-        self, linear: LinearDecoder, learner: "Learner", examples: "Examples", calls: int
-    ) -> Material:
+    def _going_on(self, linear: LinearDecoder, lesson: Lesson) -> Material:
         """Return what is known after a pass over some examples: rows, and how to score by them."""
         decoder, beside = self.predictor_.decoder, self.predictor_.trained
         material = Material(linear, scoring=scoring_of(decoder))
         if beside is None:
             return material
         before, sharpness = material_of(decoder, beside).scorer, material.scoring.sharpness
-        soft = learner.fit_soft_rows(before, sharpness, examples, call=calls)
+        soft = lesson.learner.fit_soft_rows(before, sharpness, lesson.examples, call=lesson.calls)
         return replace(material, soft=soft)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -312,20 +302,15 @@ class DSNCClassifier(LearnedClassifier):
         return state
 
 
-def _with_soft_rows(
-    material: Material,
-    learner: "Learner",
-    examples: "Examples",
-    held_out: "Examples | None",
-    fixed: Mapping[str, Any],
-) -> Material:
+def _with_soft_rows(material: Material, lesson: Lesson, fixed: Mapping[str, Any]) -> Material:
     """Train rows on soft bits where held-out rows, or the user, like bits softer than drawn."""
+    learner = lesson.learner
     wanted = learner.agreed(wanted_sharpness(material, fixed))
     if wanted >= 1:
         return material
     # Rows that learn from softer bits like them still softer.
     sharpness = wanted if "sharpness" in fixed else _SOFTER * wanted
-    soft = learner.fit_soft_rows(material.linear, sharpness, examples, held_out)
+    soft = learner.fit_soft_rows(material.linear, sharpness, lesson.examples, lesson.held_out)
     return with_soft_rows(material, soft, fixed)
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.distributed import World, join_world
+from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.history import History
 from dsnc.training.loop import (
     INTERRUPTED,
@@ -37,21 +38,11 @@ from dsnc.training.settings import RunSettings, Settings
 from dsnc.training.soft_rows import SoftRowsObjective
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
-_BLOCK = 1 << 15  # rows looked at at a time
 _SOFT_SHARE = 5  # rows for soft bits begin where training ended: a fifth of its epochs will do
 _SOFT_SEED = 1 << 30  # of their batches, beside those of training
 
 MakeObjective = Callable[[Any, nn.Module, int, torch.Generator], BaseObjective]
 """(settings, encoder, number of classes, generator of first weights) to what is trained."""
-
-
-class Examples(NamedTuple):
-    """Rows, their class numbers, how much each counts, and which of them to use (all)."""
-
-    X: Any
-    y: NDArray[np.int32]
-    weight: NDArray[np.float32] | None = None
-    rows: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -403,18 +394,6 @@ def choose_device(device: str) -> torch.device:
     if chosen.type == "meta":
         raise InputError(f"device={device!r} holds no numbers; try 'cpu'.")
     return chosen
-
-
-def fingerprint(examples: Examples) -> str:
-    """Return a short text that changes with the rows, classes, weights or choice of rows."""
-    X = examples.X
-    arrays = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
-    digest = hashlib.blake2b(repr((X.shape, X.dtype.str)).encode(), digest_size=16)
-    for array in (*arrays, examples.y, examples.weight, examples.rows):
-        for start in range(0, 0 if array is None else len(array), _BLOCK):
-            digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
-        digest.update(b"|")
-    return digest.hexdigest()
 
 
 def _derived(seed: int, number: int) -> int:

@@ -7,13 +7,12 @@ times the sum of the row's absolute values: so rows of many features are made as
 of few.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from dsnc.training.learner import Examples
+from dsnc.training.examples import Examples
 
 Reals = NDArray[np.float64]
 _ROWS = 4096  # at a time
@@ -31,7 +30,7 @@ class Moments(NamedTuple):
     distance: Reals  # mean distance from the mean, roughly
 
 
-def scale_of(examples: "Examples", scaling: str) -> tuple[Reals, Reals]:
+def scale_of(examples: Examples, scaling: str) -> tuple[Reals, Reals]:
     """Return what to subtract from each feature, and what to divide it by (0: do not).
 
     Parameters
@@ -49,7 +48,7 @@ def scale_of(examples: "Examples", scaling: str) -> tuple[Reals, Reals]:
     return found.mean, deviation * max(1.0, length / _LENGTH)
 
 
-def moments(examples: "Examples") -> Moments:
+def moments(examples: Examples) -> Moments:
     """Return the moments of each feature over the rows to use, as much as each counts."""
     X, weight = examples.X, examples.weight
     rows = np.arange(len(X)) if examples.rows is None else examples.rows
