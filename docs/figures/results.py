@@ -21,31 +21,44 @@ FIGURES = {
 def write_page(data: str, records: list[Record], runs: Path, target: Path) -> None:
     """Write the page of one data set, and its figures."""
     parts = [f"# {data}", ""]
-    recipes = sorted({record.definition.recipe for record in records})
-    for recipe in recipes:
-        parts += [f"## {recipe.capitalize()} recipe", ""]
-        for kind, caption in FIGURES.items():
-            image = f"images/{data}-{recipe}-{kind}.png"
-            write_figure(kind, runs, target / image, data=data, recipe=recipe)
-            parts += [f"![{caption} {data}, {recipe} recipe]({image})", ""]
-        for experiment in EXPERIMENTS.values():
-            for table in experiment.tables(records, runs):
-                if table.title.endswith(f"on {data}, {recipe} recipe"):
-                    parts.append(table.to_markdown())
+    for recipe in sorted({record.definition.recipe for record in records}):
+        parts += section(recipe, data, records, runs, target)
     (target / f"{data}.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def section(recipe: str, data: str, records: list[Record], runs: Path, target: Path) -> list[str]:
+    """Draw the figures of a data set under one recipe; return the text around them."""
+    parts = [f"## {recipe.capitalize()} recipe", ""]
+    for kind, caption in FIGURES.items():
+        image = f"images/{data}-{recipe}-{kind}.png"
+        write_figure(kind, runs, target / image, data=data, recipe=recipe)
+        parts += [f"![{caption} {data}, {recipe} recipe]({image})", ""]
+    for experiment in EXPERIMENTS.values():
+        for table in experiment.tables(records, runs):
+            if table.title.endswith(f"on {data}, {recipe} recipe"):
+                parts.append(table.to_markdown())
+    return parts
 
 
 def line_of(record: Record) -> dict[str, object]:
     """Return what a run was and what came out of it, without its arrays."""
     definition = record.definition
-    return {
+    line = {
         "data": definition.data,
         "method": definition.method,
         "recipe": definition.recipe,
         "bits": definition.n_bits,
         "seed": definition.seed,
         "settings": definition.settings,
+        "weighting": definition.weighting,
+        "selected": definition.selected,
         "digest": definition.digest,
+        "validation_accuracy": record.history.get("best_accuracy"),
+        "fit_seconds": round(record.seconds["fit"], 2),
+    }
+    if definition.trial:  # the settings are those of the run that was chosen
+        return {name: value for name, value in line.items() if name != "settings"} | {"trial": True}
+    return line | {
         "accuracy": {k: round(v["accuracy"], 5) for k, v in record.outcomes.items()},
         "top_5": {k: round(v["top_5"], 5) for k, v in record.outcomes.items()},
         "calibration_error": {
@@ -53,7 +66,6 @@ def line_of(record: Record) -> dict[str, object]:
             for k, v in record.outcomes.items()
             if "calibration_error" in v
         },
-        "fit_seconds": round(record.seconds["fit"], 2),
         "versions": record.versions,
         "machine": record.machine,
     }
@@ -72,8 +84,10 @@ def main() -> None:
         by_data.setdefault(record.definition.data, []).append(record)
     for data, group in by_data.items():
         write_page(data, group, arguments.runs, arguments.target)
+    trials = [trial for trial in find_records(arguments.runs, trials=True) if not trial.error]
     with (arguments.target / "runs.jsonl").open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line_of(record), sort_keys=True) + "\n" for record in records)
+        for record in [*records, *trials]:
+            file.write(json.dumps(line_of(record), sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from torch import nn
 import dsnc
 from dsnc import PAPER, PAPER_REGULARIZED, DSNCClassifier
 from dsnc.codes import PackedCodes
-from dsnc.errors import InputError
+from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import Relaxed, StraightThrough
 
 ANIMALS = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])
@@ -249,10 +249,32 @@ def test_the_papers_recipes(recipe):
     model = quick(**{**recipe, "max_epochs": 20, "learning_rate": 0.1}).fit(X, Y)
     assert model.score(X_TEST, Y_TEST) > 0.8
     assert model.code_values == "bits"
+    # It decodes as the paper does: the class of the highest score of the hard code.
+    assert model.predictor_.decoder.name == "linear"
+    bits = model.encode(X_TEST).to_bits() * 2.0 - 1
+    linear = model.predictor_.decoder
+    scores = bits @ linear.weight.T.astype(np.float64) + linear.bias
+    assert model.predict(X_TEST).tolist() == model.classes_[scores.argmax(axis=1)].tolist()
     measured = model.history_.column("validation_accuracy")
     assert [number for number, value in enumerate(measured, 1) if value is not None] == [10, 20]
     regularized = "beta" in recipe
     assert (max(model.history_.column("inter")) > 0) == regularized
+
+
+def test_every_training_code_is_known_or_it_is_said_loudly(monkeypatch):
+    whole = quick(decoder="nearest").fit(X, Y)
+    n_rows = len(whole._known_material().y)
+    assert n_rows == whole.data_["rows"]
+    monkeypatch.setattr("dsnc.classifier.estimator._CODE_BYTES", 16 * (n_rows - 10))
+    with pytest.warns(DsncWarning, match=f"'nearest', know {n_rows - 10}, evenly spaced"):
+        some = quick(decoder="nearest").fit(X, Y)
+    assert len(some._known_material().y) == n_rows - 10
+
+
+@pytest.mark.parametrize("value", [True, False, "worst", None])
+def test_the_rule_of_the_factor_has_a_name(value):
+    with pytest.raises(InputError, match="adaptive=.* Valid: best, none, previous"):
+        quick(adaptive=value).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +286,9 @@ def test_the_papers_recipes(recipe):
         {"scaling": "none", "learning_rate": 0.05},
         {"scaling": "unit_rows"},
         {"beta": 0.01, "gamma": 0.01},
-        {"beta": 0.01, "adaptive": False},
+        {"beta": 0.01, "gamma": 0.01, "adaptive": "previous"},
+        {"beta": 0.01, "adaptive": "best"},
+        {"validation_codes": "sampled"},
         {"label_smoothing": 0.1},
         {"schedule": "constant"},
         {"precision": "bfloat16"},

@@ -49,6 +49,14 @@ def test_it_can_be_pickled_after_use():
     assert np.array_equal(pickle.loads(pickle.dumps(decoder)).predict(CODES), before)
 
 
+@pytest.mark.parametrize(("n_bits", "operations"), [(36, 294), (60, 489), (100, 816), (200, 1631)])
+def test_it_costs_a_search_among_the_codes_of_the_classes(n_bits, operations):
+    bits = np.random.default_rng(0).random((12_275, n_bits)) < 0.5
+    cost = CodebookDecoder(PackedCodes.from_bits(bits)).cost()
+    assert round(cost.operations) == operations  # c * sqrt(K) / log2(K)
+    assert cost.bytes == 12_275 * 8 * -(-n_bits // 64)
+
+
 def test_what_cannot_work_is_named():
     with pytest.raises(InputError, match="codes is empty"):
         CodebookDecoder(BOOK.take(slice(0)))

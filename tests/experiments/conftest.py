@@ -6,6 +6,8 @@ import pytest
 from dsnc.data import make_dense_codes
 from dsnc.experiments import Definition, Record, Source
 from dsnc.experiments.record import read_record, write_record
+from dsnc.experiments.runner import Worker
+from dsnc.experiments.trial import run
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +20,19 @@ def tiny(tmp_path_factory):
     np.save(folder / "y.npy", data.y)
     (folder / "classes.json").write_text(json.dumps([f"class {k}" for k in range(12)]))
     return str(folder)
+
+
+@pytest.fixture(scope="module")
+def in_process():
+    """Runs in this process instead of in workers, which take seconds to start."""
+
+    def run_here(self, definition):
+        run(definition, self._runs)
+        return ""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "run", run_here)
+        yield
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dsnc.experiments.definition import file_name
 
 
 def test_the_digest_is_for_ever_the_same(define):
-    assert define(settings={"max_epochs": 3, "a": [1, 2]}).digest == "c5e8232464"
+    assert define(settings={"max_epochs": 3, "a": [1, 2]}).digest == "aa20ce1fc8"
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ def test_the_digest_is_for_ever_the_same(define):
         {"recipe": "paper"},
         {"n_bits": 9},
         {"settings": {"max_epochs": 1}},
+        {"selected": {"learning_rate": 1}},
+        {"weighting": "none"},
+        {"trial": True},
         {"seed": 1},
     ],
 )

@@ -8,19 +8,22 @@ from dsnc.experiments.prepare import prepare
 
 
 def count(plan, tiny, **options):
-    return len(list(plan.definitions(plan.source(tiny), **options)))
+    (source,) = plan.sources(tiny)
+    return len(list(plan.definitions(source, **options)))
 
 
 def test_the_paper_runs_everything(tiny):
     plan = PRESETS["paper"]
-    sizes, seeds = len(plan.bits), len(plan.seeds)
-    # Four methods under two recipes, ECOC under one; neither of the others has a code size.
-    assert count(plan, tiny) == sizes * seeds * (4 * 2 + 1) + seeds + 1
+    sizes, seeds = 6, len(plan.seeds)
+    # Five methods with a code size, one without, and one without a seed, under two recipes.
+    assert count(plan, tiny) == 2 * (sizes * seeds * 5 + seeds + 1)
+    assert plan.select and not PRESETS["quick"].select
 
 
 def test_methods_and_decoders_are_chosen(tiny):
     plan = Plan(bits=(8, 16), seeds=(3, 4))
-    kept = list(plan.definitions(plan.source(tiny), ["dsnc"], keep_decoders=True))
+    (source,) = plan.sources(tiny)
+    kept = list(plan.definitions(source, ["dsnc"], keep_decoders=True))
     assert {d.method for d in kept} == {"dsnc"}
     assert {(d.seed, d.keep_decoders) for d in kept} == {(3, True), (4, False)}
 
@@ -32,6 +35,9 @@ def test_methods_and_decoders_are_chosen(tiny):
         ({"bits": (0,)}, "bits=0 must be 1 or more"),
         ({"methods": ("dsn",)}, "methods='dsn' is not known. Did you mean 'dsnc'"),
         ({"recipes": ("papr",)}, "recipes='papr' is not known. Did you mean 'paper'"),
+        ({"settings": {"learning_rat": 1}}, "settings='learning_rat'.*mean 'learning_rate'"),
+        ({"settings": {"n_bits": 3}}, "settings='n_bits' is not known"),
+        ({"settings": {"weighting": "idf"}}, "weighting='idf' is not known. Did you mean 'tfidf'"),
     ],
 )
 def test_a_wrong_plan_is_refused(tiny, change, message):
@@ -42,7 +48,7 @@ def test_a_wrong_plan_is_refused(tiny, change, message):
 
 def test_an_unknown_set_of_the_paper_is_refused(tiny):
     with pytest.raises(InputError, match="Did you mean 'DMOZ-1K'"):
-        Plan().source(tiny, "DMOZ-1k")
+        Plan().sources(tiny, "DMOZ-1k")
 
 
 def test_a_subset_of_classes_has_a_name_of_its_own(tiny):

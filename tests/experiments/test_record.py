@@ -64,7 +64,7 @@ def test_a_recipe_of_the_future_is_no_record(define, keep):
     assert read_record(record.folder) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}', '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 3}', '{"format": 2}', '{"format": 1}'])
 def test_what_cannot_be_read_is_no_record(define, keep, tmp_path, text):
     record = keep(define())
     (record.folder / "record.json").write_text(text)

@@ -23,7 +23,7 @@ def definitions(tiny):
         plan = Plan(
             **{"bits": (6,), "seeds": (0,), "recipes": ("default",), "settings": FAST, **fields}
         )
-        return list(plan.definitions(plan.source(tiny)))
+        return list(plan.definitions(*plan.sources(tiny)))
 
     return make
 
@@ -113,7 +113,7 @@ def test_an_interrupt_keeps_what_is_finished(tiny, tmp_path):
             signal.signal(signal.SIGINT, signal.default_int_handler)
             plan = Plan(bits=(6,), seeds=tuple(range(200)), recipes=("default",),
                         methods=("mlp",), settings={{"max_epochs": 2}})
-            run_all(plan.definitions(plan.source({tiny!r})), {str(tmp_path)!r})
+            run_all(plan.definitions(*plan.sources({tiny!r})), {str(tmp_path)!r})
         """
     )
     script = tmp_path / "script.py"

@@ -216,25 +216,46 @@ def test_the_first_decoder_is_small_and_the_generators():
     "gradient", [StraightThrough(slope_growth=1.5), Reinforce(baseline="running")]
 )
 def test_the_state_is_more_than_weights(gradient):
-    first = make(gradient=make_gradient(gradient), beta=1.0)
+    first = make(gradient=make_gradient(gradient), beta=1.0, adaptive="previous")
     first.start_epoch(3)
     first(make_batch(torch.ones(2, 3), [0, 1]))
     for accuracy in (0.1, 0.2, 0.3):
         first.after_validation(accuracy)
     second = make(gradient=make_gradient(gradient), beta=1.0, seed=1)
     second.load_state_dict(first.state_dict())
-    assert (second.factor.factor, second.factor.previous) == (4.0, 0.3)
+    assert (second.factor.factor, second.factor.reference) == (4.0, 0.3)
     assert second.gradient.state_dict() == first.gradient.state_dict() != {}
     batches = [make_batch(torch.ones(2, 3), [0, 1]) for _ in range(2)]
     assert torch.equal(first(batches[0]).total, second(batches[1]).total)
 
 
 def test_the_factor_adapts_only_if_asked():
-    fixed, adaptive = make(adaptive=False), make()
+    fixed, adaptive = make(), make(adaptive="previous")
     for accuracy in (0.1, 0.2):
         fixed.after_validation(accuracy)
         adaptive.after_validation(accuracy)
     assert (fixed.factor.factor, adaptive.factor.factor) == (1, 2)
+
+
+def correct(objective, epoch, logits):
+    objective.start_epoch(epoch)
+    return objective.is_correct(logits, torch.zeros(len(logits), dtype=torch.long))
+
+
+def test_validation_decodes_the_most_probable_code_or_one_that_is_drawn():
+    hard, sampled = make(nn.Identity()), make(nn.Identity(), validation_seed=7)
+    weight = np.array([[0, 0, 0], [-9, 0, 0], [0, -9, 0], [0, 0, -9]], dtype=np.float32)
+    for objective in (hard, sampled):  # class 0 is right where all bits are 1
+        objective.load_decoder(weight, np.zeros(4, dtype=np.float32))
+    sure = torch.full((64, 3), 30.0)
+    assert correct(hard, 0, sure).all() and correct(sampled, 0, sure).all()
+    # P(bit = 1) = 0.9: the most probable code is always right, a drawn one in 73 % of the rows.
+    likely = torch.full((20_000, 3), float(np.log(9)))
+    assert correct(hard, 0, likely).all()
+    drawn = correct(sampled, 3, likely)
+    assert abs(drawn.double().mean() - 0.9**3) < 4 * np.sqrt(0.73 * 0.27 / 20_000)
+    assert torch.equal(drawn, correct(sampled, 3, likely))  # the same epoch, the same codes
+    assert not torch.equal(drawn, correct(sampled, 4, likely))
 
 
 def test_the_gradient_hears_of_epochs():

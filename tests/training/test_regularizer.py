@@ -113,13 +113,24 @@ def test_the_batches_of_an_epoch_agree_with_the_double_sum():
     assert within(samples, literal(phi, y))
 
 
-def test_the_factor_doubles_on_a_rise_and_halves_on_a_fall():
-    factor = AdaptiveFactor()
-    accuracies = [0.5, 0.6, 0.7, 0.7, 0.6, 0.5, 0.5, 0.9]
-    assert [factor.update(a) for a in accuracies] == [1, 2, 4, 4, 2, 1, 1, 2]
+@pytest.mark.parametrize(
+    ("rule", "factors"),
+    [
+        ("none", [1, 1, 1, 1, 1, 1, 1, 1, 1]),
+        ("previous", [1, 2, 4, 4, 2, 1, 1, 2, 1]),
+        ("best", [1, 2, 4, 4, 2, 1, 0.5, 0.25, 0.5]),
+    ],
+)
+def test_the_factor_doubles_on_a_rise_and_halves_on_a_fall(rule, factors):
+    factor = AdaptiveFactor(rule)
+    accuracies = [0.5, 0.6, 0.7, 0.7, 0.6, 0.5, 0.5, 0.6, 0.55]
+    if rule == "best":
+        accuracies[-1] = 0.8
+    assert [factor.update(accuracy) for accuracy in accuracies] == factors
 
 
-def test_the_first_accuracy_changes_nothing():
-    assert AdaptiveFactor().update(0.9) == 1
-    assert AdaptiveFactor().update(0.0) == 1
-    assert AdaptiveFactor(factor=8.0, up=3.0, previous=0.1).update(0.2) == 24
+@pytest.mark.parametrize("rule", ["previous", "best"])
+def test_the_first_accuracy_changes_nothing(rule):
+    assert AdaptiveFactor(rule).update(0.9) == 1
+    assert AdaptiveFactor(rule).update(0.0) == 1
+    assert AdaptiveFactor(rule, factor=8.0, reference=0.1).update(0.2) == 16

@@ -32,8 +32,8 @@ class MLPBaseline(LearnedClassifier):
     beta, gamma : float
         Weights of the intra-class and the inter-class term on the hidden layer (means of squared
         distances), as in `DSNCClassifier`.
-    adaptive : bool
-        Double both when validation accuracy rises, halve them when it falls.
+    adaptive : "none", "previous" or "best"
+        How validation accuracy scales both, as there.
     scaling, text, label_smoothing, class_weight
         As in `DSNCClassifier`.
     max_epochs, batch_size, learning_rate, schedule, weight_decay
@@ -68,7 +68,7 @@ class MLPBaseline(LearnedClassifier):
         activation: str = "sigmoid",
         beta: float = 0.0,
         gamma: float = 0.0,
-        adaptive: bool = True,
+        adaptive: str = "none",
         scaling: str = "auto",
         text: Any = None,
         label_smoothing: float = 0.0,

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -31,13 +32,14 @@ from dsnc.decoders.choose import (
 )
 from dsnc.decoders.scoring import SCORING
 from dsnc.decoders.tune import HeldOut
+from dsnc.errors import DsncWarning
 from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings, Settings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
 
-_MAX_CODES = 1 << 20  # training rows whose codes are known to decoders
+_CODE_BYTES = 1 << 31  # of the codes and classes of training rows that decoders may know
 _MAX_HELD_OUT = 1 << 15  # rows that choose among decoders
 _SOFTER = 0.7  # sharpness to train rows at, beside that which rows of training like best
 
@@ -86,8 +88,9 @@ class DSNCClassifier(LearnedClassifier):
         ``{"words": (1, 3)}``.
     beta, gamma : float
         Weights of the intra-class and the inter-class term (means of squared distances).
-    adaptive : bool
-        Double both when validation accuracy rises, halve them when it falls, as the paper does.
+    adaptive : "none", "previous" or "best"
+        Double both when validation accuracy rises and halve them when it falls, against the
+        accuracy before (as the paper says) or the best so far (as the authors' script does).
     label_smoothing : float
         Share of the target spread over all classes.
     class_weight : dict, "balanced" or None
@@ -101,6 +104,9 @@ class DSNCClassifier(LearnedClassifier):
         class never loses its last row to it.
     validation_every : int
         Epochs between validations.
+    validation_codes : "hard" or "sampled"
+        Whether a validation decodes the most probable code of each row, as prediction does, or one
+        that is drawn.
     patience : int, optional
         Stop after so many validations without a new best.
     time_limit : float, optional
@@ -155,7 +161,7 @@ class DSNCClassifier(LearnedClassifier):
         text: Any = None,
         beta: float = 0.0,
         gamma: float = 0.0,
-        adaptive: bool = True,
+        adaptive: str = "none",
         label_smoothing: float = 0.0,
         class_weight: Any = None,
         max_epochs: int = 50,
@@ -165,6 +171,7 @@ class DSNCClassifier(LearnedClassifier):
         weight_decay: float = 0.0,
         validation_fraction: float = 0.1,
         validation_every: int = 1,
+        validation_codes: str = "hard",
         patience: int | None = None,
         time_limit: float | None = None,
         device: str = "auto",
@@ -199,6 +206,7 @@ class DSNCClassifier(LearnedClassifier):
         self.weight_decay = weight_decay
         self.validation_fraction = validation_fraction
         self.validation_every = validation_every
+        self.validation_codes = validation_codes
         self.patience = patience
         self.time_limit = time_limit
         self.device = device
@@ -271,7 +279,7 @@ class DSNCClassifier(LearnedClassifier):
                     renewed_decoder, trained_beside(renewed_decoder, material)
                 )
         if not lesson.calls:  # a pass over some rows does not know the others
-            X, y, _ = _some_rows(lesson.examples, _MAX_CODES)
+            X, y, _ = _some_rows(lesson.examples, _most_codes(self.n_bits, lesson.examples))
             material = replace(material, codes=trained.encode(X), y=y)
         if lesson.held_out is not None:
             X, y, weight = _some_rows(lesson.held_out, _MAX_HELD_OUT)
@@ -312,6 +320,20 @@ def _with_soft_rows(material: Material, lesson: Lesson, fixed: Mapping[str, Any]
     sharpness = wanted if "sharpness" in fixed else _SOFTER * wanted
     soft = learner.fit_soft_rows(material.linear, sharpness, lesson.examples, lesson.held_out)
     return with_soft_rows(material, soft, fixed)
+
+
+def _most_codes(n_bits: int, examples: "Examples") -> int:
+    """Return how many training codes fit the memory set aside for them; warn if not all do."""
+    most = _CODE_BYTES // (8 * (-(-n_bits // 64) + 1))
+    n_rows = len(examples.y if examples.rows is None else examples.rows)
+    if n_rows > most:
+        warnings.warn(
+            f"The codes of {n_rows:,} training rows would take more than {_CODE_BYTES:,} bytes: "
+            f"decoders that search them, such as 'nearest', know {most:,}, evenly spaced.",
+            DsncWarning,
+            stacklevel=2,
+        )
+    return most
 
 
 def _some_rows(

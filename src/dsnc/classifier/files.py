@@ -185,6 +185,8 @@ def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
         parameters["class_weight"] = dict(parameters["class_weight"])
     if "text" in parameters:
         parameters["text"] = settings_of(parameters["text"])
+    if isinstance(parameters.get("adaptive"), bool):  # files of the first versions
+        parameters["adaptive"] = "previous" if parameters["adaptive"] else "none"
     if isinstance(parameters.get("hidden"), list):
         parameters["hidden"] = tuple(parameters["hidden"])
     return parameters

@@ -110,18 +110,23 @@ def set_parameters(config: Config, bits: int | None, given: Mapping[str, Any]) -
         config.model[name] = str(value) if isinstance(value, StrEnum) else value
 
 
-def set_option(config: Config, assignment: str) -> None:
-    """Do what ``--set NAME=VALUE`` asks for; ``text.NAME`` is a setting of the text features."""
-    name, equals, value = assignment.partition("=")
+def assignment(text: str) -> tuple[str, Any]:
+    """Read the NAME=VALUE of an option ``--set``."""
+    name, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"--set {assignment!r} has no value; write --set NAME=VALUE.")
-    name = name.strip()
+        raise InputError(f"--set {text!r} has no value; write --set NAME=VALUE.")
+    return name.strip(), value_of(value.strip())
+
+
+def set_option(config: Config, option: str) -> None:
+    """Do what ``--set NAME=VALUE`` asks for; ``text.NAME`` is a setting of the text features."""
+    name, value = assignment(option)
     table, valid = config.model, model_defaults(config.method)
     if name.startswith("text."):
         name, table, valid = name.removeprefix("text."), config.text, text_defaults()
     if name not in valid:
         raise unknown_name("--set name", name, valid)
-    table[name] = value_of(value.strip())
+    table[name] = value
 
 
 def print_config(config: Config) -> str:

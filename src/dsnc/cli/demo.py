@@ -12,7 +12,7 @@ from dsnc.cli.reproduce import tell_failures
 from dsnc.progress import duration
 
 if TYPE_CHECKING:
-    from dsnc.experiments import Plan, Record
+    from dsnc.experiments import Record
 
 _SHOWN = 6  # predictions with their pictures
 _SHADES = " ░▒▓█"
@@ -54,7 +54,7 @@ def demo(
         raise InterruptedRun(f"finished models are kept in {runs}; run it again.") from None
     failed = tell_failures(records)
     _print_comparison(records, runs)
-    _print_predictions(records, plan)
+    _print_predictions(records)
     page = write_report(runs, output / "report.html", overwrite=True)
     typer.echo(f"\n{page}: learning curves, cost, reliability, bits, confusable characters")
     note(
@@ -94,7 +94,7 @@ def _print_comparison(records: "list[Record]", runs: Path) -> None:
     print_table(["model", "bits", "accuracy", "top 5", "µs per row", "decoder size"], rows)
 
 
-def _print_predictions(records: "list[Record]", plan: "Plan") -> None:
+def _print_predictions(records: "list[Record]") -> None:
     """Draw some test pictures with what was said of them, right and wrong."""
     from dsnc.experiments.prepare import prepare
 
@@ -103,7 +103,7 @@ def _print_predictions(records: "list[Record]", plan: "Plan") -> None:
     )
     if record is None or record.error:
         return
-    prepared = prepare(plan.source("glyphs"))
+    prepared = prepare(record.definition.source)
     test, y, top = prepared.parts.test, record.arrays["y"], record.arrays["top.shortlist"]
     is_right = top[:, 0] == y
     wrong, right = _spread(~is_right, _SHOWN // 2), _spread(is_right, _SHOWN - _SHOWN // 2)

@@ -63,6 +63,23 @@ def reproduce(  # the options of the command, one parameter each
             help="dsnc dsnc_reg mlp mlp_reg ecoc one_vs_rest nearest_centroid; without, all."
         ),
     ] = None,
+    select: Annotated[
+        bool | None,
+        typer.Option(
+            "--select/--no-select",
+            help="Choose learning rate and factor of each cell on validation rows, as the paper "
+            "does (recipe paper). On in the preset paper.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Fix a parameter of all methods that have it: learning_rate=0.01 factor=0.001 "
+            "adaptive=best weighting=tfidf ...",
+        ),
+    ] = None,
     epochs: Annotated[
         int | None, typer.Option(min=1, help="At most so many, for every method.")
     ] = None,
@@ -90,6 +107,7 @@ def reproduce(  # the options of the command, one parameter each
 
     Example: dsnc reproduce accuracy --data glyphs --bits 12 24 36
     """
+    from dsnc.cli.config import assignment
     from dsnc.cli.samples import check_data
     from dsnc.experiments import EXPERIMENTS, PRESETS
     from dsnc.experiments import reproduce as run
@@ -100,11 +118,14 @@ def reproduce(  # the options of the command, one parameter each
         "recipes": recipes and tuple(recipes),
         "methods": methods and tuple(methods),
         "n_classes": classes,
+        "select": select,
     }
-    plan = replace(PRESETS[preset], **{key: value for key, value in chosen.items() if value})
+    given = {key: value for key, value in chosen.items() if value is not None}
+    plan = replace(PRESETS[preset], **given)
     own = {"max_epochs": epochs, "device": device}
-    settings = {key: value for key, value in own.items() if value is not None}
-    plan = replace(plan, settings={**plan.settings, **settings})
+    fixed = {key: value for key, value in own.items() if value is not None}
+    fixed |= dict(assignment(item) for item in settings or [])
+    plan = replace(plan, settings={**plan.settings, **fixed})
     names = list(EXPERIMENTS) if experiment is Experiment.all else [str(experiment)]
     if preset is Preset.quick:
         note("A quick look: --preset paper runs all classes, sizes, seeds, epochs and recipes.")
@@ -151,4 +172,6 @@ def _plain(text: str) -> str:
     return text.replace("*", "")
 
 
-ReproduceCommand = Several.options(numbers=("--bits", "--seeds"), words=("--recipes", "--methods"))
+ReproduceCommand = Several.options(
+    numbers=("--bits", "--seeds"), words=("--recipes", "--methods", "--set")
+)

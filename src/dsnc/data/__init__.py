@@ -1,6 +1,6 @@
 """Samples: many-class data in every common format, and some to play with."""
 
-from dsnc.data.catalog import DATASETS, fetch
+from dsnc.data.catalog import DATASETS, fetch, list_draws
 from dsnc.data.dataset import Dataset, Split, Summary
 from dsnc.data.folder import write_folder
 from dsnc.data.glyphs import load_glyphs
@@ -14,6 +14,7 @@ __all__ = [
     "Split",
     "Summary",
     "fetch",
+    "list_draws",
     "load_dataset",
     "load_glyphs",
     "make_dense_codes",

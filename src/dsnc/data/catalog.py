@@ -155,6 +155,17 @@ def load_catalog(name: str, *, progress: bool = True, **options: Any) -> Dataset
     return replace(dataset, name=name)
 
 
+def list_draws(name: str) -> list[str]:
+    """Return the random draws that a data set of the catalog consists of, fetching it if need be.
+
+    None of all other names and paths: they stand for one data set.
+    """
+    entry = DATASETS.get(name)
+    if entry is None or entry.load is not _load_draw or Path(name).exists():
+        return []
+    return sorted({path.name for path in _part_folders(fetch(name))})
+
+
 def _entry(name: str) -> Entry:
     if name not in DATASETS:
         raise unknown_name("name", name, DATASETS)

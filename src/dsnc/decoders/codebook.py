@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
 from dsnc.codes import PackedCodes
-from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.linear import Floats, softmax
 from dsnc.errors import InputError
 
@@ -99,5 +99,5 @@ class CodebookDecoder(Decoder):
         return cls(codes, arrays["temperature"].item())
 
     def cost(self) -> Cost:
-        """Return the operations of a scan over the words of all codes, and their bytes."""
-        return Cost(float(self.codes.words.size), self.codes.words.nbytes)
+        """Return the operations of a search among the codes, and their bytes."""
+        return Cost(search_operations(self.n_bits, self.n_classes), self.codes.words.nbytes)

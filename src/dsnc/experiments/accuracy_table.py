@@ -1,6 +1,6 @@
 """The paper's Table 2: test accuracy of every method for every code size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -52,23 +52,15 @@ def tables(records: Iterable[Record]) -> list[Table]:
     return [_table(data, recipe, group) for (data, recipe), group in groups(records).items()]
 
 
-def groups(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    """Return the records that did not fail, by data set and recipe."""
+def groups(
+    records: Iterable[Record], methods: Iterable[str] = tuple(METHODS)
+) -> dict[tuple[str, str], list[Record]]:
+    """Return the records of some methods that did not fail, by data set and recipe."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        if not record.error:
-            found.setdefault((record.definition.data, record.definition.recipe), []).append(record)
-    # What a recipe does not change was run under the first one only.
-    for (data, recipe), group in found.items():
-        known = {record.definition.method for record in group}
-        group += [
-            record
-            for (other, _), others in found.items()
-            for record in others
-            if other == data
-            and record.definition.method not in known
-            and _is_same_under(recipe, record.definition)
-        ]
+        definition = record.definition
+        if definition.method in methods and not record.error:
+            found.setdefault((definition.data, definition.recipe), []).append(record)
     return found
 
 
@@ -83,18 +75,10 @@ def accuracies(column: Column, n_bits: int, records: Iterable[Record]) -> list[f
     ]
 
 
-def _is_same_under(recipe: str, definition: Definition) -> bool:
-    """Tell whether another recipe would have made the same run."""
-    recipes = METHODS[definition.method].recipes
-    return dict(recipes[definition.recipe]) == dict(recipes[recipe])
-
-
 def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
     columns = [c for c in COLUMNS if any(r.definition.method == c.method for r in records)]
     sizes = sorted({r.definition.n_bits for r in records if r.definition.n_bits is not None})
-    beside = next((r.definition.source.beside for r in records if r.definition.source.beside), None)
-    own = published.NAMES.get(data)
-    paper = beside or own
+    paper = published.paper_set(records[0].definition.source, data)
     rows = []
     for n_bits in sizes:
         cells = [_cell(column, n_bits, records) for column in columns]
@@ -103,20 +87,50 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
         rows.append([Cell(str(n_bits)), *cells])
         if paper:
             rows += _published(paper, n_bits, columns)
-    seeds = sorted({r.definition.seed for r in records})
-    over = f", mean ± standard deviation over up to {len(seeds)} seeds (no ±: one)"
-    over = over if len(seeds) > 1 else ""
     notes = [
-        f"Test accuracy in percent{over}.",
+        f"Test accuracy in percent{_over(records)}.",
+        *left_out(records),
+        *_selection(records),
         f"Up to {TABLE_BITS} bits all codes can be decoded beforehand: a look-up, in constant "
         "time, for DSNC linear, NN, the table with probes, and ECOC.",
     ]
     if paper:
-        kind = "the same data set" if paper == own else f"our data stand for its {paper}"
+        same = paper == published.NAMES.get(data)
+        kind = "the same data set" if same else f"our data stand for its {paper}"
         notes.append(f"*paper*: figures of the paper's Table 2; {kind}.")
     return Table(
         f"Accuracy on {data}, {recipe} recipe", ["bits", *(c.title for c in columns)], rows, notes
     )
+
+
+def left_out(records: Sequence[Record]) -> Iterator[str]:
+    """Yield how many rows could not be used, if there are any."""
+    by_draw = {r.definition.source.draw: r.rows for r in records}
+    for draw, rows in by_draw.items():
+        parts = [
+            f"{n:,} of {n + rows[part]:,} {part} rows"
+            for part in ("validation", "test")
+            if (n := rows.get(f"{part} left out", 0))
+        ]
+        if parts:
+            where = "" if draw is None else f" (draw {draw})"
+            yield f"Left out, since no training row has their class: {' and '.join(parts)}{where}."
+
+
+def _over(records: Sequence[Record]) -> str:
+    """Say what the deviations are over."""
+    n_seeds = len({r.definition.seed for r in records})
+    n_draws = len({r.definition.source.draw for r in records})
+    what = [f"up to {n_seeds} seeds"] * (n_seeds > 1) + [f"{n_draws} draws"] * (n_draws > 1)
+    return f", mean ± standard deviation over {' of each of '.join(what)} (no ±: one)" * bool(what)
+
+
+def _selection(records: Sequence[Record]) -> Iterator[str]:
+    """Yield what was chosen on validation rows, if anything was."""
+    names = sorted({name for r in records for name in r.definition.selected}, reverse=True)
+    if names:
+        what = " and ".join(name.replace("_", " ") for name in names)
+        yield f"Chosen for each cell on validation rows, with the first seed: {what}."
 
 
 def _cell(column: Column, n_bits: int, records: Iterable[Record]) -> Cell:

@@ -16,6 +16,7 @@ class Source:
 
     path: str
     n_classes: int | None = None  # a random subset of so many
+    draw: str | None = None  # of several that the catalog has by one name
     beside: str | None = None  # the paper's data set whose figures are shown beside ours
 
 
@@ -31,10 +32,16 @@ class Definition:
         The name of the data, and a digest of its content and split.
     method, recipe : str
         Keys of `METHODS` and `RECIPES`.
+    weighting : str
+        What is done to the features; see `dsnc.experiments.prepare`.
     n_bits : int or None
         Code size, or number of hidden units; None for methods that have neither.
     settings : dict
-        Parameters of the estimator, over those of the recipe.
+        All parameters of the estimator that are not its defaults, those of the recipe included.
+    selected : dict
+        Further ones, chosen on validation rows; ``factor`` stands for beta and gamma.
+    trial : bool
+        Whether this is one of the runs among which they are chosen: it never sees test rows.
     seed : int
         Its ``random_state``.
     keep_decoders : bool
@@ -46,8 +53,11 @@ class Definition:
     fingerprint: str
     method: str
     recipe: str = "default"
+    weighting: str = "tfidf"
     n_bits: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    selected: dict[str, Any] = field(default_factory=dict)
+    trial: bool = False
     seed: int = 0
     keep_decoders: bool = False
 
@@ -64,12 +74,15 @@ class Definition:
     def title(self) -> str:
         """A line for people."""
         bits = "" if self.n_bits is None else f", {self.n_bits} bits"
-        return f"{self.data}: {self.method}{bits}, {self.recipe} recipe, seed {self.seed}"
+        what = f"{self.data}: {self.method}{bits}, {self.recipe} recipe, seed {self.seed}"
+        tried = ", ".join(f"{name} {value:g}" for name, value in self.selected.items())
+        return f"{what}, trying {tried}" if self.trial else what
 
     def folder(self, runs: Path) -> Path:
         """Return where its record is, or will be."""
         bits = "" if self.n_bits is None else f"-{self.n_bits}"
-        name = f"{self.method}{bits}-{self.recipe}-s{self.seed}-{self.digest}"
+        kind = "-trial" if self.trial else ""
+        name = f"{self.method}{bits}-{self.recipe}-s{self.seed}{kind}-{self.digest}"
         return runs / file_name(self.data) / name
 
     def to_dict(self) -> dict[str, Any]:

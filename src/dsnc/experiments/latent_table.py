@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from dsnc.experiments import published
+from dsnc.experiments.accuracy_table import groups, left_out
 from dsnc.experiments.definition import Definition, Source
 from dsnc.experiments.plan import Plan
 from dsnc.experiments.record import Record
@@ -19,16 +20,12 @@ def definitions(source: Source, plan: Plan) -> list[Definition]:
 
 def tables(records: Iterable[Record]) -> list[Table]:
     """Return a table for each data set and recipe."""
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        if record.definition.method in METHODS and not record.error:
-            groups.setdefault((record.definition.data, record.definition.recipe), []).append(record)
-    return [_table(data, recipe, group) for (data, recipe), group in groups.items()]
+    grouped = groups(records, METHODS)
+    return [_table(data, recipe, group) for (data, recipe), group in grouped.items()]
 
 
 def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
-    beside = next((r.definition.source.beside for r in records if r.definition.source.beside), None)
-    paper = beside or published.NAMES.get(data, "")
+    paper = published.paper_set(records[0].definition.source, data)
     rows = []
     for n_bits in sorted({r.definition.n_bits or 0 for r in records}):
         for method, title in METHODS.items():
@@ -46,6 +43,7 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
         "classes of their mean distance. Exact: no pair is left out.",
         f"Number of distinct codes of {int(rows_of['train']['rows']):,} training and "
         f"{int(rows_of['test']['rows']):,} test rows. Means over seeds.",
+        *left_out(records),
     ]
     if any(row[0].text == "*paper*" for row in rows):
         notes.append(f"*paper*: figures of the paper's Table 3, on {paper}.")

@@ -4,11 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dsnc.data import list_draws
 from dsnc.errors import InputError, unknown_name
 from dsnc.experiments.definition import Definition, Source
 from dsnc.experiments.methods import METHODS, RECIPES
-from dsnc.experiments.prepare import prepare
-from dsnc.experiments.published import ACCURACY
+from dsnc.experiments.prepare import WEIGHTINGS, prepare
+from dsnc.experiments.published import ACCURACY, paper_set
+from dsnc.tuning import FACTOR
+
+_SIZES = (12, 24, 36, 60, 100, 200)  # of most of the paper's data sets
+_WEIGHTING = "weighting"  # among the settings, though no estimator's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,30 +22,37 @@ class Plan:
 
     Parameters
     ----------
-    bits, seeds : tuple of int
+    bits : tuple of int, optional
+        By default those of the paper: up to 400 for DMOZ-12K, to 200 for all others.
+    seeds : tuple of int
     recipes : tuple of str
         "default" is ours, "paper" the authors'.
     methods : tuple of str
         Keys of `METHODS`.
     settings : dict
-        Parameters of all estimators that have them, such as ``max_epochs``.
+        Parameters of all estimators that have them, such as ``max_epochs``; also ``factor`` and
+        ``weighting``. They beat the recipe, and what is set is not selected.
+    select : bool
+        Choose learning rate and factor for each cell on validation rows, where the recipe has a
+        grid for them, as the paper does.
     n_classes : int, optional
         Take a random subset of so many classes.
     """
 
-    bits: tuple[int, ...] = (12, 24, 36, 60, 100, 200)
+    bits: tuple[int, ...] | None = None
     seeds: tuple[int, ...] = (0, 1, 2)
-    recipes: tuple[str, ...] = RECIPES
+    recipes: tuple[str, ...] = tuple(RECIPES)
     methods: tuple[str, ...] = tuple(METHODS)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    select: bool = True
     n_classes: int | None = None
 
     def check(self) -> None:
         """Refuse what no method can do."""
         for name in ("bits", "seeds", "recipes", "methods"):
-            if not getattr(self, name):
+            if getattr(self, name) == ():
                 raise InputError(f"{name} is empty; give one or more.")
-        if min(self.bits) < 1:
+        if self.bits is not None and min(self.bits) < 1:
             raise InputError(f"bits={min(self.bits)} must be 1 or more.")
         for method in self.methods:
             if method not in METHODS:
@@ -48,34 +60,51 @@ class Plan:
         for recipe in self.recipes:
             if recipe not in RECIPES:
                 raise unknown_name("recipes", recipe, RECIPES)
+        self._check_settings()
 
-    def source(self, data: str, beside: str | None = None) -> Source:
-        """Return the data as this plan takes them."""
+    def _check_settings(self) -> None:
+        of_methods = {name for method in self.methods for name in METHODS[method].parameters}
+        valid = sorted({*of_methods, FACTOR, _WEIGHTING} - {"n_bits", "n_units", "random_state"})
+        for name, value in self.settings.items():
+            if name not in valid:
+                raise unknown_name("settings", name, valid)
+            if name == _WEIGHTING and value not in WEIGHTINGS:
+                raise unknown_name(_WEIGHTING, value, WEIGHTINGS)
+
+    def sources(self, data: str, beside: str | None = None) -> list[Source]:
+        """Return the data as this plan takes them: one source, or one for each draw."""
         if beside is not None and beside not in ACCURACY:
             raise unknown_name("beside", beside, ACCURACY)
-        return Source(path=data, n_classes=self.n_classes, beside=beside)
+        draws: list[str | None] = [*list_draws(data)] or [None]
+        return [
+            Source(path=data, n_classes=self.n_classes, draw=draw, beside=beside) for draw in draws
+        ]
 
     def definitions(
         self, source: Source, methods: Iterable[str] | None = None, *, keep_decoders: bool = False
     ) -> Iterator[Definition]:
         """Yield the runs of the chosen methods; `keep_decoders` is for those of the first seed."""
         self.check()
-        prepared = prepare(source)
-        for method in self.methods if methods is None else methods:
-            if method not in self.methods:
-                continue
-            sizes: Iterable[int | None] = self.bits if METHODS[method].width else (None,)
-            for recipe in _recipes(method, self.recipes):
-                for n_bits in sizes:
-                    for seed in self.seeds if method != "nearest_centroid" else self.seeds[:1]:
+        for recipe in self.recipes:
+            weighting = self.settings.get(_WEIGHTING, RECIPES[recipe].weighting)
+            prepared = prepare(source, weighting)
+            sizes = self.bits or tuple(ACCURACY.get(paper_set(source, prepared.name), _SIZES))
+            for method in self.methods if methods is None else methods:
+                if method not in self.methods:
+                    continue
+                settings = METHODS[method].settings(recipe, self.settings)
+                seeds = self.seeds if method != "nearest_centroid" else self.seeds[:1]
+                for n_bits in sizes if METHODS[method].width else (None,):
+                    for seed in seeds:
                         yield Definition(
                             source=source,
                             data=prepared.name,
                             fingerprint=prepared.fingerprint,
                             method=method,
                             recipe=recipe,
+                            weighting=weighting,
                             n_bits=n_bits,
-                            settings=dict(self.settings),
+                            settings=settings,
                             seed=seed,
                             keep_decoders=keep_decoders and seed == self.seeds[0],
                         )
@@ -87,18 +116,9 @@ PRESETS: dict[str, Plan] = {
         seeds=(0,),
         recipes=("default",),
         settings={"max_epochs": 8},
+        select=False,
         n_classes=200,
     ),
     "paper": Plan(),
 }
 """Name to plan: "quick" to see it work in minutes, "paper" for the whole tables."""
-
-
-def _recipes(method: str, recipes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the recipes that differ for a method; of equal ones the first."""
-    known = METHODS[method].recipes
-    kept: list[str] = []
-    for recipe in recipes:
-        if all(dict(known[recipe]) != dict(known[other]) for other in kept):
-            kept.append(recipe)
-    return tuple(kept)

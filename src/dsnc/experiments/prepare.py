@@ -1,16 +1,18 @@
 """Data for an experiment: a split, and rows as classifiers want them."""
 
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from dsnc.data import Dataset, Split, load_dataset
 from dsnc.errors import InputError
 from dsnc.experiments.definition import Source
 
+WEIGHTINGS = ("tfidf", "none")
 _PICTURES = 4096  # classes whose first picture is kept, at most
 
 
@@ -21,7 +23,15 @@ class Prepared(NamedTuple):
     fingerprint: str
     description: str
     parts: Split
+    left_out: tuple[int, int]  # validation and test rows of classes without a training row
     image_shape: tuple[int, int] | None
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows each part has, and how many were left out."""
+        sizes = zip(Split._fields, map(len, self.parts), strict=True)
+        left_out = zip(Split._fields[1:], self.left_out, strict=True)
+        return {**dict(sizes), **{f"{name} left out": n for name, n in left_out}}
 
     def about(self) -> dict[str, Any]:
         """Return what a report says of the data."""
@@ -31,6 +41,7 @@ class Prepared(NamedTuple):
             "fingerprint": self.fingerprint,
             "description": self.description,
             "rows": [len(part) for part in self.parts],
+            "left_out": list(self.left_out),
             "features": train.width,
             "classes": [str(label) for label in train.classes.tolist()],
             "image_shape": self.image_shape,
@@ -49,27 +60,53 @@ class Prepared(NamedTuple):
         return pictures
 
 
-@lru_cache(maxsize=2)
-def prepare(source: Source) -> Prepared:
+@lru_cache(maxsize=4)  # two recipes, and the draw after this one
+def prepare(source: Source, weighting: str = "tfidf") -> Prepared:
     """Load, split and weigh.
 
-    A predefined split is used; else 80/10/10 at random, the same for all seeds of the methods.
-    Text becomes hashed n-grams. Sparse rows of whole numbers are counts, and become
-    ``(1 + log tf) * idf`` with the idf of the training rows. Dense whole numbers are divided by
-    their largest.
+    A predefined split is used; else 80/10/10 at random, the same for all seeds of the methods. Rows
+    to validate or to test with are left out where no training row has their class, as in the
+    authors' script: nothing could be learned of it.
+
+    Parameters
+    ----------
+    source : Source
+    weighting : "tfidf" or "none"
+        With "tfidf", text becomes hashed n-grams, sparse rows of whole numbers are counts and
+        become ``(1 + log tf) * idf`` with the idf of the training rows, and dense whole numbers are
+        divided by their largest. With "none" features stay as they are in the file, and text
+        becomes plain counts of its words.
     """
-    dataset = load_dataset(source.path)
+    options = {} if source.draw is None else {"draw": source.draw}
+    dataset = load_dataset(source.path, **options)
     if dataset.is_multilabel:
         raise InputError(f"data={source.path!r} has label sets; the experiments take one label.")
     if source.n_classes is not None and source.n_classes < dataset.n_classes:
         dataset = dataset.subset_classes(source.n_classes)
-    parts = dataset.predefined_split() if dataset.splits else dataset.split()
+    whole = dataset.predefined_split() if dataset.splits else dataset.split()
+    parts = _of_known_classes(whole)
     for part, name in zip(parts, Split._fields, strict=True):
         if not len(part):
-            raise InputError(f"data={source.path!r} has no {name} rows; the experiments need some.")
+            raise InputError(
+                f"data={source.path!r} has no {name} rows of classes that have training rows; the "
+                "experiments need some."
+            )
+    left_out = (
+        len(whole.validation) - len(parts.validation),
+        len(whole.test) - len(parts.test),
+    )
     subset = f"{dataset.name}-{dataset.n_classes}" if source.n_classes else dataset.name
+    weigh = _weighed if weighting == "tfidf" else _counted
     return Prepared(
-        subset, _fingerprint(parts), dataset.source, _weighed(parts), dataset.image_shape
+        subset, _fingerprint(parts), dataset.source, weigh(parts), left_out, dataset.image_shape
+    )
+
+
+def _of_known_classes(parts: Split) -> Split:
+    """Leave out the rows of which a model could know nothing."""
+    known = np.unique(np.asarray(parts.train.y))
+    return Split(
+        parts.train, *(part.take(np.isin(np.asarray(part.y), known)) for part in parts[1:])
     )
 
 
@@ -78,23 +115,32 @@ def _weighed(parts: Split) -> Split:
     if train.is_text:
         from dsnc.features import TextFeatures
 
-        features = TextFeatures().fit(train.X)
-        return Split(*(_with_rows(part, features.transform(part.X)) for part in parts))
+        return _transformed(parts, TextFeatures().fit(train.X).transform)
     if train.is_sparse and _is_whole(train.X.data):
-        weights = TfidfTransformer(sublinear_tf=True).fit(train.X)
-        return Split(*(_with_rows(part, weights.transform(part.X)) for part in parts))
+        return _transformed(parts, TfidfTransformer(sublinear_tf=True).fit(train.X).transform)
     if not train.is_sparse and train.X.dtype.kind in "iu":
         largest = np.float32(max(1, train.X.max()))
-        return Split(*(_with_rows(p, p.X.astype(np.float32) / largest) for p in parts))
-    return Split(*(_with_rows(part, part.X) for part in parts))
+        return _transformed(parts, lambda X: X.astype(np.float32) / largest)
+    return parts
+
+
+def _counted(parts: Split) -> Split:
+    """Leave numbers as they are; text becomes a bag of words."""
+    train = parts.train
+    if train.is_text:
+        words = CountVectorizer(dtype=np.float32).fit(train.X)
+        return _transformed(parts, words.transform)
+    if train.X.dtype.kind in "iu":
+        return _transformed(parts, lambda X: X.astype(np.float32))
+    return parts
+
+
+def _transformed(parts: Split, transform: Callable[[Any], Any]) -> Split:
+    return Split(*(Dataset(transform(part.X), part.y, part.classes) for part in parts))
 
 
 def _is_whole(data: Any) -> bool:
     return bool(data.dtype.kind in "iu" or (np.all(data >= 0) and np.all(data == np.rint(data))))
-
-
-def _with_rows(part: Dataset, X: Any) -> Dataset:
-    return Dataset(X, part.y, part.classes)
 
 
 def _fingerprint(parts: Split) -> str:

@@ -6,6 +6,8 @@ Multi-class Classification": its Table 2 (test accuracy in percent) and Table 3.
 
 from collections.abc import Mapping
 
+from dsnc.experiments.definition import Source
+
 COLUMNS = (
     "dsnc/linear",
     "dsnc/nearest",
@@ -70,5 +72,15 @@ LATENT: Mapping[str, Mapping[tuple[int, bool], tuple[str, ...]]] = {
 }
 """Data set to (code size, regularized) to the cells of Table 3, as `LATENT_COLUMNS` has them."""
 
-NAMES: Mapping[str, str] = {"dmoz-1k": "DMOZ-1K", "dmoz-12k": "DMOZ-12K", "aloi": "ALOI"}
+NAMES: Mapping[str, str] = {
+    "dmoz-1k": "DMOZ-1K",
+    "dmoz-12k": "DMOZ-12K",
+    "aloi": "ALOI",
+    "imagenet-resnet152": "IMAGENET",
+}
 """Our catalog's name of a data set to the paper's."""
+
+
+def paper_set(source: Source, data: str) -> str:
+    """Return the paper's data set whose figures belong beside ours; empty if there is none."""
+    return source.beside or NAMES.get(data, "")

@@ -21,7 +21,7 @@ from dsnc.errors import OutputError
 from dsnc.experiments.definition import Definition
 from dsnc.experiments.methods import METHODS
 
-FORMAT = 1
+FORMAT = 2
 OWN = "own"  # the outcome of a method that has one decoder only
 _JSON, _ARRAYS, _DECODERS = "record.json", "arrays.npz", "decoders.npz"
 
@@ -40,6 +40,8 @@ class Record:
         Statistics of the hard codes by part ("train", "test"): distances, number of codes.
     history : dict
         Of training, as `dsnc.training.history.History.to_dict` gives it; empty without epochs.
+    rows : dict
+        Rows of each part, and how many were left out because no training row has their class.
     seconds : dict
         "fit", "evaluate".
     versions, machine : dict
@@ -55,6 +57,7 @@ class Record:
     outcomes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     history: Mapping[str, Any] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
@@ -157,7 +160,7 @@ def _cannot_write(path: Path, error: OSError) -> OutputError:
     return OutputError(f"{path} cannot be written: {error}. Make room, or choose another folder.")
 
 
-_PLAIN = ("outcomes", "codes", "history", "seconds", "versions", "machine", "error")
+_PLAIN = ("outcomes", "codes", "history", "rows", "seconds", "versions", "machine", "error")
 
 
 def read_record(folder: Path) -> Record | None:
@@ -174,9 +177,13 @@ def read_record(folder: Path) -> Record | None:
         return None
 
 
-def find_records(runs: Path) -> Iterator[Record]:
-    """Yield all records under a folder, in the order of their names; reading never writes."""
+def find_records(runs: Path, *, trials: bool = False) -> Iterator[Record]:
+    """Yield the records under a folder, in the order of their names; reading never writes.
+
+    With `trials`, those of the runs among which settings were chosen, else those of all others.
+    """
     for path in sorted(runs.rglob(_JSON)):
         record = read_record(path.parent)
-        if record is not None and not path.parent.name.startswith("."):
+        hidden = path.parent.name.startswith(".")
+        if record is not None and record.definition.trial == trials and not hidden:
             yield record

@@ -16,6 +16,7 @@ from dsnc.experiments.plan import Plan
 from dsnc.experiments.prepare import prepare
 from dsnc.experiments.record import Record, write_aside
 from dsnc.experiments.runner import run_all
+from dsnc.experiments.selection import select
 from dsnc.experiments.tables import Table
 
 ABOUT, PICTURES = "data.json", "pictures.npy"
@@ -61,7 +62,9 @@ def reproduce(
     jobs: int = 1,
     progress: bool = False,
 ) -> tuple[list[Table], list[Record]]:
-    """Run what is missing and return the tables of the experiments, and all records.
+    """Run what is missing and return the tables of the experiments, and their records.
+
+    Trials of settings are among the records where they failed.
 
     Parameters
     ----------
@@ -82,22 +85,31 @@ def reproduce(
     for name in names:
         if name not in EXPERIMENTS:
             raise unknown_name("experiment", name, EXPERIMENTS)
-    source = plan.source(data, beside)
-    definitions = [d for name in names for d in EXPERIMENTS[name].definitions(source, plan)]
+    sources = plan.sources(data, beside)
+    definitions = [
+        definition
+        for source in sources
+        for name in names
+        for definition in EXPERIMENTS[name].definitions(source, plan)
+    ]
     # Of equal runs the first counts: one that keeps its decoders serves both experiments.
     definitions.sort(key=lambda definition: not definition.keep_decoders)
-    _write_about(source, folder)
+    _write_about(definitions[0], folder)
+    trials: list[Record] = []
+    if plan.select:
+        fixed = dict(plan.settings)
+        definitions, trials = select(definitions, fixed, folder, jobs=jobs, progress=progress)
     records = run_all(definitions, folder, jobs=jobs, progress=progress)
     tables: list[Table] = []
     for name in names:
         EXPERIMENTS[name].measure(records, folder)
         tables += EXPERIMENTS[name].tables(records, folder)
-    return tables, records
+    return tables, [*(trial for trial in trials if trial.error), *records]
 
 
-def _write_about(source: Source, runs: Path) -> None:
+def _write_about(definition: Definition, runs: Path) -> None:
     """Write what a report needs to know of the data themselves."""
-    prepared = prepare(source)
+    prepared = prepare(definition.source, definition.weighting)
     folder = runs / file_name(prepared.name)
     text = json.dumps(prepared.about(), ensure_ascii=False)
     write_aside(folder / ABOUT, text.encode())

@@ -3,6 +3,7 @@
 import os
 import platform
 import time
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,24 @@ _VERSIONS = ("numpy", "scipy", "scikit-learn", "torch", "numba")
 
 
 def run(definition: Definition, runs: Path) -> Record:
-    """Run a definition and write its record."""
-    prepared = prepare(definition.source)
+    """Run a definition and write its record; a trial ends with the training."""
+    prepared = prepare(definition.source, definition.weighting)
     method = METHODS[definition.method]
     start = time.perf_counter()
     model = fit(method.estimator(definition), prepared)
     fitted = time.perf_counter()
+    history = getattr(model, "history_", None)
+    record = Record(
+        definition,
+        history=history.to_dict() if history is not None else {},
+        rows=prepared.rows,
+        seconds={"fit": fitted - start},
+        versions={"dsnc": dsnc.__version__, **{name: metadata.version(name) for name in _VERSIONS}},
+        machine=_machine(),
+    )
+    if definition.trial:
+        write_record(record, {}, runs)
+        return record
     outcomes: dict[str, dict[str, float]] = {}
     arrays: dict[str, Any] = {"y": prepared.parts.test.y}
     choices = method.decoders(definition.n_bits or 0)
@@ -42,16 +55,8 @@ def run(definition: Definition, runs: Path) -> Record:
     codes: dict[str, dict[str, float]] = {}
     if method.codes:
         codes, arrays["words"] = _code_statistics(model, prepared)
-    history = getattr(model, "history_", None)
-    record = Record(
-        definition,
-        outcomes,
-        codes,
-        history.to_dict() if history is not None else {},
-        {"fit": fitted - start, "evaluate": time.perf_counter() - fitted},
-        {"dsnc": dsnc.__version__, **{name: metadata.version(name) for name in _VERSIONS}},
-        _machine(),
-    )
+    seconds = {**record.seconds, "evaluate": time.perf_counter() - fitted}
+    record = replace(record, outcomes=outcomes, codes=codes, seconds=seconds)
     kept = {name: variant.predictor_.decoder for name, variant in variants.items()}
     logits = model.predictor_.logits(prepared.parts.test.X[:TIMED_ROWS])
     write_record(

@@ -96,7 +96,8 @@ def read_runs(runs: str | os.PathLike[str]) -> list[DataSet]:
 def _data_set(name: str, records: list[Record], runs: Path) -> DataSet:
     grouped = accuracy_table.groups(records)
     accuracy = dict(zip(grouped, accuracy_table.tables(records), strict=True))
-    latent = dict(zip(_latent_keys(records), latent_table.tables(records), strict=True))
+    with_codes = accuracy_table.groups(records, latent_table.METHODS)
+    latent = dict(zip(with_codes, latent_table.tables(records), strict=True))
     curves: dict[Key, Curve] = {(c.data, c.recipe): c for c in cost_curve.curves(records, runs)}
     cost = dict(zip(curves, cost_curve.tables(records, runs), strict=True))
     chapters = [
@@ -113,16 +114,6 @@ def _data_set(name: str, records: list[Record], runs: Path) -> DataSet:
     ]
     folder = runs / file_name(name)
     return DataSet(name, _about(folder / ABOUT), _pictures(folder / PICTURES), chapters, records)
-
-
-def _latent_keys(records: Sequence[Record]) -> list[Key]:
-    """Return data and recipe of each table of `latent_table.tables`, in its order."""
-    keys = (
-        (record.definition.data, record.definition.recipe)
-        for record in records
-        if record.definition.method in latent_table.METHODS and not record.error
-    )
-    return list(dict.fromkeys(keys))
 
 
 def _about(path: Path) -> Mapping[str, Any]:

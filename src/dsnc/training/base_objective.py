@@ -31,17 +31,17 @@ class BaseObjective(nn.Module, ABC):
         Rows to logits.
     beta, gamma : float
         Weights of the intra- and the inter-class term.
-    adaptive : bool
-        Whether validation accuracy scales both.
+    adaptive : "none", "previous" or "best"
+        The rule by which validation accuracy scales both; see `AdaptiveFactor`.
     """
 
     def __init__(
-        self, encoder: nn.Module, *, beta: float = 0.0, gamma: float = 0.0, adaptive: bool = True
+        self, encoder: nn.Module, *, beta: float = 0.0, gamma: float = 0.0, adaptive: str = "none"
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.beta, self.gamma = beta, gamma
-        self.adaptive, self.factor = adaptive, AdaptiveFactor()
+        self.factor = AdaptiveFactor(adaptive)
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -111,16 +111,15 @@ class BaseObjective(nn.Module, ABC):
 
     def after_validation(self, accuracy: float) -> None:
         """Adapt the regularizer."""
-        if self.adaptive:
-            self.factor.update(accuracy)
+        self.factor.update(accuracy)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides the weights."""
-        return {"factor": self.factor.factor, "previous": self.factor.previous}
+        return {"factor": self.factor.factor, "reference": self.factor.reference}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Take back what `get_extra_state` gave."""
-        self.factor.factor, self.factor.previous = state["factor"], state["previous"]
+        self.factor.factor, self.factor.reference = state["factor"], state["reference"]
 
     def _encode(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Encode rows and partners in one pass."""

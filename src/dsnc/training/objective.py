@@ -125,6 +125,8 @@ class Objective(SoftmaxObjective):
         Whether the decoder sees bits as -1 and +1, or as the paper's 0 and 1.
     soft_share : float
         Share of the loss that is taken on the bits' probabilities.
+    validation_seed : int, optional
+        Validate on codes drawn from this seed and the epoch, instead of on the most probable ones.
     **options
         As of `SoftmaxObjective` and `BaseObjective`.
     """
@@ -139,10 +141,12 @@ class Objective(SoftmaxObjective):
         *,
         signs: bool = True,
         soft_share: float = 0.0,
+        validation_seed: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(encoder, n_bits, n_classes, generator, **options)
         self.gradient, self.signs, self.soft_share = gradient, signs, soft_share
+        self._validation_seed, self._draws = validation_seed, torch.Generator()
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the gradient's surrogate, and the mean loss of the codes that were drawn."""
@@ -166,8 +170,13 @@ class Objective(SoftmaxObjective):
         return 2 * code - 1 if self.signs else code
 
     def hidden(self, logits: Tensor) -> Tensor:
-        """Return the most probable code as the decoder sees it."""
-        return self.decoder_input((logits > 0).to(self.weight.dtype))
+        """Return the most probable code, or one that is drawn, as the decoder sees it."""
+        if self._validation_seed is None:
+            bits = logits > 0
+        else:
+            uniform = torch.rand(logits.shape, generator=self._draws).to(logits.device)
+            bits = uniform < torch.sigmoid(logits)
+        return self.decoder_input(bits.to(self.weight.dtype))
 
     def make_decoder(self) -> LinearDecoder:
         """Return the decoder for codes of -1 and +1."""
@@ -189,8 +198,10 @@ class Objective(SoftmaxObjective):
         super().load_decoder(factor * weight, bias - shift)
 
     def start_epoch(self, epoch: int) -> None:
-        """Tell the gradient which epoch begins."""
+        """Tell the gradient which epoch starts; its validation draws the same codes every time."""
         self.gradient.start_epoch(epoch)
+        if self._validation_seed is not None:
+            self._draws.manual_seed(self._validation_seed + epoch)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides the weights."""
@@ -207,6 +218,7 @@ def code_objective(
 ) -> Objective:
     """Return the objective of the paper's model."""
     gradient = settings.gradient
+    sampled = settings.validation_codes == "sampled"
     if isinstance(gradient, str):
         gradient = {"name": gradient, "n_samples": settings.n_samples}
     return Objective(
@@ -217,6 +229,7 @@ def code_objective(
         generator,
         signs=settings.code_values == "signs",
         soft_share=settings.soft_share,
+        validation_seed=generator.initial_seed() if sampled else None,
         beta=settings.beta,
         gamma=settings.gamma,
         adaptive=settings.adaptive,

@@ -71,22 +71,27 @@ class AdaptiveFactor:
 
     Parameters
     ----------
+    rule : "none", "previous" or "best"
+        What an accuracy is compared with: nothing, so that the factor stays 1; the one before, as
+        the paper says; or the best so far, as the authors' script does.
     factor : float
         Its value now.
-    up, down : float
-        What a rise and a fall multiply it by.
+    reference : float, optional
+        The accuracy that the next one is compared with.
     """
 
+    rule: str = "previous"
     factor: float = 1.0
-    up: float = 2.0
-    down: float = 0.5
-    previous: float | None = None
+    reference: float | None = None
 
     def update(self, accuracy: float) -> float:
         """Take note of an accuracy; return the factor from now on."""
-        if self.previous is not None and accuracy > self.previous:
-            self.factor *= self.up
-        elif self.previous is not None and accuracy < self.previous:
-            self.factor *= self.down
-        self.previous = accuracy
+        if self.rule == "none":
+            return self.factor
+        reference = accuracy if self.reference is None else self.reference
+        if accuracy > reference:
+            self.factor *= 2
+        elif accuracy < reference:
+            self.factor /= 2
+        self.reference = max(accuracy, reference) if self.rule == "best" else accuracy
         return self.factor

@@ -13,6 +13,8 @@ from dsnc.errors import InputError, unknown_name
 SCALINGS = ("auto", "none", "standard", "common", "unit_rows")
 SCHEDULES = ("constant", "one_cycle")
 CODE_VALUES = ("bits", "signs")
+ADAPTIVE = ("none", "previous", "best")
+VALIDATION_CODES = ("hard", "sampled")
 PRECISIONS = ("bfloat16", "float32")
 
 
@@ -25,7 +27,7 @@ class RunSettings:
     scaling: str = "auto"
     beta: float = 0.0
     gamma: float = 0.0
-    adaptive: bool = True
+    adaptive: str = "none"
     max_epochs: int = 50
     batch_size: int | str = "auto"
     learning_rate: float | str = "auto"
@@ -44,6 +46,7 @@ class RunSettings:
     weights: ClassVar[tuple[str, ...]] = ("beta", "gamma", "weight_decay")
     names: ClassVar[dict[str, Sequence[str]]] = {
         "scaling": SCALINGS,
+        "adaptive": ADAPTIVE,
         "schedule": SCHEDULES,
         "precision": PRECISIONS,
     }
@@ -102,9 +105,14 @@ class Settings(SoftmaxSettings):
     code_values: str = "signs"
     soft_share: float = 0.25
     soft_rows: bool = True
+    validation_codes: str = "hard"
 
     counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_samples")
-    names: ClassVar[dict[str, Sequence[str]]] = {**RunSettings.names, "code_values": CODE_VALUES}
+    names: ClassVar[dict[str, Sequence[str]]] = {
+        **RunSettings.names,
+        "code_values": CODE_VALUES,
+        "validation_codes": VALIDATION_CODES,
+    }
 
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
