@@ -122,7 +122,9 @@ def test_many_classes_need_little_memory():
     rng = np.random.default_rng(0)
     codes = PackedCodes.from_bits(rng.random((20_000, 16)) < 0.5)
     decoder = NearestDecoder(codes, np.arange(20_000), 20_000)
-    decoder.top_k(codes.take(slice(0, 9)), None, 5)  # compiles
+    decoder.predict(codes.take(slice(0, 9)))  # compiles
+    for k in (5, 500):
+        decoder.top_k(codes.take(slice(0, 9)), None, k)
     tracemalloc.start()
     decoder.predict(codes.take(slice(0, 2_000)))
     decoder.top_k(codes.take(slice(0, 2_000)), None, 5)

@@ -63,7 +63,7 @@ class Plan:
         self._check_settings()
 
     def _check_settings(self) -> None:
-        of_methods = {name for method in self.methods for name in METHODS[method].parameters}
+        of_methods = {name for method in METHODS.values() for name in method.parameters}
         valid = sorted({*of_methods, FACTOR, _WEIGHTING} - {"n_bits", "n_units", "random_state"})
         for name, value in self.settings.items():
             if name not in valid:
