@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders import (
     CodebookDecoder,
     LinearDecoder,
@@ -43,9 +43,9 @@ def problem(n_classes=30, n_bits=12, n=400, noise=0.8, scale=1.0, seed=0):
         y = rng.integers(0, n_classes, n)
         logits = scale * (centers[y] + noise * rng.normal(size=(n, n_bits)))
         logits = logits.astype(np.float32)
-        sets.append(HeldOut(PackedCodes.from_logits(logits), logits, y))
+        sets.append(HeldOut(Encoded(logits), y))
     training, held_out = sets
-    return Material(linear, training.codes, training.y, held_out)
+    return Material(linear, training.encoded.codes, training.y, held_out)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def best(many):
 
 
 def accuracy(decoder, rows):
-    return (decoder.predict(rows.codes, rows.logits) == rows.y).mean()
+    return rows.right(decoder).mean()
 
 
 # By name
@@ -97,8 +97,8 @@ def test_the_soft_decoder(material):
 
 
 def test_rows_held_out_may_be_none(material):
-    none = material.held_out.codes.take(slice(0, 0))
-    empty = HeldOut(none, material.held_out.logits[:0], material.held_out.y[:0])
+    none = slice(0, 0)
+    empty = HeldOut(material.held_out.encoded.take(none), material.held_out.y[none])
     for name in ("linear", "soft", "shortlist"):
         decoder, _ = make_decoder(name, Material(material.linear, held_out=empty))
         assert decoder.temperature == 1
@@ -109,13 +109,14 @@ def test_the_nearest_decoder(material):
     assert type(decoder) is NearestDecoder
     own = NearestDecoder.from_examples(material.codes, material.y, 30)
     assert np.array_equal(
-        decoder.predict(material.held_out.codes), own.predict(material.held_out.codes)
+        decoder.predict(Encoded(codes=material.held_out.encoded.codes)),
+        own.predict(Encoded(codes=material.held_out.encoded.codes)),
     )
     assert report.settings == {"n_neighbors": 1}
     settings = {"name": "nearest", "label": "predicted", "n_neighbors": 3}
     voting, report = make_decoder(settings, material)
     assert report.settings == {"n_neighbors": 3}
-    assert np.array_equal(voting.labels, material.linear.predict(voting.codes))
+    assert np.array_equal(voting.labels, material.linear.predict(Encoded(codes=voting.codes)))
     assert settings == {"name": "nearest", "label": "predicted", "n_neighbors": 3}
 
 
@@ -123,13 +124,17 @@ def test_the_table_decoder(material):
     decoder, report = make_decoder("table", material)
     assert type(decoder) is TableDecoder
     nearest = NearestDecoder.from_examples(material.codes, material.y, 30)
-    codes = material.held_out.codes
-    assert np.array_equal(decoder.predict(codes), nearest.predict(codes))
+    codes = material.held_out.encoded.codes
+    assert np.array_equal(
+        decoder.predict(Encoded(codes=codes)), nearest.predict(Encoded(codes=codes))
+    )
     soft = make_decoder("soft", material)[1].settings
     assert (decoder.probes, report.settings) == (16, {"probes": 16, **soft})
     asked = {"name": "table", "source": "linear", "probes": 2, "sharpness": 0.5, "prior": 0.5}
     linear, report = make_decoder(asked, material)
-    assert np.array_equal(linear.predict(codes), material.linear.predict(codes))
+    assert np.array_equal(
+        linear.predict(Encoded(codes=codes)), material.linear.predict(Encoded(codes=codes))
+    )
     assert report.settings == {"probes": 2, "sharpness": 0.5, "prior": 0.5}
     without = Material(material.linear)
     assert make_decoder({"name": "table", "source": "linear"}, without)[0].probes == 16
@@ -323,7 +328,7 @@ def bits_that_mislead(scale):
     y = rng.integers(0, 2048, 1000)
     logits = np.concatenate([scale * signs[y], rng.choice([-20, 20], (1000, 10))], axis=1)
     logits = logits.astype(np.float32)
-    held_out = HeldOut(PackedCodes.from_logits(logits), logits, y)
+    held_out = HeldOut(Encoded(logits), y)
     return Material(LinearDecoder(weight, np.zeros(2048)), held_out=held_out)
 
 
@@ -369,9 +374,10 @@ def test_a_shortlist_still_holds_training_codes_but_signs_of_weights_are_none(ma
     decoder, _ = make_decoder({"name": "shortlist", "known": "training"}, material)
     held = material_of(decoder)
     nearest, _ = make_decoder("nearest", held)
-    codes = material.held_out.codes
+    codes = material.held_out.encoded.codes
     assert np.array_equal(
-        nearest.predict(codes), make_decoder("nearest", material)[0].predict(codes)
+        nearest.predict(Encoded(codes=codes)),
+        make_decoder("nearest", material)[0].predict(Encoded(codes=codes)),
     )
     decoder, _ = make_decoder({"name": "shortlist", "known": "weights"}, material)
     with pytest.raises(InputError, match="knows no training codes"):
@@ -444,7 +450,7 @@ def test_decoders_of_hard_bits_do_not(name):
     decoder, _ = make_decoder(name, replace(material, soft=better))
     plain, _ = make_decoder(name, material)
     held_out = material.held_out
-    assert np.array_equal(decoder.predict(held_out.codes), plain.predict(held_out.codes))
+    assert np.array_equal(decoder.predict(held_out.encoded), plain.predict(held_out.encoded))
     assert trained_beside(decoder, material) is None
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders import LinearDecoder, SoftDecoder, tune
 from dsnc.decoders.scoring import (
     CLOSENESS,
@@ -122,11 +122,11 @@ def test_what_cannot_be_is_refused(settings, message):
 
 def test_all_classes_are_scored_as_held_out_rows_like_best(monkeypatch):
     linear, logits, y = problem(scale=5.0, bias=3.0)
-    held_out = HeldOut(PackedCodes.from_logits(logits), logits, y)
+    held_out = HeldOut(Encoded(logits), y)
     decoder, accuracy = tune_soft(linear, held_out)
-    assert accuracy == (decoder.predict(held_out.codes, logits) == y).mean()
+    assert accuracy == (decoder.predict(held_out.encoded) == y).mean()
     plain = SoftDecoder(linear.weight, linear.bias)
-    assert accuracy > (plain.predict(held_out.codes, logits) == y).mean() + 0.05
+    assert accuracy > (plain.predict(held_out.encoded) == y).mean() + 0.05
     kept = decoder.renewed(linear.weight, linear.bias)
     assert (kept.sharpness, kept.prior) == (decoder.sharpness, decoder.prior) != (1, 1)
     monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
@@ -137,7 +137,7 @@ def test_all_classes_are_scored_as_held_out_rows_like_best(monkeypatch):
 def test_a_soft_decoder_has_the_scores_of_the_formula():
     linear, logits, _ = problem(bias=1.0, n=3, n_classes=4)
     decoder = SoftDecoder(linear.weight, linear.bias, sharpness=0.5, prior=0.25)
-    classes, scores = decoder.top_k(PackedCodes.from_logits(logits), logits, 4)
+    classes, scores = decoder.top_k(Encoded(logits), 4)
     for i in range(3):
         worth = np.tanh(logits[i] / 4) @ linear.weight.T + 0.25 * linear.bias
         np.testing.assert_allclose(scores[i], worth[classes[i]], rtol=1e-5)

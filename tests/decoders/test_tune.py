@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.multi_index import nominal_ns
 from dsnc.decoders import LinearDecoder, ShortlistDecoder, SoftDecoder, tune
 from dsnc.decoders.tune import (
@@ -34,11 +34,15 @@ def problem(n=1500, n_classes=200, n_bits=24, noise=1.0, scale=0.2, seed=0, part
 
 def held_out(logits, y, weight=None):
     logits = np.asarray(logits, dtype=np.float32)
-    return HeldOut(PackedCodes.from_logits(logits), logits, np.asarray(y), weight)
+    return HeldOut(Encoded(logits), np.asarray(y), weight)
+
+
+def codes_and_classes(rows):
+    return rows.encoded.codes, rows.y
 
 
 def accuracy(decoder, rows):
-    return (decoder.predict(rows.codes, rows.logits) == rows.y).mean()
+    return rows.right(decoder).mean()
 
 
 def soft(linear):
@@ -52,8 +56,8 @@ def test_rows_are_taken_evenly():
     rows = held_out(np.arange(22).reshape(11, 2), np.arange(11), np.arange(11, dtype=np.float32))
     some = rows.take(6)
     assert some.y.tolist() == [0, 2, 4, 6, 8, 10]
-    assert some.logits.tolist() == rows.logits[::2].tolist()
-    assert some.codes == rows.codes.take(some.y)
+    assert some.encoded.logits.tolist() == rows.encoded.logits[::2].tolist()
+    assert some.encoded.codes == rows.encoded.codes.take(some.y)
     assert some.weight.tolist() == some.y.tolist()
     assert rows.take(11) is rows.take(99) is rows
     assert rows.take(0).y.tolist() == [0]
@@ -62,7 +66,7 @@ def test_rows_are_taken_evenly():
 
 def test_leading_codes_are_few_and_near_the_best_of_their_class():
     linear, rows = problem(n=3000, n_classes=20, n_bits=32)
-    codes, labels = training_codes(linear, rows.codes, rows.y)
+    codes, labels = training_codes(linear, *codes_and_classes(rows))
     few, names = leading_codes(linear, codes, labels)
     assert set(names.tolist()) == set(range(20))
     assert len(few) < 0.9 * len(codes)
@@ -88,13 +92,13 @@ def test_the_chosen_setting_loses_no_more_than_it_may(noise):
     assert tried["weights"] is tuned
     decoder = tuned.decoder
     assert accuracy(decoder, rows) == pytest.approx(tuned.accuracy)
-    classes, _ = decoder.candidates(rows.codes, rows.logits)
+    classes, _ = decoder.candidates(rows.encoded)
     assert (classes >= 0).sum(axis=1).mean() == pytest.approx(tuned.candidates)
     everything = soft(linear)
     if tuned.reaches:
         assert tuned.accuracy >= accuracy(everything, rows) - TOLERANCE
     # What rows that chose nothing say; the deviation is that of the rows in which both differ.
-    differ = decoder.predict(*fresh[:2]) != everything.predict(*fresh[:2])
+    differ = decoder.predict(fresh.encoded) != everything.predict(fresh.encoded)
     lost = accuracy(everything, fresh) - accuracy(decoder, fresh)
     assert lost <= TOLERANCE + 3 * max(differ.sum(), 1) ** 0.5 / len(fresh.y)
     assert decoder.size < linear.n_classes
@@ -116,7 +120,7 @@ def test_the_same_rows_give_the_same_settings():
     linear, rows = problem(n=600)
     sets = {
         "weights": weight_codes(linear),
-        "training": training_codes(linear, *problem(n=2000, part=1)[1][:3:2]),
+        "training": training_codes(linear, *codes_and_classes(problem(n=2000, part=1)[1])),
     }
     first, second = (tune_shortlist(linear, sets, rows) for _ in range(2))
     assert first[0] == second[0]
@@ -246,13 +250,13 @@ def test_weight_codes_are_the_signs_of_the_weights():
 
 
 def log_loss(decoder, rows):
-    proba = decoder.proba(rows.codes, rows.logits)[np.arange(len(rows.y)), rows.y]
+    proba = decoder.proba(rows.encoded)[np.arange(len(rows.y)), rows.y]
     return -np.log(np.maximum(proba, 1e-9)).mean()
 
 
 def calibration_error(decoder, rows):
     """How far confidence is from accuracy, on average over ten groups of equally sure rows."""
-    classes, proba = decoder.top_k_proba(rows.codes, rows.logits, 1)
+    classes, proba = decoder.top_k_proba(rows.encoded, 1)
     order = np.argsort(proba[:, 0])
     right, sure = (classes[:, 0] == rows.y)[order], proba[order, 0]
     groups = zip(np.array_split(right, 10), np.array_split(sure, 10), strict=True)
@@ -267,7 +271,7 @@ def test_calibration_is_honest_on_fresh_rows(scale):
     honest = calibrate(decoder, rows)
     assert log_loss(honest, fresh) < log_loss(decoder, fresh)
     assert calibration_error(honest, fresh) < 0.03 < calibration_error(decoder, fresh)
-    assert np.array_equal(honest.predict(*fresh[:2]), decoder.predict(*fresh[:2]))
+    assert np.array_equal(honest.predict(fresh.encoded), decoder.predict(fresh.encoded))
     for name in SETTINGS:
         assert getattr(honest, name) == getattr(decoder, name)
     assert honest.codes is decoder.codes
@@ -283,7 +287,7 @@ def test_calibration_weighs_rows():
     def confidence(weight_of_wrong):
         weight = np.where(wrong, weight_of_wrong, 1).astype(np.float32)
         honest = calibrate(decoder, rows._replace(weight=weight))
-        return honest.top_k_proba(rows.codes, rows.logits, 1)[1].mean()
+        return honest.top_k_proba(rows.encoded, 1)[1].mean()
 
     expected = [w / (1 + w) for w in (4, 1, 0.25)]
     found = [1 - confidence(w) for w in (4, 1, 0.25)]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dsnc.classifier.base import LearnedClassifier, Lesson
 from dsnc.classifier.inputs import class_numbers
 from dsnc.classifier.texts import as_numbers
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.threads import n_threads
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.choose import (
@@ -275,8 +275,7 @@ class DSNCClassifier(LearnedClassifier):
             material = replace(material, codes=trained.encode(X), y=y)
         if lesson.held_out is not None:
             X, y, weight = _some_rows(lesson.held_out, _MAX_HELD_OUT)
-            logits = trained.logits(X)
-            held = HeldOut(PackedCodes.from_logits(logits), logits, y, weight)
+            held = HeldOut(Encoded(trained.logits(X)), y, weight)
             material = replace(material, held_out=held)
         if self.soft_rows and not lesson.calls and name not in ("linear", "nearest"):
             fixed = {key: settings[key] for key in SCORING if key in settings}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.errors import InputError
 
 _PROBABILITIES = 1 << 20  # held at a time
@@ -33,23 +33,18 @@ class Decoder(ABC):
     """
 
     name: ClassVar[str]  # the key in DECODERS, for ever the same
-    few_rows: int = 0  # up to so many, `predict_few` is the shorter way
     n_bits: int
     n_classes: int
 
     @abstractmethod
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Find the k best classes of each row.
 
         Parameters
         ----------
-        codes : PackedCodes
-            n codes of `n_bits` bits.
-        logits : float32 array of shape (n, n_bits), or None
-            The real numbers whose signs are the bits, for decoders that weigh a bit by its
-            confidence; the others ignore them.
+        encoded : Encoded
+            n codes of `n_bits` bits, with the logits for decoders that weigh a bit by its
+            confidence, and the rows for those that look at features.
         k : int
             How many, 1..n_classes.
 
@@ -61,7 +56,7 @@ class Decoder(ABC):
         """
 
     @abstractmethod
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    def proba(self, encoded: Encoded) -> NDArray[np.float32]:
         """Return (n, n_classes) probabilities; their argmax is what `predict` says."""
 
     @abstractmethod
@@ -77,34 +72,25 @@ class Decoder(ABC):
     def cost(self) -> Cost:
         """Return what decoding one row takes."""
 
-    def predict(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None = None
-    ) -> NDArray[np.int64]:
+    def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the best class of each row."""
-        return self.top_k(codes, logits, 1)[0][:, 0]
-
-    def predict_few(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
-        """Return the best class of up to `few_rows` rows; None where a logit is NaN."""
-        raise NotImplementedError
+        return self.top_k(encoded, 1)[0][:, 0]
 
     def top_k_proba(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+        self, encoded: Encoded, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Find the k best classes of each row and their probabilities, block by block."""
-        classes, _ = self.top_k(codes, logits, k)
+        classes, _ = self.top_k(encoded, k)
         probabilities = np.empty(classes.shape, dtype=np.float32)
-        step = max(1, _PROBABILITIES // self.n_classes)
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
-            part = self.proba(codes.take(rows), None if logits is None else logits[rows])
-            probabilities[rows] = np.take_along_axis(part, classes[rows], axis=1)
+        for rows, part in encoded.blocks(max(1, _PROBABILITIES // self.n_classes)):
+            probabilities[rows] = np.take_along_axis(self.proba(part), classes[rows], axis=1)
         return classes, probabilities
 
-    def check_codes(self, codes: PackedCodes) -> None:
+    def check_width(self, encoded: Encoded) -> None:
         """Refuse codes of another width."""
-        if codes.n_bits != self.n_bits:
+        if encoded.n_bits != self.n_bits:
             raise InputError(
-                f"codes have {codes.n_bits} bits; the decoder was made for {self.n_bits}."
+                f"codes have {encoded.n_bits} bits; the decoder was made for {self.n_bits}."
             )
 
     def check_k(self, k: int) -> int:

@@ -100,7 +100,7 @@ def with_soft_rows(
         return material
     sample = material.rows.take(max(1, rows_to_score(soft)))
     decoders = (tune_soft(rows, material.rows, fixed)[0] for rows in (soft, material.linear))
-    better, right = (d.predict(sample.codes, sample.logits) == sample.y for d in decoders)
+    better, right = (sample.right(decoder) for decoder in decoders)
     return replace(material, soft=soft) if is_clearly_better(better, right, sample) else material
 
 
@@ -362,7 +362,7 @@ def _choose(material: Material) -> tuple[Decoder, DecoderReport]:
     # On the rows of the shortlist's trials: chance must not decide between them.
     sample = held_out.take(max(1, rows_to_score(linear)))
     for decoder in (everything, linear):
-        right = decoder.predict(sample.codes, sample.logits) == sample.y
+        right = sample.right(decoder)
         worth = accuracy(right, sample.weight)
         trials.append(Trial(decoder.name, _settings(decoder), worth, all_ns))
         rivals.append(_Rival(decoder, worth, all_ns, right))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import bounded, check_arrays
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders.base import Cost, Decoder
 from dsnc.errors import InputError
 
@@ -40,10 +40,10 @@ class LinearDecoder(Decoder):
     Examples
     --------
     >>> decoder = LinearDecoder([[1, 0], [0, 1], [-1, -1]], [0, 0, 0])
-    >>> codes = PackedCodes.from_bits([[1, 0], [0, 0]])
-    >>> decoder.predict(codes)
+    >>> encoded = Encoded([[1.5, -1], [-1, -0.5]])
+    >>> decoder.predict(encoded)
     array([0, 2])
-    >>> decoder.top_k(codes, None, 2)[0]
+    >>> decoder.top_k(encoded, 2)[0]
     array([[0, 2],
            [2, 0]])
     """
@@ -81,27 +81,26 @@ class LinearDecoder(Decoder):
             raise InputError(f"weight has shape {half.shape}; expected (n_classes, n_bits).")
         return cls(half, np.asarray(bias, dtype=np.float64) + half.sum(axis=1), temperature)
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[NDArray[np.int64], Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
         k = self.check_k(k)
-        parts = [best_classes(self._scores(signs), k) for signs in self._inputs(codes, logits)]
+        self.check_width(encoded)
+        blocks = encoded.blocks(self._n_rows())
+        parts = [best_classes(self._scores(self._inputs(block)), k) for _, block in blocks]
         if len(parts) == 1:
             return parts[0]
         classes, scores = zip(*parts, strict=True)
         return np.concatenate(classes), np.concatenate(scores)
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores; see `Decoder.proba`."""
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        start = 0
-        for signs in self._inputs(codes, logits):
-            block = result[start : start + len(signs)]
-            for first, scores in self._scores(signs):
-                block[:, first : first + scores.shape[1]] = scores
-            softmax(block, self.temperature)
-            start += len(signs)
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for rows, block in encoded.blocks(self._n_rows()):
+            part = result[rows]
+            for first, scores in self._scores(self._inputs(block)):
+                part[:, first : first + scores.shape[1]] = scores
+            softmax(part, self.temperature)
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -122,19 +121,14 @@ class LinearDecoder(Decoder):
         """Return c*K operations, and the bytes of weight and bias."""
         return Cost(float(self.n_bits * self.n_classes), self.weight.nbytes + self.bias.nbytes)
 
-    def _inputs(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Iterator[Floats]:
-        """Yield what the weights multiply, block of rows by block of rows; one block at least."""
-        self.check_codes(codes)
-        for rows in self._row_blocks(len(codes)):
-            block = codes if rows is None else codes.take(rows)
-            yield np.where(block.to_bits(), np.float32(1), np.float32(-1))
+    def _inputs(self, encoded: Encoded) -> Floats:
+        """Return what the weights multiply."""
+        return encoded.signs()
 
-    def _row_blocks(self, n_rows: int) -> Iterator[slice | None]:
-        """Yield slices of rows to decode together, or None for all of them."""
+    def _n_rows(self) -> int:
+        """Return how many rows are decoded together."""
         by_classes = max(_MIN_ROWS, _BLOCK // self.n_classes)
-        step = max(1, min(_BLOCK // self.n_bits, by_classes))
-        for start in range(0, max(1, n_rows), step):
-            yield None if n_rows <= step else slice(start, start + step)
+        return max(1, min(_BLOCK // self.n_bits, by_classes))
 
     def _scores(self, signs: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield (first class, scores of a block of classes), classes ascending.

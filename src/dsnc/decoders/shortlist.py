@@ -12,7 +12,7 @@ what it would take to turn the one code into the other. It costs the search and 
 each candidate, whatever the number of classes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
 
 from dsnc.arrays import check_arrays, one_each
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.limits import MAX_BITS, MAX_ROWS
 from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.checks import (
@@ -96,8 +96,7 @@ class ShortlistDecoder(Decoder):
     >>> linear = LinearDecoder([[1, 1], [1, -1], [-1, -1]], [0, 0, 0])
     >>> codes = PackedCodes.from_bits([[1, 1], [1, 0], [0, 0]])
     >>> decoder = ShortlistDecoder(linear, codes, [0, 1, 2], radius=1)
-    >>> logits = np.array([[2.0, 0.1]], dtype=np.float32)
-    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)[0]
+    >>> decoder.top_k(Encoded([[2.0, 0.1]]), 2)[0]
     array([[0, 1]])
     """
 
@@ -145,8 +144,8 @@ class ShortlistDecoder(Decoder):
         bias = np.float32(self.prior) * linear.bias
         bias.flags.writeable = False  # as the kernels were compiled for
         self._scoring = linear.weight, bias, np.float32(closeness), np.float32(self.sharpness / 2)
-        if self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _AT_ONCE:
-            self.few_rows = MAX_ROWS
+        short = self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _AT_ONCE
+        self._few_rows = MAX_ROWS if short else 0
 
     def with_settings(
         self, linear: LinearDecoder, codes: PackedCodes, labels: ArrayLike, **changes: float
@@ -179,70 +178,66 @@ class ShortlistDecoder(Decoder):
         made_anew = ("_index", "_few", "_rerank")
         return {key: value for key, value in vars(self).items() if key not in made_anew}
 
-    def predict_few(self, logits: NDArray[np.float32]) -> Ints | None:
-        """Return the best class of a few rows; see `Decoder.predict_few`."""
-        return self._few.best(logits)
+    def predict(self, encoded: Encoded) -> Ints:
+        """Return the best class of each row; of a few rows by one call of a kernel."""
+        logits = encoded.logits
+        if logits is not None and 0 < len(logits) <= self._few_rows:
+            self.check_width(encoded)
+            few = self._few.best(logits)
+            if few is not None:  # else a logit is NaN, which the other way refuses
+                return few
+        return super().predict(encoded)
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[Ints, Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`.
 
         Candidates come first. Where more classes are wanted, others follow as near as they are.
         """
         k = self.check_k(k)
-        self.check_codes(codes)
+        self.check_width(encoded)
         step = _ROWS if k <= _LISTED else min(_ROWS, max(1, _KEYS // self.n_classes))
-        ranked = [self._rank(*block, k, widen=k > 1) for block in _blocks(codes, logits, step)]
+        ranked = [self._rank(block, k, widen=k > 1) for _, block in encoded.blocks(step)]
         if len(ranked) == 1:
             return ranked[0].classes, ranked[0].scores
         classes, scores, _ = zip(*ranked, strict=True)
         return np.concatenate(classes), np.concatenate(scores)
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return probabilities; see `Decoder.proba`."""
-        self.check_codes(codes)
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        start = 0
-        for block in _blocks(codes, logits):
-            ranked = self._rank(*block, min(self.size, self.n_classes))
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for where, block in encoded.blocks(_ROWS):
+            ranked = self._rank(block, min(self.size, self.n_classes))
             share, rest = self._shares(ranked)
-            part = result[start : start + len(share)]
+            part = result[where]
             part[:] = rest[:, None]
             rows, places = np.nonzero(ranked.is_candidate())
             part[rows, ranked.classes[rows, places]] = share[rows, places]
-            start += len(share)
         return result
 
-    def top_k_proba(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[Ints, Floats]:
+    def top_k_proba(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row and their probabilities."""
-        classes, _ = self.top_k(codes, logits, k)
+        classes, _ = self.top_k(encoded, k)
         result = np.empty(classes.shape, dtype=np.float32)
-        start = 0
-        for block in _blocks(codes, logits):
-            ranked = self._rank(*block, min(self.size, self.n_classes))
+        for where, block in encoded.blocks(_ROWS):
+            ranked = self._rank(block, min(self.size, self.n_classes))
             share, rest = self._shares(ranked)
-            part = result[start : start + len(share)]
+            part = result[where]
             part[:] = rest[:, None]
             common = min(k, share.shape[1])
             inside = ranked.is_candidate()[:, :common]
             part[:, :common][inside] = share[:, :common][inside]
-            start += len(share)
         return classes, result
 
-    def candidates(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None
-    ) -> tuple[Ints, Floats]:
+    def candidates(self, encoded: Encoded) -> tuple[Ints, Floats]:
         """Return the candidates of each row, best first, and their scores.
 
         Rows with fewer than others end in classes of -1 with scores of -inf.
         """
-        self.check_codes(codes)
+        self.check_width(encoded)
         width, parts = min(self.size, self.n_classes), []
-        for block in _blocks(codes, logits):
-            ranked = self._rank(*block, width)
+        for _, block in encoded.blocks(_ROWS):
+            ranked = self._rank(block, width)
             inside = ranked.is_candidate()
             scores = np.where(inside, ranked.scores, np.float32(-np.inf))
             parts.append((np.where(inside, ranked.classes, -1), scores))
@@ -277,10 +272,11 @@ class ShortlistDecoder(Decoder):
         known = self.codes.words.nbytes + self.labels.nbytes
         return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
 
-    def _rank(
-        self, codes: PackedCodes, logits: Floats, is_hard: bool, k: int, *, widen: bool = False
-    ) -> _Ranked:
+    def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> _Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
+        codes, logits = encoded.codes, encoded.logits
+        is_hard = logits is None  # all bits are equally sure
+        logits = encoded.signs() if logits is None else logits
         if widen and k > _LISTED:
             keys, owners = self._all_keys(codes)
         else:
@@ -343,19 +339,3 @@ class ShortlistDecoder(Decoder):
         best = np.minimum(best, np.float32(1))
         candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
         return candidates, share[:, -1].astype(np.float32)
-
-
-def _blocks(
-    codes: PackedCodes, logits: NDArray[np.float32] | None, step: int = _ROWS
-) -> Iterator[tuple[PackedCodes, Floats, bool]]:
-    """Yield (codes, logits, whether these are mere signs) of blocks of rows; one block at least."""
-    is_hard = logits is None  # all bits equally sure
-    logits = codes.to_signs(np.float32) if logits is None else logits
-    shape = (len(codes), codes.n_bits)
-    if logits.shape != shape:  # the kernel would read beyond its end
-        raise InputError(f"logits has shape {logits.shape}; expected {shape}.")
-    for start in range(0, max(1, len(codes)), step):
-        rows = slice(start, start + step)
-        whole = len(codes) <= step
-        part = np.ascontiguousarray(logits if whole else logits[rows])
-        yield codes if whole else codes.take(rows), part, is_hard

@@ -14,14 +14,14 @@ term is the same for all classes, so it is this decoder on the logits, with weig
 softmax is the probability of the class if bits err independently.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import check_arrays, one_each
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, scoring_arrays, valid_scoring
 from dsnc.errors import InputError, unknown_name
@@ -53,8 +53,7 @@ class SoftDecoder(LinearDecoder):
     Examples
     --------
     >>> decoder = SoftDecoder([[1, 0], [0, 1]], [0, 0], inputs="logits")
-    >>> logits = np.array([[0.5, 2.0]], dtype=np.float32)
-    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)
+    >>> decoder.top_k(Encoded([[0.5, 2.0]]), 2)
     (array([[1, 0]]), array([[2. , 0.5]], dtype=float32))
     """
 
@@ -85,14 +84,9 @@ class SoftDecoder(LinearDecoder):
         }
         return type(self)(weight, bias, temperature or self.temperature, **settings)
 
-    def _inputs(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Iterator[Floats]:
-        self.check_codes(codes)
-        if logits is None:
-            raise InputError("logits is None; this decoder needs them, signs are not enough.")
-        transform, sharpness = INPUTS[self.inputs], np.float32(self.sharpness)
-        for rows in self._row_blocks(len(codes)):
-            part = logits if rows is None else logits[rows]
-            yield transform(part if sharpness == 1 else sharpness * part)
+    def _inputs(self, encoded: Encoded) -> Floats:
+        logits, sharpness = encoded.numbers(), np.float32(self.sharpness)
+        return INPUTS[self.inputs](logits if sharpness == 1 else sharpness * logits)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return those of the linear decoder, the number of the function, and the scoring."""

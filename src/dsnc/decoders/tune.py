@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
+from dsnc.decoders.base import Decoder
 from dsnc.decoders.calibration import fit_confidence, fit_temperature
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats, LinearDecoder
@@ -43,10 +44,13 @@ _AT_ONCE = 1 << 22  # numbers in a temporary
 class HeldOut(NamedTuple):
     """Rows that training did not see, as the encoder sees them."""
 
-    codes: PackedCodes
-    logits: Floats
+    encoded: Encoded
     y: Ints
     weight: NDArray[np.float32] | None = None  # of a row, in how sure a decoder may be
+
+    def right(self, decoder: Decoder) -> NDArray[np.bool_]:
+        """Tell of each row whether a decoder finds its class."""
+        return np.asarray(decoder.predict(self.encoded) == self.y)
 
     def take(self, n: int) -> "HeldOut":
         """Return n of the rows, evenly spaced, or all."""
@@ -54,7 +58,7 @@ class HeldOut(NamedTuple):
             return self
         rows = np.linspace(0, len(self.y) - 1, max(1, n)).astype(np.int64)
         weight = None if self.weight is None else self.weight[rows]
-        return HeldOut(self.codes.take(rows), self.logits[rows], self.y[rows], weight)
+        return HeldOut(self.encoded.take(rows), self.y[rows], weight)
 
 
 @dataclass(frozen=True)
@@ -165,12 +169,7 @@ def is_clearly_better(
 
 def calibrate(decoder: ShortlistDecoder, held_out: HeldOut) -> ShortlistDecoder:
     """Return the same shortlist with honest probabilities."""
-    size = min(decoder.size, decoder.n_classes)
-    ranked = [
-        decoder.candidates(codes, logits)
-        for codes, logits in _row_blocks(held_out.codes, held_out.logits, size)
-    ]
-    classes, scores = (np.concatenate(parts) for parts in zip(*ranked, strict=True))
+    classes, scores = decoder.candidates(held_out.encoded)
     truth = _places(classes, held_out.y)
     confidence = fit_confidence(scores, truth, held_out.weight)._asdict()
     return decoder.with_settings(decoder.linear, decoder.codes, decoder.labels, **confidence)
@@ -180,7 +179,7 @@ def temperature_of(decoder: LinearDecoder, held_out: HeldOut) -> float:
     """Return the temperature that makes the probabilities of a linear decoder honest."""
     sample = held_out.take(max(64, _MAX_SCORES // decoder.n_classes))
     k = min(decoder.n_classes, _BEST)  # the others hardly count
-    classes, scores = decoder.top_k(sample.codes, sample.logits, k)
+    classes, scores = decoder.top_k(sample.encoded, k)
     return fit_temperature(scores, _places(classes, sample.y), sample.weight)
 
 
@@ -232,15 +231,15 @@ def tune_soft(
     if n < min(256, len(held_out.y)):
         return plain, 0.0
     sample = held_out.take(n)
-    classes, scores = plain.top_k(sample.codes, sample.logits, min(WIDTH, linear.n_classes))
+    classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
     doubts = np.zeros_like(scores)
-    candidates = Candidates(linear, sample.logits, classes, doubts, sample.y, sample.weight)
+    logits = sample.encoded.numbers()
+    candidates = Candidates(linear, logits, classes, doubts, sample.y, sample.weight)
     scoring = best_scoring(candidates, {**fixed, "closeness": 0.0})
     decoder = SoftDecoder(
         linear.weight, linear.bias, sharpness=scoring.sharpness, prior=scoring.prior
     )
-    answers = decoder.predict(sample.codes, sample.logits)
-    return decoder, accuracy(answers == sample.y, sample.weight)
+    return decoder, accuracy(sample.right(decoder), sample.weight)
 
 
 def _try_out(
@@ -253,17 +252,17 @@ def _try_out(
     from dsnc.codes import HammingIndex
 
     sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
-    found = HammingIndex(codes).search_classes(sample.codes, SIZES[-1], labels)
+    found = HammingIndex(codes).search_classes(sample.encoded.codes, SIZES[-1], labels)
     doubts = np.empty(found.classes.shape, dtype=np.float32)
     step = max(1, _AT_ONCE // (found.classes.shape[1] * linear.n_bits))
-    for start in range(0, len(sample.y), step):
-        rows = slice(start, start + step)
+    for rows, block in sample.encoded.blocks(step):
         shape = (*found.classes[rows].shape, -1)
         bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(shape)
-        differs = bits != sample.codes.take(rows).to_bits()[:, None, :]
-        doubts[rows] = np.einsum("ij,ikj->ik", np.abs(sample.logits[rows]), differs)
+        differs = bits != block.codes.to_bits()[:, None, :]
+        doubts[rows] = np.einsum("ij,ikj->ik", np.abs(block.numbers()), differs)
     classes, weight = found.classes, sample.weight
-    candidates = Candidates(linear, sample.logits, classes, doubts, sample.y, weight)
+    logits = sample.encoded.numbers()
+    candidates = Candidates(linear, logits, classes, doubts, sample.y, weight)
     scoring = best_scoring(candidates, fixed)
     beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
     nearest = found.distances[:, 0].astype(np.int64)
@@ -321,9 +320,3 @@ def _places(classes: Ints, y: Ints) -> Ints:
     """Return where in its row each true class is; -1 where it is not."""
     is_true = classes == y[:, None]
     return np.where(is_true.any(axis=1), is_true.argmax(axis=1), -1)
-
-
-def _row_blocks(codes: PackedCodes, logits: Floats, width: int) -> list[tuple[PackedCodes, Floats]]:
-    step = max(1, _AT_ONCE // max(1, width))
-    starts = range(0, max(1, len(codes)), step)
-    return [(codes.take(slice(s, s + step)), logits[s : s + step]) for s in starts]
