@@ -20,7 +20,7 @@ from bench_accuracy import load
 from dsnc import DSNCClassifier
 from dsnc.codes import Encoded
 from dsnc.decoders import LinearDecoder, ShortlistDecoder, SoftDecoder
-from dsnc.decoders.tune import weight_codes
+from dsnc.decoders.known_codes import weight_codes
 from harness import best_of, peak_megabytes, report
 
 NOISE = 0.05  # of bits
@@ -193,7 +193,7 @@ MEMORY = """
 import numpy as np
 from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
-from dsnc.decoders.tune import weight_codes
+from dsnc.decoders.known_codes import weight_codes
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 generator = np.random.default_rng(0)
 weight = generator.normal(size=(12_000, 64)).astype(np.float32)

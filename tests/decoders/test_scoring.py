@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from dsnc.codes import Encoded
-from dsnc.decoders import LinearDecoder, SoftDecoder, tune
+from dsnc.decoders import HeldOut, LinearDecoder, SoftDecoder
+from dsnc.decoders import scoring as module
 from dsnc.decoders.scoring import (
     CLOSENESS,
     FEWEST,
@@ -17,7 +18,6 @@ from dsnc.decoders.scoring import (
     lower_bound,
     valid_scoring,
 )
-from dsnc.decoders.tune import HeldOut, tune_soft
 from dsnc.errors import InputError
 
 
@@ -123,14 +123,14 @@ def test_what_cannot_be_is_refused(settings, message):
 def test_all_classes_are_scored_as_held_out_rows_like_best(monkeypatch):
     linear, logits, y = problem(scale=5.0, bias=3.0)
     held_out = HeldOut(Encoded(logits), y)
-    decoder, accuracy = tune_soft(linear, held_out)
+    decoder, accuracy = SoftDecoder.tuned(linear, held_out)
     assert accuracy == (decoder.predict(held_out.encoded) == y).mean()
     plain = SoftDecoder(linear.weight, linear.bias)
     assert accuracy > (plain.predict(held_out.encoded) == y).mean() + 0.05
-    kept = decoder.renewed(linear.weight, linear.bias)
+    kept = decoder.renewed(linear)
     assert (kept.sharpness, kept.prior) == (decoder.sharpness, decoder.prior) != (1, 1)
-    monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
-    decoder, accuracy = tune_soft(linear, held_out)
+    monkeypatch.setattr(module, "_MAX_PRODUCTS", 1)
+    decoder, accuracy = SoftDecoder.tuned(linear, held_out)
     assert (decoder.sharpness, decoder.prior, accuracy) == (1, 1, 0)
 
 

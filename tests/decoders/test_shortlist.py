@@ -323,16 +323,15 @@ def test_nothing_is_left_to_other_classes_by_default():
 # Its arrays
 
 
-def test_with_settings_changes_what_is_named_and_nothing_else():
+def test_other_vectors_change_nothing_else():
     decoder = ShortlistDecoder(
         *(LINEAR, CODES, [0, 1, 2]), size=5, radius=1, closeness=0.5, other=2.0, intercept=1.0
     )
-    linear = LinearDecoder([[1, 0], [0, 1]], [0, 0])
-    other = decoder.with_settings(linear, CODES.take(slice(0, 2)), [1, 0], radius=2, slope=3.0)
+    other = decoder.renewed(LinearDecoder([[1, 0], [0, 1]], [0, 0]))
     names = ["size", "radius", "closeness", "temperature", "other", "slope", "intercept"]
-    assert [getattr(decoder, name) for name in names] == [5, 1, 0.5, 1, 2, 1, 1]
-    assert [getattr(other, name) for name in names] == [5, 2, 0.5, 1, 2, 3, 1]
-    assert (other.n_classes, other.labels.tolist()) == (2, [1, 0])
+    for each in (decoder, other):
+        assert [getattr(each, name) for name in names] == [5, 1, 0.5, 1, 2, 1, 1]
+    assert (other.n_classes, other.labels.tolist(), other.codes_of) == (2, [0, 1], "weights")
 
 
 @given(SEEDS)
@@ -384,7 +383,7 @@ def test_a_file_that_lies_is_refused(key, value, message):
 
 def test_every_array_is_needed():
     arrays = ShortlistDecoder(LINEAR, CODES, [0, 1, 2]).arrays()
-    for key in arrays.keys() - {"sharpness", "prior"}:  # older files have none
+    for key in arrays.keys() - {"sharpness", "prior", "codes_of"}:  # older files have none
         with pytest.raises(InputError, match=rf"missing arrays \['{key}'\]"):
             ShortlistDecoder.from_arrays({k: a for k, a in arrays.items() if k != key})
 

@@ -7,13 +7,18 @@ be stored in a model file and exchanged for another on the same codes.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
+from dsnc.decoders.checks import Check
 from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import Evidence, HeldOut
+    from dsnc.decoders.linear import LinearDecoder
 
 _PROBABILITIES = 1 << 20  # held at a time
 
@@ -30,9 +35,16 @@ class Decoder(ABC):
 
     Classes are numbers 0..n_classes-1. A score is a float, larger is better; equal scores are
     ordered by the smaller class number, so that an answer is never an accident.
+
+    A member declares itself: what a user may set and how that is checked, how it is made from what
+    training leaves, what it costs. With a line in `DECODERS` it can then be asked for by name.
     """
 
     name: ClassVar[str]  # the key in DECODERS, for ever the same
+    settings: ClassVar[Mapping[str, Check] | None] = None  # None: it is not made from evidence
+    max_bits: ClassVar[int | None] = None  # of a code, at most
+    sees_soft_bits: ClassVar[bool] = False  # and scores them by the class vectors made for that
+    stands_alone: ClassVar[bool] = False  # a model file keeps no class vectors beside it
     n_bits: int
     n_classes: int
 
@@ -71,6 +83,41 @@ class Decoder(ABC):
     @abstractmethod
     def cost(self) -> Cost:
         """Return what decoding one row takes."""
+
+    @classmethod
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Make the decoder from what training leaves.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Held-out rows in it may choose what is not set.
+        **settings
+            Some of `settings`, checked.
+        """
+        raise InputError(f"a {cls.name!r} decoder cannot be made from what training leaves.")
+
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return the same decoder with probabilities that held-out rows find honest."""
+        return self
+
+    def renewed(self, linear: "LinearDecoder") -> "Decoder":
+        """Return a decoder of the same settings on class vectors that were trained further."""
+        raise InputError(
+            f"the {self.name!r} decoder needs the codes of all rows, which partial_fit does not "
+            "see; take decoder='shortlist', 'soft' or 'linear', or fit anew."
+        )
+
+    def evidence(self) -> "Evidence | None":
+        """Return what it still holds of the evidence that it was made from."""
+        return None
+
+    def chosen_settings(self) -> dict[str, Any]:
+        """Return its settings as a report shows them, and as a user may set them again."""
+        names = [name for name in self.settings or {} if hasattr(self, name)]
+        values = {name: getattr(self, name) for name in names}
+        # 0.7, and not the float32 next to it
+        return {k: round(v, 6) if isinstance(v, float) else v for k, v in values.items()}
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the best class of each row."""

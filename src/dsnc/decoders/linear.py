@@ -7,7 +7,7 @@ classes and reads the weights once for many rows.
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import bounded, check_arrays
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.checks import Check
 from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import Evidence, HeldOut
 
 Floats = NDArray[np.float32]
 _BLOCK = 1 << 18  # numbers in a temporary: a megabyte stays in the cache
@@ -24,6 +28,8 @@ _FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it sa
 _GROUPS = 32  # groups of classes for each wanted one
 _KEY_SHIFT = 32
 _CLASS_MASK = (1 << _KEY_SHIFT) - 1
+_MAX_SCORES = 1 << 24  # of all classes, for a temperature
+_BEST = 1000  # classes of a row, for a temperature
 
 
 class LinearDecoder(Decoder):
@@ -49,6 +55,7 @@ class LinearDecoder(Decoder):
     """
 
     name: ClassVar[str] = "linear"
+    settings: ClassVar[Mapping[str, Check] | None] = {}
     largest_input: ClassVar[float] = 1.0  # of what the weights multiply
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0) -> None:
@@ -67,9 +74,32 @@ class LinearDecoder(Decoder):
         self.temperature = float(np.float32(temperature))
         self._offset = self.bias  # what is added to the products
 
-    def renewed(self, weight: ArrayLike, bias: ArrayLike, temperature: float | None = None) -> Self:
-        """Return a decoder of other weights, with the settings of this one."""
-        return type(self)(weight, bias, temperature or self.temperature)
+    @classmethod
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Take the class vectors that were trained with the codes."""
+        return cls(evidence.linear.weight, evidence.linear.bias)
+
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return the same decoder with the temperature that fits held-out rows."""
+        from dsnc.decoders.calibration import fit_temperature
+
+        sample = rows.take(max(64, _MAX_SCORES // self.n_classes))
+        k = min(self.n_classes, _BEST)  # the others hardly count
+        classes, scores = self.top_k(sample.encoded, k)
+        return self._like(self, fit_temperature(scores, sample.places(classes), sample.weight))
+
+    def renewed(self, linear: "LinearDecoder") -> Self:
+        """Return a decoder of other class vectors, with the settings of this one."""
+        return self._like(linear, self.temperature)
+
+    def evidence(self) -> "Evidence":
+        """Return the class vectors."""
+        from dsnc.decoders.evidence import Evidence
+
+        return Evidence(LinearDecoder(self.weight, self.bias))
+
+    def _like(self, linear: "LinearDecoder", temperature: float) -> Self:
+        return type(self)(linear.weight, linear.bias, temperature)
 
     @classmethod
     def from_zero_one(

@@ -5,7 +5,7 @@ n codes of c bits takes about c * sqrt(n) / log2(n) operations, whatever the num
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -16,10 +16,11 @@ from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import checks
 from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
+    from dsnc.decoders.evidence import Evidence
 
 Ints = NDArray[np.int64]
 LABELS = ("true", "predicted")
@@ -57,6 +58,11 @@ class NearestDecoder(Decoder):
     """
 
     name: ClassVar[str] = "nearest"
+    settings: ClassVar[Mapping[str, checks.Check] | None] = {
+        "label": partial(checks.valid_name, names=LABELS),
+        "n_neighbors": partial(checks.valid_number, limit=_EXACT),
+    }
+    stands_alone: ClassVar[bool] = True  # its codes are all it needs, and few
 
     def __init__(
         self,
@@ -83,6 +89,12 @@ class NearestDecoder(Decoder):
         self._present, self._starts = np.unique(labels, return_index=True)
 
     @classmethod
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Take the codes of the training rows."""
+        linear = evidence.linear
+        return cls.from_examples(*evidence.training(), linear.n_classes, linear=linear, **settings)
+
+    @classmethod
     def from_examples(
         cls,
         codes: PackedCodes,
@@ -104,8 +116,7 @@ class NearestDecoder(Decoder):
         n_neighbors : int
             How many of the nearest codes vote.
         """
-        if label not in LABELS:
-            raise unknown_name("label", label, LABELS)
+        checks.valid_name("label", label, LABELS)
         n_classes = checks.valid_number("n_classes", n_classes, checks.MAX_CLASSES)
         y = checks.valid_classes("y", y, len(codes), n_classes)
         distinct, labels = majority_codes(codes, y)

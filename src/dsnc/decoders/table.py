@@ -7,6 +7,7 @@ time still depends neither on the number of classes nor on that of codes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,20 +16,26 @@ from numpy.typing import NDArray
 from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Cost, Decoder
-from dsnc.decoders.checks import Ints, valid_number, valid_temperature
+from dsnc.decoders.checks import Check, Ints, valid_name, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
     PLAIN_ARRAYS,
     SCORING,
+    SCORING_CHECKS,
+    Scoring,
     scoring_arrays,
     soft_bits,
     valid_scoring,
 )
+from dsnc.decoders.soft import soft_scoring
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.codes import CodeTable
+    from dsnc.decoders.evidence import Evidence
+
+SOURCES = ("nearest", "linear")
 
 _MAX_PROBES = 256
 _BLOCK = 1 << 15  # scores held at a time: they are gone through once for each bit
@@ -39,6 +46,13 @@ _NUMBERS = {
     "source": "int8 1",
 }
 _STORED, _REBUILT = 0, 1  # values of `source`: the table is in the file, or the codes it is made of
+
+
+def _valid_probes(name: str, value: Any) -> int:
+    probes = valid_number(name, value, _MAX_PROBES)
+    if probes.bit_count() != 1:
+        raise InputError(f"{name}={value} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
+    return probes
 
 
 class TableDecoder(Decoder):
@@ -76,6 +90,13 @@ class TableDecoder(Decoder):
     """
 
     name: ClassVar[str] = "table"
+    settings: ClassVar[Mapping[str, Check] | None] = {
+        "source": partial(valid_name, names=SOURCES),
+        "probes": _valid_probes,
+        **SCORING_CHECKS,
+    }
+    max_bits: ClassVar[int | None] = 28
+    sees_soft_bits: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -92,9 +113,7 @@ class TableDecoder(Decoder):
         if table.max_label >= linear.n_classes:
             n_classes = linear.n_classes
             raise InputError(f"table has class {table.max_label}; linear has {n_classes} classes.")
-        self.probes = valid_number("probes", probes, _MAX_PROBES)
-        if self.probes.bit_count() != 1:
-            raise InputError(f"probes={probes} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
+        self.probes = _valid_probes("probes", probes)
         self.table, self.linear = table, linear
         self.temperature = valid_temperature(temperature)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
@@ -102,6 +121,15 @@ class TableDecoder(Decoder):
         self._bias.flags.writeable = False  # as the kernel was compiled for
         self.n_bits, self.n_classes = linear.n_bits, linear.n_classes
         self._known: tuple[PackedCodes, Ints] | None = None  # what the table can be made of again
+
+    @classmethod
+    def make(cls, evidence: "Evidence", source: str = "nearest", **settings: Any) -> Self:
+        """Keep the answers of one of the `SOURCES`; held-out rows choose what is not set."""
+        settings |= soft_scoring(evidence, settings)
+        if source == "linear":
+            return cls.from_linear(evidence.linear, evidence.scorer, **settings)
+        nearest = NearestDecoder.from_examples(*evidence.training(), evidence.linear.n_classes)
+        return cls.from_nearest(nearest, evidence.scorer, **settings)
 
     @classmethod
     def from_linear(
@@ -199,6 +227,13 @@ class TableDecoder(Decoder):
             return cls.from_nearest(nearest, linear, **settings)
         table = CodeTable(arrays["table"], n_bits)
         return cls(table, linear, temperature=temperature, **settings)
+
+    def evidence(self) -> "Evidence":
+        """Return the class vectors and how they score."""
+        from dsnc.decoders.evidence import Evidence
+
+        linear = LinearDecoder(self.linear.weight, self.linear.bias)
+        return Evidence(linear, scoring=Scoring(self.sharpness, self.prior))
 
     def cost(self) -> Cost:
         """Return a reading and c operations for each probe; the bytes of table and weights."""

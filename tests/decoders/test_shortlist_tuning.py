@@ -6,18 +6,13 @@ from hypothesis import strategies as st
 import oracles
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.multi_index import nominal_ns
-from dsnc.decoders import LinearDecoder, ShortlistDecoder, SoftDecoder, tune
-from dsnc.decoders.tune import (
-    TOLERANCE,
-    HeldOut,
-    calibrate,
-    leading_codes,
-    temperature_of,
-    training_codes,
-    tune_shortlist,
-    tune_soft,
-    weight_codes,
-)
+from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
+from dsnc.decoders import linear as linear_module
+from dsnc.decoders import scoring as scoring_module
+from dsnc.decoders import shortlist_tuning as tuning
+from dsnc.decoders.known_codes import leading_codes, training_codes, weight_codes
+from dsnc.decoders.scoring import TOLERANCE
+from dsnc.decoders.shortlist_tuning import tune_shortlist
 
 SETTINGS = ["size", "radius", "closeness"]
 
@@ -49,19 +44,7 @@ def soft(linear):
     return SoftDecoder(linear.weight, linear.bias)
 
 
-# Rows
-
-
-def test_rows_are_taken_evenly():
-    rows = held_out(np.arange(22).reshape(11, 2), np.arange(11), np.arange(11, dtype=np.float32))
-    some = rows.take(6)
-    assert some.y.tolist() == [0, 2, 4, 6, 8, 10]
-    assert some.encoded.logits.tolist() == rows.encoded.logits[::2].tolist()
-    assert some.encoded.codes == rows.encoded.codes.take(some.y)
-    assert some.weight.tolist() == some.y.tolist()
-    assert rows.take(11) is rows.take(99) is rows
-    assert rows.take(0).y.tolist() == [0]
-    assert rows._replace(weight=None).take(3).weight is None
+# Known codes
 
 
 def test_leading_codes_are_few_and_near_the_best_of_their_class():
@@ -132,32 +115,32 @@ def test_the_same_rows_give_the_same_settings():
             assert np.array_equal(array, again.decoder.arrays()[key])
 
 
-@pytest.mark.parametrize("order", [["few", "many"], ["many", "few"]])
+@pytest.mark.parametrize("order", [["leaders", "training"], ["training", "leaders"]])
 def test_of_two_sets_that_reach_the_cheaper_is_taken(order):
     linear, rows = problem(noise=0.5)
     codes, labels = weight_codes(linear)
     sets = {
-        "few": (codes, labels),
-        "many": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
+        "leaders": (codes, labels),
+        "training": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
     }
     name, tuned, tried = tune_shortlist(linear, {key: sets[key] for key in order}, rows)
     assert [tried[key].reaches for key in order] == [True, True]
-    assert tried["few"].accuracy == tried["many"].accuracy
-    assert tried["few"].nanoseconds < tried["many"].nanoseconds
-    assert name == "few"
-    assert tuned is tried["few"]
+    assert tried["leaders"].accuracy == tried["training"].accuracy
+    assert tried["leaders"].nanoseconds < tried["training"].nanoseconds
+    assert name == "leaders"
+    assert tuned is tried["leaders"]
 
 
 def test_a_cheap_set_that_does_not_reach_is_not_taken():
     linear, rows = problem(noise=0.5, n_classes=2000)
     codes, labels = weight_codes(linear)
     sets = {
-        "wrong": (codes, np.roll(labels, 1)),
-        "right": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
+        "weights": (codes, np.roll(labels, 1)),
+        "training": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
     }
     name, tuned, tried = tune_shortlist(linear, sets, rows)
-    assert name == "right"
-    assert (tuned.reaches, tried["wrong"].reaches) == (True, False)
+    assert name == "training"
+    assert (tuned.reaches, tried["weights"].reaches) == (True, False)
 
 
 def test_where_none_reaches_the_most_accurate_is_taken():
@@ -165,12 +148,12 @@ def test_where_none_reaches_the_most_accurate_is_taken():
     linear, rows = problem(n_classes=2000)
     codes, labels = weight_codes(linear)
     far = PackedCodes.from_bits(codes.to_bits() ^ (rng.random((2000, 24)) < 0.3))
-    sets = {"wrong": (codes, np.roll(labels, 7)), "far": (far, labels)}
-    of_all = tune_soft(linear, rows)[1]
+    sets = {"weights": (codes, np.roll(labels, 7)), "leaders": (far, labels)}
+    of_all = SoftDecoder.tuned(linear, rows)[1]
     name, tuned, tried = tune_shortlist(linear, sets, rows, of_all=of_all)
     assert [tried[key].reaches for key in sets] == [False, False]
-    assert name == "far"
-    assert tuned.accuracy > tried["wrong"].accuracy + 0.1
+    assert name == "leaders"
+    assert tuned.accuracy > tried["weights"].accuracy + 0.1
 
 
 def test_doubt_counts_where_it_helps():
@@ -198,12 +181,12 @@ def test_rows_in_blocks_are_the_same_rows(monkeypatch):
     linear, rows = problem(n=300)
     sets = {"weights": weight_codes(linear)}
     expected = tune_shortlist(linear, sets, rows)[1]
-    honest = calibrate(expected.decoder, rows)
-    monkeypatch.setattr(tune, "_AT_ONCE", 1 << 14)
+    honest = expected.decoder.calibrated(rows)
+    monkeypatch.setattr(tuning, "_AT_ONCE", 1 << 14)
     found = tune_shortlist(linear, sets, rows)[1]
     assert found[1:-1] == expected[1:-1]
     assert np.array_equal(found.right, expected.right)
-    again = calibrate(expected.decoder, rows)
+    again = expected.decoder.calibrated(rows)
     assert again.arrays().keys() == honest.arrays().keys()
     for name, array in honest.arrays().items():
         assert np.array_equal(array, again.arrays()[name])
@@ -213,7 +196,7 @@ def test_where_scoring_all_takes_too_long_the_shortlists_are_compared_with_each_
     linear, rows = problem(n=500)
     sets = {"weights": weight_codes(linear)}
     expected = tune_shortlist(linear, sets, rows)[1]
-    monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
+    monkeypatch.setattr(scoring_module, "_MAX_PRODUCTS", 1)
     monkeypatch.setattr(SoftDecoder, "predict", None)
     found = tune_shortlist(linear, sets, rows)[1]
     assert found.reaches
@@ -268,7 +251,7 @@ def test_calibration_is_honest_on_fresh_rows(scale):
     linear, rows = problem(n=3000, scale=scale)
     fresh = problem(n=3000, scale=scale, part=1)[1]
     decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4, closeness=0.1)
-    honest = calibrate(decoder, rows)
+    honest = decoder.calibrated(rows)
     assert log_loss(honest, fresh) < log_loss(decoder, fresh)
     assert calibration_error(honest, fresh) < 0.03 < calibration_error(decoder, fresh)
     assert np.array_equal(honest.predict(fresh.encoded), decoder.predict(fresh.encoded))
@@ -286,7 +269,7 @@ def test_calibration_weighs_rows():
 
     def confidence(weight_of_wrong):
         weight = np.where(wrong, weight_of_wrong, 1).astype(np.float32)
-        honest = calibrate(decoder, rows._replace(weight=weight))
+        honest = decoder.calibrated(rows._replace(weight=weight))
         return honest.top_k_proba(rows.encoded, 1)[1].mean()
 
     expected = [w / (1 + w) for w in (4, 1, 0.25)]
@@ -299,15 +282,15 @@ def test_the_temperature_of_a_linear_decoder_is_honest(kind, monkeypatch):
     linear, rows = problem(n=3000, n_classes=50)
     fresh = problem(n=3000, n_classes=50, part=1)[1]
     decoder = kind(linear.weight, linear.bias)
-    temperature = temperature_of(decoder, rows)
+    temperature = decoder.calibrated(rows).temperature
     losses = [
         log_loss(kind(linear.weight, linear.bias, t * temperature), fresh)
         for t in (1.0, 0.7, 1.4, 1 / temperature)
     ]
     assert losses[0] == min(losses)
-    monkeypatch.setattr(tune, "_MAX_SCORES", 50 * 1000)
-    monkeypatch.setattr(tune, "_BEST", 20)
-    assert temperature_of(decoder, rows) == pytest.approx(temperature, rel=0.15)
+    monkeypatch.setattr(linear_module, "_MAX_SCORES", 50 * 1000)
+    monkeypatch.setattr(linear_module, "_BEST", 20)
+    assert decoder.calibrated(rows).temperature == pytest.approx(temperature, rel=0.15)
 
 
 # What a search costs

@@ -1,64 +1,35 @@
-"""Settings of decoders, found on rows that training did not see."""
+"""Settings of a shortlist, found on rows that training did not see."""
 
 import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders.base import Decoder
-from dsnc.decoders.calibration import fit_confidence, fit_temperature
+from dsnc.codes import PackedCodes
 from dsnc.decoders.checks import Ints
+from dsnc.decoders.evidence import HeldOut
 from dsnc.decoders.linear import Floats, LinearDecoder
-from dsnc.decoders.nearest import majority_codes
 from dsnc.decoders.scoring import (
+    MAX_ROWS,
     NOTHING,
-    WIDTH,
+    TOLERANCE,
     Candidates,
     Scoring,
     accuracy,
     best_scoring,
+    is_clearly_better,
     lower_bound,
 )
 from dsnc.decoders.shortlist import ShortlistDecoder
-from dsnc.decoders.soft import SoftDecoder
 
-TOLERANCE = 0.001  # accuracy that a cheaper setting may lose
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
-MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
-_MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
-_MAX_SCORES = 1 << 24  # of all classes, for a temperature
-_CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
-_REACH = 8  # a code stands for those of its class in so small a part of the bits
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
-_BEST = 1000  # classes of a row, for a temperature
 _AT_ONCE = 1 << 22  # numbers in a temporary
-
-
-class HeldOut(NamedTuple):
-    """Rows that training did not see, as the encoder sees them."""
-
-    encoded: Encoded
-    y: Ints
-    weight: NDArray[np.float32] | None = None  # of a row, in how sure a decoder may be
-
-    def right(self, decoder: Decoder) -> NDArray[np.bool_]:
-        """Tell of each row whether a decoder finds its class."""
-        return np.asarray(decoder.predict(self.encoded) == self.y)
-
-    def take(self, n: int) -> "HeldOut":
-        """Return n of the rows, evenly spaced, or all."""
-        if n >= len(self.y):
-            return self
-        rows = np.linspace(0, len(self.y) - 1, max(1, n)).astype(np.int64)
-        weight = None if self.weight is None else self.weight[rows]
-        return HeldOut(self.encoded.take(rows), self.y[rows], weight)
 
 
 @dataclass(frozen=True)
@@ -134,7 +105,7 @@ def tune_shortlist(
         trial.accuracy(SIZES[-1], radius) for trial in trials.values() for radius in _radii(linear)
     ]
     target = max(of_all, *reached) - TOLERANCE
-    tried = {name: _cheapest(linear, *known[name], trials[name], target) for name in known}
+    tried = {name: _cheapest(name, linear, *known[name], trials[name], target) for name in known}
     # Of those that reach the target the cheapest, otherwise the most accurate.
     best = min(
         tried,
@@ -149,97 +120,6 @@ def tune_shortlist(
             best = name
             break
     return best, tried[best], tried
-
-
-def is_clearly_better(
-    right: NDArray[np.bool_], other: NDArray[np.bool_], held_out: HeldOut
-) -> bool:
-    """Tell whether one decoder beats another by more than chance and the tolerance.
-
-    Both are told by whether they were right on held-out rows, all or evenly spaced ones.
-    """
-    weights = [held_out.take(len(each)).weight for each in (right, other)]
-    if len(right) == len(other):
-        return lower_bound(right, other, weights[0], deviations=_CLEARLY) > TOLERANCE
-    # Not the same rows: each has a deviation of its own.
-    spread = _CLEARLY * math.sqrt(right.var() / len(right) + other.var() / len(other))
-    gain = accuracy(right, weights[0]) - accuracy(other, weights[1])
-    return bool(gain - spread > TOLERANCE)
-
-
-def calibrate(decoder: ShortlistDecoder, held_out: HeldOut) -> ShortlistDecoder:
-    """Return the same shortlist with honest probabilities."""
-    classes, scores = decoder.candidates(held_out.encoded)
-    truth = _places(classes, held_out.y)
-    confidence = fit_confidence(scores, truth, held_out.weight)._asdict()
-    return decoder.with_settings(decoder.linear, decoder.codes, decoder.labels, **confidence)
-
-
-def temperature_of(decoder: LinearDecoder, held_out: HeldOut) -> float:
-    """Return the temperature that makes the probabilities of a linear decoder honest."""
-    sample = held_out.take(max(64, _MAX_SCORES // decoder.n_classes))
-    k = min(decoder.n_classes, _BEST)  # the others hardly count
-    classes, scores = decoder.top_k(sample.encoded, k)
-    return fit_temperature(scores, _places(classes, sample.y), sample.weight)
-
-
-def rows_to_score(linear: LinearDecoder) -> int:
-    """Return on how many rows all classes can be scored in seconds; MAX_ROWS at most."""
-    return min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
-
-
-def training_codes(linear: LinearDecoder, codes: PackedCodes, y: Ints) -> tuple[PackedCodes, Ints]:
-    """Return the distinct training codes and their classes, and a code for classes without one."""
-    distinct, labels = majority_codes(codes, y)
-    has_code = np.zeros(linear.n_classes, dtype=np.bool_)
-    has_code[labels] = True
-    without = np.flatnonzero(~has_code)
-    ideal = weight_codes(linear)[0].take(without)
-    return PackedCodes.concatenate([distinct, ideal]), np.concatenate([labels, without])
-
-
-def leading_codes(
-    linear: LinearDecoder, codes: PackedCodes, labels: Ints
-) -> tuple[PackedCodes, Ints]:
-    """Return a few of the codes of each class, so that the others are near one of them.
-
-    The nearer a code is to the one that its class would like best, the sooner it leads others.
-    """
-    from dsnc.codes.leaders import leading_rows
-
-    ideal = weight_codes(linear)[0].words
-    distance = np.bitwise_count(codes.words ^ ideal[labels]).sum(axis=1, dtype=np.int64)
-    rows = leading_rows(codes, labels, distance, linear.n_bits // _REACH)
-    return codes.take(rows), labels[rows]
-
-
-def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
-    """Return the code that each class would like best: the signs of its weights."""
-    return PackedCodes.from_logits(linear.weight), np.arange(linear.n_classes)
-
-
-def tune_soft(
-    linear: LinearDecoder, held_out: HeldOut, fixed: Mapping[str, Any] = NOTHING
-) -> tuple[SoftDecoder, float]:
-    """Return a decoder that scores all classes as the held-out rows like best, and its accuracy.
-
-    The scoring is chosen among the classes that are best without any. Where even that would take
-    too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
-    """
-    plain = SoftDecoder(linear.weight, linear.bias, **fixed)
-    n = rows_to_score(linear)
-    if n < min(256, len(held_out.y)):
-        return plain, 0.0
-    sample = held_out.take(n)
-    classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
-    doubts = np.zeros_like(scores)
-    logits = sample.encoded.numbers()
-    candidates = Candidates(linear, logits, classes, doubts, sample.y, sample.weight)
-    scoring = best_scoring(candidates, {**fixed, "closeness": 0.0})
-    decoder = SoftDecoder(
-        linear.weight, linear.bias, sharpness=scoring.sharpness, prior=scoring.prior
-    )
-    return decoder, accuracy(sample.right(decoder), sample.weight)
 
 
 def _try_out(
@@ -270,7 +150,12 @@ def _try_out(
 
 
 def _cheapest(
-    linear: LinearDecoder, codes: PackedCodes, labels: Ints, trial: _Trial, target: float
+    name: str,
+    linear: LinearDecoder,
+    codes: PackedCodes,
+    labels: Ints,
+    trial: _Trial,
+    target: float,
 ) -> Tuned:
     """Return the cheapest setting that reaches the target, or else comes close to the best."""
     radii = _radii(linear)
@@ -293,7 +178,7 @@ def _cheapest(
     size, radius = min(prices, key=lambda pair: prices[pair])
     settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
     return Tuned(
-        ShortlistDecoder(linear, codes, labels, **settings),
+        ShortlistDecoder(linear, codes, labels, codes_of=name, **settings),
         trial.accuracy(size, radius),
         trial.n_candidates(size, radius),
         prices[size, radius],
@@ -314,9 +199,3 @@ def _nanoseconds(
 
 def _radii(linear: LinearDecoder) -> list[int]:
     return [*(radius for radius in RADII if radius < linear.n_bits), linear.n_bits]
-
-
-def _places(classes: Ints, y: Ints) -> Ints:
-    """Return where in its row each true class is; -1 where it is not."""
-    is_true = classes == y[:, None]
-    return np.where(is_true.any(axis=1), is_true.argmax(axis=1), -1)
