@@ -85,15 +85,6 @@ def test_negative_zero_is_zero():
     assert not scores.any()
 
 
-@given(decoders_and_bits())
-def test_a_decoder_of_zeros_and_ones_keeps_its_scores(case):
-    weight, bias, bits = case
-    decoder = LinearDecoder.from_zero_one(weight, bias)
-    classes, scores = decoder.top_k(Encoded(codes=PackedCodes.from_bits(bits)), len(weight))
-    expected = bits.astype(np.float32) @ weight.T + bias
-    assert np.array_equal(scores, np.take_along_axis(expected, classes, axis=1))
-
-
 def test_temperature_flattens_and_sharpens():
     codes = PackedCodes.from_bits([[1]])
     arguments = [[1.0], [0.0]], [0.0, 0.0]

@@ -301,6 +301,14 @@ def test_an_instance_is_taken_as_it_is(evidence):
     assert chosen.decoder is made
     assert (chosen.report.chosen, chosen.report.reason) == ("codebook", "as asked for")
     assert chosen.trained is evidence.linear  # which the decoder does not hold
+    for made, soft in [(SoftDecoder, True), (LinearDecoder, False)]:
+        own = made(evidence.linear.weight + 1, evidence.linear.bias)
+        chosen = choose(evidence, SelectionSettings(own))
+        assert chosen.decoder is own and chosen.trained is evidence.linear
+        known = Evidence.left_by(chosen.decoder, chosen.trained)  # as a file would
+        assert known.linear is evidence.linear
+        assert (known.soft is not None) == soft
+    made = CodebookDecoder(weight_codes(evidence.linear)[0])
     other = problem(n_classes=31)
     with pytest.raises(InputError, match="decoder has 30 classes; there are 31"):
         choose(other, SelectionSettings(made))

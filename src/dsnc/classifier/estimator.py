@@ -225,7 +225,6 @@ class DSNCClassifier(LearnedClassifier):
         return other
 
     def _settings(self) -> RunSettings:
-        parse_decoder(self.decoder)
         n_threads(self.n_jobs)
         settings = super()._settings()
         parse_decoder(self.decoder, self.n_bits)
@@ -257,15 +256,13 @@ class DSNCClassifier(LearnedClassifier):
         calls: int,
     ) -> dict[str, Any]:
         linear: Any = trained.decoder  # the paper's objective trains this one
-        if not calls:
-            train_soft = partial(
-                learner.fit_soft_rows, linear, examples=examples, validation=held_out
-            )
+        evidence = Evidence(linear)
+        if not calls:  # a pass over some rows does not know the others
+            rows: dict[str, Any] = {"examples": examples, "validation": held_out}
+            train_soft = partial(learner.fit_soft_rows, linear, **rows)
             evidence = gather(trained, examples, held_out, train_soft)
-        else:  # a pass over some rows does not know the others
-            evidence = Evidence(linear)
-            if hasattr(self, "predictor_"):
-                evidence = self._trained_further(linear, learner, examples, calls)
+        elif hasattr(self, "predictor_"):
+            evidence = self._trained_further(linear, learner, examples, calls)
         return self._chosen(trained, evidence, self.decoder)
 
     def _trained_further(
@@ -273,16 +270,11 @@ class DSNCClassifier(LearnedClassifier):
     ) -> Evidence:
         """Return what is known after a pass over some examples."""
         decoder = self.predictor_.decoder
-        evidence = Evidence(linear, before=decoder)
-        known = Evidence.left_by(decoder, self.predictor_.trained)
-        if known is None:
-            return evidence
-        evidence = replace(evidence, scoring=known.scoring)
-        if known.soft is None:
-            return evidence
-        sharpness = known.scoring.sharpness
-        soft = learner.fit_soft_rows(known.soft, sharpness, examples, call=calls)
-        return replace(evidence, soft=soft)
+        known = Evidence.left_by(decoder, self.predictor_.trained) or Evidence(linear)
+        soft, scoring = known.soft, known.scoring
+        if soft is not None:
+            soft = learner.fit_soft_rows(soft, scoring.sharpness, examples, call=calls)
+        return Evidence(linear, scoring=scoring, soft=soft, before=decoder)
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""

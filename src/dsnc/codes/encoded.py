@@ -50,9 +50,9 @@ class Encoded:
     ) -> None:
         if logits is not None:
             array = np.ascontiguousarray(logits, dtype=np.float32)
-            expected = array.shape if codes is None else (len(codes), codes.n_bits)
-            if array.ndim != 2 or array.shape != expected:
-                wanted = "(rows, n_bits)" if codes is None else expected
+            shape = None if codes is None else (len(codes), codes.n_bits)
+            if array.ndim != 2 or shape not in (None, array.shape):
+                wanted = shape or "(rows, n_bits)"
                 raise InputError(f"logits has shape {np.shape(logits)}; expected {wanted}.")
             self.logits, self.n_bits = array, array.shape[1]
         elif codes is not None:

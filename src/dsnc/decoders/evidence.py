@@ -75,12 +75,14 @@ class Evidence:
     def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":
         """Return what a decoder, and the trained vectors beside it, still hold; None if nothing.
 
-        Where there are vectors beside it, those of the decoder itself are the ones for soft bits.
+        Where there are vectors beside it, its own are the ones for soft bits, if it sees these.
         """
         own = decoder.evidence()
         if trained is None:
             return own
-        return cls(trained) if own is None else replace(own, linear=trained, soft=own.linear)
+        if own is None or not decoder.sees_soft_bits:
+            return cls(trained)
+        return replace(own, linear=trained, soft=own.linear)
 
     @property
     def scorer(self) -> LinearDecoder:

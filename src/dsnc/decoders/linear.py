@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import bounded, check_arrays
+from dsnc.arrays import bounded, check_arrays, one_each
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Cost, Decoder
-from dsnc.decoders.checks import Check
+from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,14 +64,12 @@ class LinearDecoder(Decoder):
             raise InputError(f"weight has shape {shape}; expected (n_classes, n_bits).")
         if np.shape(bias) != shape[:1]:
             raise InputError(f"bias has shape {np.shape(bias)}; expected {shape[:1]}.")
-        if not (np.isfinite(temperature) and np.float32(temperature) > 0):
-            raise InputError(f"temperature={temperature!r} is not a number above 0.")
         self.n_classes, self.n_bits = shape
         # No score can overflow within this limit, whatever the code.
         limit = float(np.finfo(np.float32).max) / (self.n_bits + 1) / 2 / self.largest_input
         self.weight = bounded("weight", weight, limit)
         self.bias = bounded("bias", bias, limit)
-        self.temperature = float(np.float32(temperature))
+        self.temperature = valid_temperature(temperature)
         self._offset = self.bias  # what is added to the products
 
     @classmethod
@@ -100,16 +98,6 @@ class LinearDecoder(Decoder):
 
     def _like(self, linear: "LinearDecoder", temperature: float) -> Self:
         return type(self)(linear.weight, linear.bias, temperature)
-
-    @classmethod
-    def from_zero_one(
-        cls, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0
-    ) -> "LinearDecoder":
-        """Convert a decoder trained on bits 0 and 1; its scores stay what they were."""
-        half = np.asarray(weight, dtype=np.float64) / 2
-        if half.ndim != 2:
-            raise InputError(f"weight has shape {half.shape}; expected (n_classes, n_bits).")
-        return cls(half, np.asarray(bias, dtype=np.float64) + half.sum(axis=1), temperature)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
@@ -143,9 +131,8 @@ class LinearDecoder(Decoder):
         """Make the decoder from its arrays, checking them."""
         expected = {"weight": "float32 2", "bias": "float32 1", "temperature": "float32 1"}
         check_arrays("linear decoder", arrays, expected)
-        if arrays["temperature"].size != 1:
-            raise InputError("linear decoder: array 'temperature' is not one number.")
-        return cls(arrays["weight"], arrays["bias"], arrays["temperature"].item())
+        (temperature,) = one_each("linear decoder", arrays, ["temperature"])
+        return cls(arrays["weight"], arrays["bias"], temperature)
 
     def cost(self) -> Cost:
         """Return c*K operations, and the bytes of weight and bias."""

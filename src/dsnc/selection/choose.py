@@ -4,12 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dsnc.decoders import Decoder, Evidence, LinearDecoder
-from dsnc.decoders.registry import Wanted, parse_decoder
+from dsnc.decoders.registry import AUTO, parse_decoder
 from dsnc.decoders.scoring import PLAIN, SCORING
 from dsnc.errors import InputError
 from dsnc.selection.auto import choose_best
 from dsnc.selection.report import DecoderReport, Trial
 from dsnc.selection.soft_vectors import with_soft_vectors
+
+_AS_ASKED = "as asked for"
 
 
 @dataclass(frozen=True)
@@ -55,33 +57,30 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     """
     wanted = parse_decoder(settings.decoder, evidence.linear.n_bits)
     before = evidence.before
-    if before is not None and wanted.name in ("auto", before.name):
+    if before is not None and wanted.name in (AUTO, before.name):
         evidence = replace(evidence, before=None)
         decoder = before.renewed(evidence.scorer)
         return Chosen(decoder, _beside(decoder, evidence), evidence, None)
-    if settings.soft_rows and wanted.instance is None and _sees_soft_bits(wanted):
+    sees_soft_bits = wanted.kind is None or wanted.kind.sees_soft_bits
+    if settings.soft_rows and sees_soft_bits and wanted.instance is None:
         fixed = {key: value for key, value in wanted.settings.items() if key in SCORING}
         evidence = with_soft_vectors(evidence, fixed)
     evidence = replace(evidence, before=None, train_soft=None)
-    used, reason = evidence, "as asked for"
+    if wanted.instance is not None:
+        return _taken(wanted.instance, evidence)
+    used, reason = evidence, _AS_ASKED
     trials: list[Trial] = []
     if wanted.kind is None:
         decoder, reason, trials = choose_best(evidence)
-    elif wanted.instance is not None:
-        decoder = _fitting(wanted.instance, evidence)
     else:
         sharpness = wanted.settings.get("sharpness")
         if sharpness is not None and sharpness >= PLAIN.sharpness:
             used = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
         decoder = wanted.kind.make(used, **wanted.settings)
-    if evidence.rows is not None and wanted.instance is None:
+    if evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)
     report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, trials)
     return Chosen(decoder, _beside(decoder, used), evidence, report)
-
-
-def _sees_soft_bits(wanted: Wanted) -> bool:
-    return wanted.kind is None or wanted.kind.sees_soft_bits
 
 
 def _beside(decoder: Decoder, evidence: Evidence) -> LinearDecoder | None:
@@ -92,9 +91,10 @@ def _beside(decoder: Decoder, evidence: Evidence) -> LinearDecoder | None:
     return evidence.linear if holds_others or decoder.evidence() is None else None
 
 
-def _fitting(decoder: Decoder, evidence: Evidence) -> Decoder:
-    if decoder.n_classes != evidence.linear.n_classes:
-        raise InputError(
-            f"decoder has {decoder.n_classes} classes; there are {evidence.linear.n_classes}."
-        )
-    return decoder
+def _taken(decoder: Decoder, evidence: Evidence) -> Chosen:
+    """Take a decoder as it is; what vectors it may have, nobody knows to be those of training."""
+    linear = evidence.linear
+    if decoder.n_classes != linear.n_classes:
+        raise InputError(f"decoder has {decoder.n_classes} classes; there are {linear.n_classes}.")
+    report = DecoderReport(decoder.name, decoder.chosen_settings(), _AS_ASKED)
+    return Chosen(decoder, None if decoder.stands_alone else linear, evidence, report)

@@ -1,6 +1,7 @@
 """From trained arrays and the rows of a run to the evidence that chooses a decoder."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,11 +37,11 @@ def gather(
     """
     linear: Any = trained.decoder
     X, y, _ = _some_rows(examples, _MAX_CODES)
-    rows = None
-    if held_out is not None:
-        their_X, their_y, weight = _some_rows(held_out, _MAX_HELD_OUT)
-        rows = HeldOut(Encoded(trained.logits(their_X), rows=lambda: their_X), their_y, weight)
-    return Evidence(linear, trained.encode(X), y, rows, train_soft=train_soft)
+    evidence = Evidence(linear, trained.encode(X), y, train_soft=train_soft)
+    if held_out is None:
+        return evidence
+    X, y, weight = _some_rows(held_out, _MAX_HELD_OUT)
+    return replace(evidence, held_out=HeldOut(Encoded(trained.logits(X)), y, weight))
 
 
 def _some_rows(

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
@@ -53,18 +52,6 @@ class Trained:
     module: ModuleEncoder | None
     unit_rows: bool
     decoder: Any  # a dsnc.decoders.Decoder
-
-    @property
-    def decoder_weight(self) -> NDArray[np.float32]:
-        """Weights of a linear decoder."""
-        weight: NDArray[np.float32] = self.decoder.weight
-        return weight
-
-    @property
-    def decoder_bias(self) -> NDArray[np.float32]:
-        """Biases of a linear decoder."""
-        bias: NDArray[np.float32] = self.decoder.bias
-        return bias
 
 
 class Learner:
