@@ -16,10 +16,12 @@ from dsnc.decoders import (
     ShortlistDecoder,
     SoftDecoder,
     TableDecoder,
+    decoder_names,
 )
 from dsnc.decoders.scoring import SCORING
 from dsnc.errors import InputError
 from dsnc.persistence import read_model, write_model
+from made_evidence import make_decoder, problem
 
 
 def linear(rng, n_bits, n_classes):
@@ -238,3 +240,21 @@ def test_cost_is_counted(name):
     cost = decoder.cost()
     assert cost.operations > 0
     assert cost.bytes > 0
+
+
+@pytest.mark.parametrize("name", decoder_names()[1:])
+def test_evidence_makes_it_and_what_it_says_of_itself_makes_it_again(name):
+    evidence = problem()
+    decoder, report = make_decoder(name, evidence)
+    assert type(decoder) is DECODERS[name]
+    assert (decoder.n_bits, decoder.n_classes) == (12, 30)
+    assert report.settings.keys() <= DECODERS[name].settings.keys()
+    again, second = make_decoder({"name": name, **report.settings}, evidence)
+    assert (type(again), second.settings) == (type(decoder), report.settings)
+    assert evidence.held_out.right(decoder).mean() > 0.3
+
+
+@pytest.mark.parametrize("name", sorted(set(DECODERS) - set(decoder_names())))
+def test_what_declares_no_settings_is_not_made_from_evidence(name):
+    with pytest.raises(InputError, match=f"a '{name}' decoder cannot be made"):
+        DECODERS[name].make(problem())

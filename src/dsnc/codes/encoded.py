@@ -50,10 +50,12 @@ class Encoded:
     ) -> None:
         if logits is not None:
             array = np.ascontiguousarray(logits, dtype=np.float32)
-            shape = None if codes is None else (len(codes), codes.n_bits)
-            if array.ndim != 2 or shape not in (None, array.shape):
-                wanted = shape or "(rows, n_bits)"
-                raise InputError(f"logits has shape {np.shape(logits)}; expected {wanted}.")
+            if codes is not None and array.shape != (len(codes), codes.n_bits):
+                expected = (len(codes), codes.n_bits)
+                raise InputError(f"logits has shape {np.shape(logits)}; expected {expected}.")
+            if array.ndim != 2:
+                shape = np.shape(logits)
+                raise InputError(f"logits has shape {shape}; expected (rows, n_bits).")
             self.logits, self.n_bits = array, array.shape[1]
         elif codes is not None:
             self.logits, self.n_bits = None, codes.n_bits

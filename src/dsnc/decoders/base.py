@@ -141,7 +141,7 @@ class Decoder(ABC):
             )
 
     def check_k(self, k: int) -> int:
-        """Refuse a k that is no number of classes."""
+        """Refuse a k that is not a number of classes."""
         if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer):
             raise InputError(f"k={k!r} is not a whole number.")
         if not 1 <= k <= self.n_classes:

@@ -237,7 +237,7 @@ class ShortlistDecoder(Decoder):
         logits = encoded.logits
         if logits is not None and 0 < len(logits) <= self._few_rows:
             self.check_width(encoded)
-            few = self._few.best(logits)
+            few = self._few.best(logits, is_checked=True)
             if few is not None:  # else a logit is NaN, which the other way refuses
                 return few
         return super().predict(encoded)

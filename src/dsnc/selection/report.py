@@ -101,7 +101,7 @@ def _check(what: str, plain: Any, keys: dict[str, Any]) -> None:
             raise InputError(f"metrics: {what}: {key} has {len(value)} characters.")
     settings = plain["settings"]
     if len(settings) > _MOST or not all(map(_is_plain, (*settings, *settings.values()))):
-        raise InputError(f"metrics: {what}: settings are no names and short, plain values.")
+        raise InputError(f"metrics: {what}: settings are not names with short, plain values.")
 
 
 def _is_plain(value: Any) -> bool:
