@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from bench_accuracy import load
 from dsnc import DSNCClassifier
 from dsnc.baselines import MLPBaseline
+from dsnc.codes import Encoded
 from dsnc.data import Split
 from dsnc.metrics import expected_calibration_error
 from harness import best_of, report
@@ -55,16 +56,16 @@ def _calibration_error(model: Any, test: Any) -> float:
 def _times(decoders: dict[str, Any], X: Any) -> dict[str, float]:
     """Time decoding alone: the same codes and logits for all."""
     predictor = decoders["linear"].predictor_
-    codes, logits = predictor.encode(X), predictor.logits(X)
+    encoded = Encoded(predictor.logits(X), predictor.encode(X))
     contestants = {
-        name: lambda d=model.predictor_.decoder: d.predict(codes, logits)
+        name: lambda d=model.predictor_.decoder: d.predict(encoded)
         for name, model in decoders.items()
     }
     with threadpool_limits(1):
         for function in contestants.values():
             function()  # compile, and make the index
         seconds = best_of(contestants, repeat=5)
-    return {f"{name} us": 1e6 * value / len(codes) for name, value in seconds.items()}
+    return {f"{name} us": 1e6 * value / len(encoded) for name, value in seconds.items()}
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 import dsnc
 from bench_accuracy import load
 from dsnc import DSNCClassifier
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders import LinearDecoder, ShortlistDecoder, SoftDecoder
-from dsnc.decoders.tune import weight_codes
+from dsnc.decoders.known_codes import weight_codes
 from harness import best_of, peak_megabytes, report
 
 NOISE = 0.05  # of bits
@@ -70,16 +70,15 @@ def _decoding(n_classes: int, n_bits: int = 64, n_rows: int = 256) -> dict[str, 
     near = weight[generator.integers(0, n_classes, n_rows)] > 0
     bits = near ^ (generator.random(near.shape) < NOISE)
     sure = generator.exponential(3, size=bits.shape).astype(np.float32)
-    logits = np.where(bits, sure, -sure)
-    codes = PackedCodes.from_logits(logits)
+    encoded = Encoded(np.where(bits, sure, -sure))
     shortlist = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4)
     shortlist._index.prepare()
     soft = SoftDecoder(weight, linear.bias)
-    agree = float((shortlist.predict(codes, logits) == soft.predict(codes, logits)).mean())
+    agree = float((shortlist.predict(encoded) == soft.predict(encoded)).mean())
     seconds = best_of(
         {
-            "linear": lambda: linear.predict(codes, logits),
-            "shortlist": lambda: shortlist.predict(codes, logits),
+            "linear": lambda: linear.predict(encoded),
+            "shortlist": lambda: shortlist.predict(encoded),
         },
         repeat=3,
     )
@@ -132,8 +131,7 @@ def _predicting(model: DSNCClassifier, X: Any) -> list[dict[str, object]]:
 def _shortlists(model: DSNCClassifier, X: Any, labels: Any) -> list[dict[str, object]]:
     """Time shortlists of the classes' own codes against scoring all classes."""
     linear: Any = model.with_decoder("linear").predictor_.decoder
-    logits = model.predictor_.logits(X)
-    codes = PackedCodes.from_logits(logits)
+    encoded = Encoded(model.predictor_.logits(X))
     soft: Any = model.with_decoder("soft").predictor_.decoder
     scoring = {"sharpness": soft.sharpness, "prior": soft.prior}
     decoders: dict[str, Any] = {
@@ -148,10 +146,10 @@ def _shortlists(model: DSNCClassifier, X: Any, labels: Any) -> list[dict[str, ob
         decoders[f"size {size}, radius {radius}"] = shortlist
     right = {}
     for name, decoder in decoders.items():
-        answers = model.classes_[decoder.predict(codes, logits)]
+        answers = model.classes_[decoder.predict(encoded)]
         right[name] = 100 * float((answers == labels).mean())
-    some, own = codes.take(slice(0, 4096)), logits[:4096]
-    turns = {k: lambda d=d: d.predict(some, own) for k, d in decoders.items()}
+    some = encoded.take(slice(0, 4096))
+    turns = {k: lambda d=d: d.predict(some) for k, d in decoders.items()}
     each = {name: 1e6 * s / len(some) for name, s in best_of(turns, repeat=12).items()}
     return [
         {
@@ -195,7 +193,7 @@ MEMORY = """
 import numpy as np
 from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
-from dsnc.decoders.tune import weight_codes
+from dsnc.decoders.known_codes import weight_codes
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 generator = np.random.default_rng(0)
 weight = generator.normal(size=(12_000, 64)).astype(np.float32)

@@ -6,10 +6,9 @@ copy of every such file, and the links are turned to the copies.
 
 import posixpath
 import re
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
-
-from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
@@ -18,10 +17,13 @@ RESULTS = "results/README.md"  # made by `dsnc reproduce`; a tree without them h
 NO_RESULTS = "# Results\n\nThis copy holds none. `dsnc reproduce all --preset paper` makes them.\n"
 
 _LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
+_DECODERS = re.compile(r"(<!-- decoders -->\n).*(<!-- end of decoders -->)", re.DOTALL)
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the files from outside, and a word about results where there are none."""
+    from mkdocs.structure.files import File
+
     for source, page in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for path in (path for pattern in SOURCES for path in sorted(ROOT.glob(pattern))):
@@ -42,4 +44,23 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         inside = PAGES.get(place, place.removeprefix("docs/"))
         return f"{match[1]}{posixpath.relpath(inside, folder or '.')}{match[3]}"
 
-    return _LINK.sub(turned, markdown)
+    return _LINK.sub(turned, with_decoders(markdown))
+
+
+def with_decoders(markdown: str) -> str:
+    """Return a page with the table of the decoders that there are, where it has a place for it."""
+    return _DECODERS.sub(lambda place: f"{place[1]}{_decoder_table()}{place[2]}", markdown)
+
+
+def _decoder_table() -> str:
+    """Return what decoders say of themselves: their docstrings, and the settings they declare."""
+    from dsnc.decoders import DECODERS
+
+    lines = ["| name | what it does | what a row costs | settings |", "|---|---|---|---|"]
+    for name, kind in DECODERS.items():
+        if kind.settings is not None:
+            does, costs = ((getdoc(part) or "").partition("\n")[0] for part in (kind, kind.cost))
+            settings = ", ".join(f"`{setting}`" for setting in kind.settings)
+            costs = costs.removeprefix("Return ").rstrip(".").replace("*", "·")
+            lines.append(f"| `{name}` | {does.rstrip('.')} | {costs} | {settings} |")
+    return "\n".join(lines) + "\n"

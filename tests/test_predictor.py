@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracles
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes.limits import MAX_ROWS
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.errors import InputError
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
@@ -84,7 +85,7 @@ def test_prediction_is_encoding_and_decoding(hidden):
     logits, words, best, classes, scores, proba = answers(predictor, X)
     codes = PackedCodes.from_logits(logits)
     assert predictor.encode(X) == codes
-    assert np.array_equal(best, predictor.decoder.predict(codes, logits))
+    assert np.array_equal(best, predictor.decoder.predict(Encoded(logits, codes)))
     assert np.array_equal(best, classes[:, 0])
     assert np.array_equal(best, proba.argmax(axis=1))
     assert (best.dtype, words.dtype, scores.dtype) == (np.int64, np.uint64, np.float32)
@@ -316,7 +317,7 @@ def test_the_short_way_of_a_few_rows_leads_to_the_same(make_rows, row_normalize)
     X = make_rows(rows(40))
     expected = predictor.predict(X)
     assert np.array_equal(predictor.top_k(X, 1)[0][:, 0], expected)
-    for n in (1, 3, decoder.few_rows):
+    for n in (1, 3, MAX_ROWS):
         parts = [predictor.predict(X[start : start + n]) for start in range(0, 40, n)]
         assert np.array_equal(np.concatenate(parts), expected)
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import bounded, check_arrays
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes.limits import MAX_ROWS
 from dsnc.codes.threads import in_threads
 from dsnc.decoders import DECODERS, Cost, Decoder, LinearDecoder
 from dsnc.errors import InputError, unknown_name
@@ -77,12 +78,13 @@ class NumpyEncoder:
         self.row_normalize = bool(row_normalize)
         self.n_features: int = self.layers[0].weight.shape[0]
         self.n_bits: int = self.layers[-1].weight.shape[1]
-        self._width = max(layer.weight.shape[1] for layer in self.layers)
+        self.width = max(layer.weight.shape[1] for layer in self.layers)
 
     def logits(self, X: Any) -> Floats:
         """Return the (n, n_bits) outputs of the last layer."""
         X = as_rows(X, self.n_features)
-        return self.encode(X, slice(0, X.shape[0]))[1]
+        blocks = row_blocks(X, self.width, slice(0, X.shape[0]))
+        return _concatenate([self.encode(X, rows)[1] for rows in blocks])
 
     def encode(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
         """Return the logits of some rows, and their codes where these come with them.
@@ -94,16 +96,6 @@ class NumpyEncoder:
         rows : slice
             From the first row to the last, both given.
         """
-        blocks = row_blocks(X, self._width, rows)
-        if len(blocks) == 1:
-            return self._forward(X, rows)
-        result = np.empty((rows.stop - rows.start, self.n_bits), dtype=np.float32)
-        for block in blocks:
-            own = slice(block.start - rows.start, block.stop - rows.start)
-            result[own] = self._forward(X, block)[1]
-        return None, result
-
-    def _forward(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
         first, *others = self.layers
         if not isinstance(X, np.ndarray):
             from dsnc.codes.encode import encode_csr  # brings the compiler with it
@@ -236,36 +228,33 @@ class Predictor:
     def logits(self, X: Any) -> Floats:
         """Return the (n, n_bits) real numbers whose signs are the bits."""
         X = self._rows(X)
-        return _concatenate([logits for _, logits in self._encoded(X)])
+        return _concatenate([encoded.numbers() for encoded in self._encoded(X)])
 
     def encode(self, X: Any) -> PackedCodes:
         """Return the code of each row."""
         X = self._rows(X)
-        parts = [codes for codes, _ in self._encoded(X)]
+        parts = [encoded.codes for encoded in self._encoded(X)]
         return parts[0] if len(parts) == 1 else PackedCodes.concatenate(parts)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Return the best class of each row."""
-        X = self._rows(X)
-        if 0 < X.shape[0] <= self.decoder.few_rows:
-            _, logits = self._forward(X, slice(0, X.shape[0]))
-            few = self.decoder.predict_few(logits)
-            if few is not None:
-                return few
-        classes: Ints = self._decoded(X, n_jobs, lambda c, x: (self.decoder.predict(c, x),))[0]
+        X, predict = self._rows(X), self.decoder.predict
+        if X.shape[0] <= MAX_ROWS:
+            return predict(self._encode(X, slice(0, X.shape[0])))
+        classes: Ints = self._decoded(X, n_jobs, lambda encoded: (predict(encoded),))[0]
         return classes
 
     def top_k(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their scores."""
         best: tuple[Ints, Floats] = self._decoded(
-            self._rows(X), n_jobs, lambda c, x: self.decoder.top_k(c, x, k)
+            self._rows(X), n_jobs, lambda encoded: self.decoder.top_k(encoded, k)
         )
         return best
 
     def top_k_proba(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their probabilities."""
         best: tuple[Ints, Floats] = self._decoded(
-            self._rows(X), n_jobs, lambda c, x: self.decoder.top_k_proba(c, x, k)
+            self._rows(X), n_jobs, lambda encoded: self.decoder.top_k_proba(encoded, k)
         )
         return best
 
@@ -274,9 +263,9 @@ class Predictor:
         X = self._rows(X)
         result = np.empty((X.shape[0], self.n_classes), dtype=np.float32)
         start = 0
-        for codes, logits in self._encoded(X):
-            result[start : start + len(codes)] = self.decoder.proba(codes, logits)
-            start += len(codes)
+        for encoded in self._encoded(X):
+            result[start : start + len(encoded)] = self.decoder.proba(encoded)
+            start += len(encoded)
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -318,53 +307,41 @@ class Predictor:
             return TextRows.of(X, self.features)
         return as_rows(X, self.n_features)
 
-    def _decoded(
-        self, X: Any, n_jobs: int | None, decode: Callable[[PackedCodes, Floats], Any]
-    ) -> Any:
+    def _decoded(self, X: Any, n_jobs: int | None, decode: Callable[[Encoded], Any]) -> Any:
         """Encode and decode rows as `_rows` gives them, in threads if there are to be several."""
+        if X.shape[0] <= MAX_ROWS:  # a few rows have no time for threads
+            return decode(self._encode(X, slice(0, X.shape[0])))
         parts: dict[int, list[Any]] = {}
-        if X.shape[0] == 1:  # a single row has no time for threads
-            return decode(*self._encode(X, slice(0, 1)))
 
         def work(rows: slice) -> None:
-            parts[rows.start] = [decode(*encoded) for encoded in self._encoded(X, rows)]
+            parts[rows.start] = [decode(encoded) for encoded in self._encoded(X, rows)]
 
         in_threads(work, X.shape[0], n_jobs)
         columns = zip(*(part for start in sorted(parts) for part in parts[start]), strict=True)
         return tuple(_concatenate(column) for column in columns)
 
-    def _encoded(self, X: Any, rows: slice | None = None) -> Iterator[tuple[PackedCodes, Floats]]:
-        """Yield (codes, logits) of all or some rows, block by block; one block at least."""
-        for block in row_blocks(X, self.n_bits, rows or slice(0, X.shape[0])):
+    def _encoded(self, X: Any, rows: slice | None = None) -> Iterator[Encoded]:
+        """Encode all or some rows, block by block; one block at least."""
+        width = getattr(self.encoder, "width", self.n_bits)
+        for block in row_blocks(X, width, rows or slice(0, X.shape[0])):
             yield self._encode(X, block)
 
-    def _encode(self, X: Any, rows: slice) -> tuple[PackedCodes, Floats]:
-        """Return the codes and logits of some of the rows."""
-        codes, logits = self._forward(X, rows)
-        if codes is not None:
-            return codes, logits
-        try:
-            return PackedCodes.from_logits(logits), logits
-        except InputError as error:
-            row = rows.start + int(np.isnan(logits).any(axis=1).argmax())
-            raise InputError(
-                f"X[{row}] has a NaN logit: its values are not finite, or too large."
-            ) from error
-
-    def _forward(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
-        """Return the logits of some of the rows, and their codes where these come with them."""
+    def _encode(self, X: Any, rows: slice) -> Encoded:
+        """Encode some of the rows, all at once."""
+        first = rows.start
         if isinstance(X, TextRows):
             X, rows = X[rows].numbers(), slice(0, rows.stop - rows.start)
         if isinstance(self.encoder, NumpyEncoder):
-            return self.encoder.encode(X, rows)
-        logits = np.ascontiguousarray(self.encoder.logits(X[rows]), dtype=np.float32)
-        expected = (rows.stop - rows.start, self.n_bits)
-        if logits.shape != expected:
-            raise InputError(
-                f"the encoder gave logits of shape {logits.shape} for "
-                f"{expected[0]} rows; expected {expected}."
-            )
-        return None, logits
+            codes, logits = self.encoder.encode(X, rows)
+        else:
+            codes, logits = None, self.encoder.logits(X[rows])
+            expected = (rows.stop - rows.start, self.n_bits)
+            if np.shape(logits) != expected:
+                raise InputError(
+                    f"the encoder gave logits of shape {np.shape(logits)} for "
+                    f"{expected[0]} rows; expected {expected}."
+                )
+        return Encoded(logits, codes, rows=lambda: X[rows], first=first)
 
 
 def _check_layer(number: int, layer: Layer, n_inputs: int | None) -> int:

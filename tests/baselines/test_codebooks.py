@@ -14,7 +14,7 @@ from dsnc.baselines.codebooks import (
     make_codebook,
     random_codebook,
 )
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder
 from dsnc.errors import InputError
 
@@ -104,6 +104,6 @@ def test_a_decoder_gives_its_book_back(decoding):
     decoder = codebook_decoder(codes, decoding)
     assert codes_of(decoder) == codes
     logits = codes.to_signs(np.float32)
-    assert decoder.predict(codes, logits).tolist() == list(range(9))
+    assert decoder.predict(Encoded(logits, codes)).tolist() == list(range(9))
     with pytest.raises(InputError, match="decoder='linear' has no codebook"):
         codes_of(LinearDecoder([[1.0]], [0.0]))

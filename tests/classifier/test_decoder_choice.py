@@ -11,7 +11,7 @@ import dsnc
 from dsnc import DSNCClassifier
 from dsnc.data.synthetic import make_dense_codes
 from dsnc.decoders import SoftDecoder
-from dsnc.decoders.tune import weight_codes
+from dsnc.decoders.known_codes import weight_codes
 from dsnc.errors import InputError
 
 PROBLEM = {"n_classes": 720, "n_features": 24, "n_bits": 14, "feature_noise": 0.3}

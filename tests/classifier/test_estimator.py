@@ -1,6 +1,7 @@
 """DSNCClassifier: what it learns and answers, and how it lives among other estimators."""
 
 import copy
+import importlib
 import pickle
 import tracemalloc
 
@@ -263,12 +264,13 @@ def test_the_papers_recipes(recipe):
 
 def test_every_training_code_is_known_or_it_is_said_loudly(monkeypatch):
     whole = quick(decoder="nearest").fit(X, Y)
-    n_rows = len(whole._known_material().y)
+    n_rows = len(whole._known_evidence().y)
     assert n_rows == whole.data_["rows"]
-    monkeypatch.setattr("dsnc.classifier.estimator._CODE_BYTES", 16 * (n_rows - 10))
+    gather = importlib.import_module("dsnc.selection.gather")  # the function hides the module
+    monkeypatch.setattr(gather, "_CODE_BYTES", 16 * (n_rows - 10))
     with pytest.warns(DsncWarning, match=f"'nearest', know {n_rows - 10}, evenly spaced"):
         some = quick(decoder="nearest").fit(X, Y)
-    assert len(some._known_material().y) == n_rows - 10
+    assert len(some._known_evidence().y) == n_rows - 10
 
 
 @pytest.mark.parametrize("value", [True, False, "worst", None])

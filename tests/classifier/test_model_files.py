@@ -486,7 +486,7 @@ def golden_models(repository):
 
 def test_golden_models_say_what_they_always_said(repository):
     folders = golden_models(repository)
-    assert [folder.name for folder in folders] == ["format1"]
+    assert [folder.name for folder in folders] == ["format1", "format1_shortlist"]
     for folder in folders:
         assert sum(map(len, contents(folder).values())) < 10_000
         expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
@@ -510,6 +510,21 @@ def test_the_first_golden_model_is_the_file_it_was(repository):
     assert model.classes_.tolist() == ["ant", "bée", "字 cat"]
     assert model.feature_names_in_.tolist() == ["length", "width", "Höhe", "w/h"]
     assert (model.n_bits, model.n_features_in_, model.n_iter_) == (8, 4, 20)
+
+
+def test_a_golden_shortlist_still_knows_what_it_was_made_of(repository):
+    folder = repository / "tests/data/golden/format1_shortlist"
+    model = dsnc.load(folder)
+    rows = np.array(json.loads((folder / "expected.json").read_text(encoding="utf-8"))["X"])
+    decoder, trained = model.predictor_.decoder, model.predictor_.trained
+    assert (decoder.name, decoder.codes_of) == ("shortlist", "leaders")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        linear, nearest = model.with_decoder("linear"), model.with_decoder("nearest")
+        assert np.array_equal(linear.predictor_.decoder.weight, trained.weight)
+        assert np.array_equal(nearest.predict(rows), model.predict(rows))
+        model.set_params(device="cpu").partial_fit(rows, model.predict(rows))
+    assert model.predictor_.trained is not None
 
 
 def test_a_lone_rank_is_no_other_process(fitted, tmp_path, monkeypatch):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from test_decoder_choice import FEW, X_TEST, Y_TEST, X, Y, quick, same_answers, saved
 
-from dsnc.errors import InputError
+from dsnc.errors import DsncWarning, InputError
+from dsnc.training import learner
+from dsnc.training.soft_rows import SoftRowsObjective
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,21 @@ def test_partial_fit_with_another_decoder_takes_them_along(softened):
     other.set_params(device="cpu").partial_fit(X[FEW], Y[FEW])
     assert other.predictor_.decoder.name == "soft" and other.predictor_.trained is not None
     assert other.score(X_TEST, Y_TEST) > model.score(X_TEST, Y_TEST) - 0.05
+
+
+def test_a_warning_about_them_points_at_the_call_of_fit(monkeypatch):
+    whole = learner.train
+
+    def interrupted(objective, *arguments, **options):
+        if isinstance(objective, SoftRowsObjective):
+            raise KeyboardInterrupt
+        return whole(objective, *arguments, **options)
+
+    monkeypatch.setattr(learner, "train", interrupted)
+    with pytest.warns(DsncWarning, match="before rows for soft bits") as warned:
+        model = quick(decoder={"name": "soft", "sharpness": 0.5}, max_epochs=1).fit(X[FEW], Y[FEW])
+    assert [warning.filename for warning in warned] == [__file__]
+    assert model.predictor_.trained is None
 
 
 @pytest.mark.parametrize("soft_rows", [1, "yes", None])

@@ -7,7 +7,7 @@ import pytest
 
 import dsnc
 from dsnc.cli import methods
-from dsnc.decoders.choose import CHOICES
+from dsnc.decoders import decoder_names
 
 COMMANDS = ["train", "evaluate", "predict", "encode", "inspect", "warm-up", "version"]
 COMMANDS += ["data list", "data show", "data fetch"]
@@ -34,7 +34,11 @@ def test_version(run):
 
 def test_names_are_those_of_the_registries():
     assert set(methods.METHODS) == {"dsnc", *dsnc.baselines.BASELINES}
-    assert set(methods.Decoder) == set(CHOICES)
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_help_lists_the_decoders_that_there_are(run, command):
+    assert f"[{'|'.join(decoder_names())}]" in run(command, "--help").stdout
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,8 @@ def test_names_are_those_of_the_registries():
         (["train", "a.svm"], "-o MODEL"),
         (["train", "a.svm", "-o", "m", "--bits", "many"], "--bits"),
         (["train", "a.svm", "-o", "m", "--method", "svm"], "--method"),
+        (["train", "a.svm", "-o", "m", "--decoder", "sotf"], "Did you mean 'soft'"),
+        (["evaluate", "m", "a.svm", "--decoder", '{name="soft", size=3}'], "'size' is not known"),
         (["predict", "m"], "INPUT"),
         (["predict", "m", "-", "--reject-below", "2"], "--reject-below"),
         (["evaluate", "m", "a.svm", "--top-k", "none"], "--top-k"),

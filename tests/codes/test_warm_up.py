@@ -7,7 +7,7 @@ import pytest
 USE = """
 import numpy as np
 import scipy.sparse as sp
-from dsnc.codes import CodeTable, HammingIndex, PackedCodes
+from dsnc.codes import CodeTable, Encoded, HammingIndex, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, TableDecoder
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 for n_bits in (5, 36, 64, 100, 200, 300, 500):
@@ -29,7 +29,7 @@ for n_bits in (5, 36, 64, 100, 200, 300, 500):
             linear = LinearDecoder(np.zeros((largest, n_bits)), np.zeros(largest))
             nearest = NearestDecoder(codes, labels, largest)
             logits = codes.to_signs(np.float32)
-            TableDecoder.from_nearest(nearest, linear).predict(codes, logits)
+            TableDecoder.from_nearest(nearest, linear).predict(Encoded(logits, codes))
 """
 
 

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import CodebookDecoder
 from dsnc.errors import InputError
 
@@ -14,7 +14,7 @@ CODES = PackedCodes.from_bits(RNG.random((50, 20)) < 0.5)
 
 def test_the_nearest_code_wins_and_ties_go_to_the_smaller_class():
     distance = (CODES.to_bits()[:, None] != BOOK.to_bits()[None]).sum(axis=2)
-    classes, scores = CodebookDecoder(BOOK).top_k(CODES, None, 60)
+    classes, scores = CodebookDecoder(BOOK).top_k(Encoded(codes=CODES), 60)
     assert np.array_equal(classes, np.argsort(distance, axis=1, kind="stable"))
     assert np.array_equal(scores, -np.sort(distance, axis=1))
 
@@ -25,7 +25,7 @@ def test_probabilities_are_those_of_bits_that_err_independently():
     wrong = (CODES.to_bits()[:, None] != BOOK.to_bits()[None]).sum(axis=2)
     likelihood = error**wrong * (1 - error) ** (20 - wrong)
     expected = likelihood / likelihood.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(decoder.proba(CODES, None), expected, rtol=1e-4)
+    np.testing.assert_allclose(decoder.proba(Encoded(codes=CODES)), expected, rtol=1e-4)
 
 
 def test_wrong_bits_are_mended():
@@ -33,20 +33,25 @@ def test_wrong_bits_are_mended():
     book = PackedCodes.from_bits(np.repeat(np.eye(4, dtype=bool), 3, axis=1))
     bits = book.to_bits().copy()
     bits[:, [0, 7]] ^= True
-    assert CodebookDecoder(book).predict(PackedCodes.from_bits(bits)).tolist() == [0, 1, 2, 3]
+    assert CodebookDecoder(book).predict(Encoded(codes=PackedCodes.from_bits(bits))).tolist() == [
+        0,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_blocks_do_not_change_probabilities(monkeypatch):
     decoder = CodebookDecoder(BOOK)
-    whole = decoder.proba(CODES, None)
+    whole = decoder.proba(Encoded(codes=CODES))
     monkeypatch.setattr("dsnc.decoders.codebook._BLOCK", 130)
-    assert np.array_equal(decoder.proba(CODES, None), whole)
+    assert np.array_equal(decoder.proba(Encoded(codes=CODES)), whole)
 
 
 def test_it_can_be_pickled_after_use():
     decoder = CodebookDecoder(BOOK)
-    before = decoder.predict(CODES)
-    assert np.array_equal(pickle.loads(pickle.dumps(decoder)).predict(CODES), before)
+    before = decoder.predict(Encoded(codes=CODES))
+    assert np.array_equal(pickle.loads(pickle.dumps(decoder)).predict(Encoded(codes=CODES)), before)
 
 
 @pytest.mark.parametrize(("n_bits", "operations"), [(36, 294), (60, 489), (100, 816), (200, 1631)])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracles
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder
 from dsnc.errors import InputError
 
@@ -27,7 +27,9 @@ def decoders_and_bits(draw, max_classes=40):
 def test_top_k_equals_the_naive_twin(case, data):
     weight, bias, bits = case
     k = data.draw(st.integers(1, len(weight)))
-    classes, scores = LinearDecoder(weight, bias).top_k(PackedCodes.from_bits(bits), None, k)
+    classes, scores = LinearDecoder(weight, bias).top_k(
+        Encoded(codes=PackedCodes.from_bits(bits)), k
+    )
     expected_classes, expected_scores = oracles.linear_top_k(weight, bias, bits, k)
     assert classes.tolist() == expected_classes
     assert scores.tolist() == expected_scores
@@ -44,11 +46,13 @@ def test_blocks_of_any_size_change_nothing(case, data):
         patch.setattr("dsnc.decoders.linear._FEW_ROWS", data.draw(st.integers(1, 3)))
         patch.setattr("dsnc.decoders.linear._GROUPS", data.draw(st.sampled_from([2, 4, 6])))
         decoder, codes = LinearDecoder(weight, bias), PackedCodes.from_bits(bits)
-        classes, scores = decoder.top_k(codes, None, k)
+        classes, scores = decoder.top_k(Encoded(codes=codes), k)
         assert classes.tolist() == expected
         assert scores.tolist() == expected_scores
-        assert decoder.predict(codes).tolist() == [row[0] for row in expected]
-        assert decoder.proba(codes, None).argmax(axis=1).tolist() == [row[0] for row in expected]
+        assert decoder.predict(Encoded(codes=codes)).tolist() == [row[0] for row in expected]
+        assert decoder.proba(Encoded(codes=codes)).argmax(axis=1).tolist() == [
+            row[0] for row in expected
+        ]
 
 
 @pytest.mark.parametrize("n_classes", [1_000, 30_000])
@@ -59,7 +63,7 @@ def test_narrowing_down_the_candidates_is_exact(n_classes, k):
     codes = PackedCodes.from_bits(rng.random((40, 20)) > 0.5)
     scores = codes.to_signs(np.float32) @ decoder.weight.T
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    classes, found = decoder.top_k(codes, None, k)
+    classes, found = decoder.top_k(Encoded(codes=codes), k)
     assert np.array_equal(classes, expected)
     assert np.array_equal(found, np.take_along_axis(scores, expected, axis=1))
 
@@ -69,42 +73,33 @@ def test_real_weights_give_the_scores():
     decoder = LinearDecoder(rng.normal(size=(500, 32)), rng.normal(size=500))
     codes = PackedCodes.from_bits(rng.random((50, 32)) > 0.5)
     scores = codes.to_signs(float) @ decoder.weight.T.astype(float) + decoder.bias
-    classes, found = decoder.top_k(codes, None, 7)
+    classes, found = decoder.top_k(Encoded(codes=codes), 7)
     np.testing.assert_allclose(found, -np.sort(-scores, axis=1)[:, :7], rtol=1e-5)
     np.testing.assert_allclose(np.take_along_axis(scores, classes, axis=1), found, rtol=1e-5)
 
 
 def test_negative_zero_is_zero():
     decoder = LinearDecoder([[0.0], [-0.0], [0.0]], [-0.0, 0.0, -0.0])
-    classes, scores = decoder.top_k(PackedCodes.from_bits([[0], [1]]), None, 3)
+    classes, scores = decoder.top_k(Encoded(codes=PackedCodes.from_bits([[0], [1]])), 3)
     assert classes.tolist() == [[0, 1, 2], [0, 1, 2]]
     assert not scores.any()
-
-
-@given(decoders_and_bits())
-def test_a_decoder_of_zeros_and_ones_keeps_its_scores(case):
-    weight, bias, bits = case
-    decoder = LinearDecoder.from_zero_one(weight, bias)
-    classes, scores = decoder.top_k(PackedCodes.from_bits(bits), None, len(weight))
-    expected = bits.astype(np.float32) @ weight.T + bias
-    assert np.array_equal(scores, np.take_along_axis(expected, classes, axis=1))
 
 
 def test_temperature_flattens_and_sharpens():
     codes = PackedCodes.from_bits([[1]])
     arguments = [[1.0], [0.0]], [0.0, 0.0]
     for temperature in (0.5, 1.0, 4.0):
-        proba = LinearDecoder(*arguments, temperature).proba(codes, None)
+        proba = LinearDecoder(*arguments, temperature).proba(Encoded(codes=codes))
         odds = np.exp(1 / temperature)
         np.testing.assert_allclose(proba, [[odds / (1 + odds), 1 / (1 + odds)]], rtol=1e-6)
-    assert LinearDecoder(*arguments, 1e-40).proba(codes, None).tolist() == [[1.0, 0.0]]
+    assert LinearDecoder(*arguments, 1e-40).proba(Encoded(codes=codes)).tolist() == [[1.0, 0.0]]
 
 
 def test_the_best_stays_first_when_probabilities_round_to_the_same():
     decoder = LinearDecoder([[0.0], [0.0], [0.0]], [0.0, 1e-12, 1e-13], temperature=100.0)
     codes = PackedCodes.from_bits([[1], [0]])
-    assert decoder.predict(codes).tolist() == [1, 1]
-    assert decoder.proba(codes, None).argmax(axis=1).tolist() == [1, 1]
+    assert decoder.predict(Encoded(codes=codes)).tolist() == [1, 1]
+    assert decoder.proba(Encoded(codes=codes)).argmax(axis=1).tolist() == [1, 1]
 
 
 def test_many_classes_need_little_memory():
@@ -112,8 +107,8 @@ def test_many_classes_need_little_memory():
     decoder = LinearDecoder(rng.normal(size=(50_000, 16)), np.zeros(50_000))
     codes = PackedCodes.from_bits(rng.random((1_000, 16)) > 0.5)
     tracemalloc.start()
-    decoder.top_k(codes, None, 5)
-    decoder.predict(codes)
+    decoder.top_k(Encoded(codes=codes), 5)
+    decoder.predict(Encoded(codes=codes))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16e6  # all scores would take 200 MB
@@ -159,5 +154,5 @@ def test_large_weights_do_not_overflow():
     largest = float(np.finfo(np.float32).max) / 8
     decoder = LinearDecoder(np.full((2, 3), largest * 0.99), [0, 0])
     codes = PackedCodes.from_bits([[1, 1, 1], [0, 0, 0]])
-    assert np.isfinite(decoder.top_k(codes, None, 2)[1]).all()
-    assert np.isfinite(decoder.proba(codes, None)).all()
+    assert np.isfinite(decoder.top_k(Encoded(codes=codes), 2)[1]).all()
+    assert np.isfinite(decoder.proba(Encoded(codes=codes))).all()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracles
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder
 from dsnc.decoders.nearest import majority_codes
 from dsnc.errors import InputError
@@ -31,7 +31,7 @@ def test_top_k_equals_the_naive_twin(case, n_neighbors, k, data):
     decoder = NearestDecoder(
         PackedCodes.from_bits(bits), labels, n_classes, n_neighbors=n_neighbors
     )
-    classes, scores = decoder.top_k(PackedCodes.from_bits(queries), None, k)
+    classes, scores = decoder.top_k(Encoded(codes=PackedCodes.from_bits(queries)), k)
     expected = oracles.nearest_top_k(bits, labels, n_classes, n_neighbors, queries, k)
     rows = zip(classes.tolist(), scores.tolist(), strict=True)
     assert [list(zip(*row, strict=True)) for row in rows] == expected
@@ -45,8 +45,8 @@ def test_searching_and_comparing_with_all_codes_agree(k, n_neighbors):
     queries = PackedCodes.from_bits(rng.random((20, 70)) < 0.5)
     codes = PackedCodes.from_bits(bits)
     decoder = NearestDecoder(codes, labels, 300, n_neighbors=n_neighbors)
-    classes, scores = decoder.top_k(queries, None, k)
-    everything, all_scores = decoder.top_k(queries, None, 300)
+    classes, scores = decoder.top_k(Encoded(codes=queries), k)
+    everything, all_scores = decoder.top_k(Encoded(codes=queries), 300)
     assert np.array_equal(classes, everything[:, :k])
     assert np.array_equal(scores, all_scores[:, :k])
     if n_neighbors == 1:
@@ -62,7 +62,7 @@ def test_a_code_takes_the_class_of_most_of_its_examples(case):
     assert distinct.to_ints().tolist() == sorted(set(oracles.as_ints(bits)))
     assert labels.tolist() == oracles.majority(bits, y.tolist())
     decoder = NearestDecoder.from_examples(PackedCodes.from_bits(bits), y, n_classes)
-    assert decoder.predict(distinct).tolist() == labels.tolist()
+    assert decoder.predict(Encoded(codes=distinct)).tolist() == labels.tolist()
 
 
 def test_no_examples_have_no_codes():
@@ -77,7 +77,9 @@ def test_a_code_can_take_the_class_that_the_linear_decoder_says():
     y = rng.integers(0, 7, 200)
     decoder = NearestDecoder.from_examples(codes, y, 7, linear=linear, label="predicted")
     assert len(decoder.codes) == len(codes.unique().codes)
-    assert np.array_equal(decoder.predict(codes), linear.predict(codes))
+    assert np.array_equal(
+        decoder.predict(Encoded(codes=codes)), linear.predict(Encoded(codes=codes))
+    )
 
 
 def test_a_vote_is_won_by_number_then_distance_then_class():
@@ -85,7 +87,11 @@ def test_a_vote_is_won_by_number_then_distance_then_class():
     query = PackedCodes.from_ints([0b0000], n_bits=4)
 
     def winner(labels, n_neighbors):
-        return NearestDecoder(codes, labels, 4, n_neighbors=n_neighbors).predict(query).tolist()
+        return (
+            NearestDecoder(codes, labels, 4, n_neighbors=n_neighbors)
+            .predict(Encoded(codes=query))
+            .tolist()
+        )
 
     assert winner([3, 2, 2, 1, 1], 1) == [3]
     assert winner([3, 2, 2, 1, 1], 3) == [2]  # two votes against one
@@ -96,7 +102,7 @@ def test_a_vote_is_won_by_number_then_distance_then_class():
 
 def test_classes_without_a_code_come_last():
     decoder = NearestDecoder(TWO, [3, 1], 5)
-    classes, scores = decoder.top_k(PackedCodes.from_bits([[0, 0, 0]]), None, 5)
+    classes, scores = decoder.top_k(Encoded(codes=PackedCodes.from_bits([[0, 0, 0]])), 5)
     assert classes.tolist() == [[3, 1, 0, 2, 4]]
     assert scores.tolist() == [[-1, -2, -4, -4, -4]]
 
@@ -104,7 +110,7 @@ def test_classes_without_a_code_come_last():
 def test_probabilities_are_the_softmax_of_the_scores():
     decoder = NearestDecoder(TWO, [0, 1], 3, temperature=2.0)
     weights = np.exp(np.array([-1, -2, -4]) / 2)
-    proba = decoder.proba(PackedCodes.from_bits([[0, 0, 0]]), None)
+    proba = decoder.proba(Encoded(codes=PackedCodes.from_bits([[0, 0, 0]])))
     np.testing.assert_allclose(proba, [weights / weights.sum()], rtol=1e-6)
 
 
@@ -112,23 +118,23 @@ def test_rows_are_compared_with_all_codes_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     codes = PackedCodes.from_bits(rng.random((50, 9)) < 0.5)
     decoder = NearestDecoder(codes, rng.integers(0, 9, 50), 9, n_neighbors=3)
-    expected, proba = decoder.top_k(codes, None, 9), decoder.proba(codes, None)
+    expected, proba = decoder.top_k(Encoded(codes=codes), 9), decoder.proba(Encoded(codes=codes))
     monkeypatch.setattr("dsnc.decoders.nearest._BLOCK", 120)
-    assert np.array_equal(decoder.top_k(codes, None, 9), expected)
-    assert np.array_equal(decoder.proba(codes, None), proba)
+    assert np.array_equal(decoder.top_k(Encoded(codes=codes), 9), expected)
+    assert np.array_equal(decoder.proba(Encoded(codes=codes)), proba)
 
 
 def test_many_classes_need_little_memory():
     rng = np.random.default_rng(0)
     codes = PackedCodes.from_bits(rng.random((20_000, 16)) < 0.5)
     decoder = NearestDecoder(codes, np.arange(20_000), 20_000)
-    decoder.predict(codes.take(slice(0, 9)))  # compiles
+    decoder.predict(Encoded(codes=codes.take(slice(0, 9))))  # compiles
     for k in (5, 500):
-        decoder.top_k(codes.take(slice(0, 9)), None, k)
+        decoder.top_k(Encoded(codes=codes.take(slice(0, 9))), k)
     tracemalloc.start()
-    decoder.predict(codes.take(slice(0, 2_000)))
-    decoder.top_k(codes.take(slice(0, 2_000)), None, 5)
-    decoder.top_k(codes.take(slice(0, 200)), None, 500)
+    decoder.predict(Encoded(codes=codes.take(slice(0, 2_000))))
+    decoder.top_k(Encoded(codes=codes.take(slice(0, 2_000))), 5)
+    decoder.top_k(Encoded(codes=codes.take(slice(0, 200))), 500)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6  # all distances of 2,000 rows would take 160 MB
@@ -137,10 +143,14 @@ def test_many_classes_need_little_memory():
 def test_it_can_be_pickled_and_its_labels_do_not_change():
     labels = np.array([1, 0])
     decoder = NearestDecoder(TWO, labels, 2)
-    decoder.predict(TWO)
+    decoder.predict(Encoded(codes=TWO))
     labels[:] = 0
     twin = pickle.loads(pickle.dumps(decoder))
-    assert twin.predict(TWO).tolist() == decoder.predict(TWO).tolist() == [1, 0]
+    assert (
+        twin.predict(Encoded(codes=TWO)).tolist()
+        == decoder.predict(Encoded(codes=TWO)).tolist()
+        == [1, 0]
+    )
     assert not decoder.labels.flags.writeable
     assert np.shares_memory(NearestDecoder.from_arrays(decoder.arrays()).labels, decoder.labels)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import ScoresDecoder
 from dsnc.errors import InputError
 
@@ -10,7 +10,7 @@ CODES = PackedCodes.from_logits(LOGITS)
 
 
 def test_the_largest_output_wins():
-    classes, scores = ScoresDecoder(40).top_k(CODES, LOGITS, 40)
+    classes, scores = ScoresDecoder(40).top_k(Encoded(LOGITS, CODES), 40)
     assert np.array_equal(classes, np.argsort(-LOGITS, axis=1))
     assert np.array_equal(scores, -np.sort(-LOGITS, axis=1))
 
@@ -23,7 +23,7 @@ def test_probabilities_are_the_formula():
         ("softmax", softmax),
         ("sigmoid", sigmoid / sigmoid.sum(axis=1, keepdims=True)),
     ):
-        found = ScoresDecoder(40, link=link).proba(CODES, LOGITS)
+        found = ScoresDecoder(40, link=link).proba(Encoded(LOGITS, CODES))
         np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
@@ -35,9 +35,9 @@ def test_extreme_scores_keep_their_order(link, row):
     logits = np.array([row], dtype=np.float32)
     codes = PackedCodes.from_logits(logits)
     decoder = ScoresDecoder(3, link=link)
-    proba = decoder.proba(codes, logits)
+    proba = decoder.proba(Encoded(logits, codes))
     assert np.isfinite(proba).all()
-    assert proba.argmax() == decoder.predict(codes, logits)[0] == np.argmax(row)
+    assert proba.argmax() == decoder.predict(Encoded(logits, codes))[0] == np.argmax(row)
 
 
 def test_what_cannot_work_is_named():
@@ -46,4 +46,4 @@ def test_what_cannot_work_is_named():
     with pytest.raises(InputError, match="n_classes=0 must be"):
         ScoresDecoder(0)
     with pytest.raises(InputError, match="logits is None"):
-        ScoresDecoder(40).predict(CODES)
+        ScoresDecoder(40).predict(Encoded(codes=CODES))

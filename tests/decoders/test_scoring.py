@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsnc.codes import PackedCodes
-from dsnc.decoders import LinearDecoder, SoftDecoder, tune
+from dsnc.codes import Encoded
+from dsnc.decoders import HeldOut, LinearDecoder, SoftDecoder
+from dsnc.decoders import scoring as module
 from dsnc.decoders.scoring import (
     CLOSENESS,
     FEWEST,
@@ -17,7 +18,6 @@ from dsnc.decoders.scoring import (
     lower_bound,
     valid_scoring,
 )
-from dsnc.decoders.tune import HeldOut, tune_soft
 from dsnc.errors import InputError
 
 
@@ -122,22 +122,22 @@ def test_what_cannot_be_is_refused(settings, message):
 
 def test_all_classes_are_scored_as_held_out_rows_like_best(monkeypatch):
     linear, logits, y = problem(scale=5.0, bias=3.0)
-    held_out = HeldOut(PackedCodes.from_logits(logits), logits, y)
-    decoder, accuracy = tune_soft(linear, held_out)
-    assert accuracy == (decoder.predict(held_out.codes, logits) == y).mean()
+    held_out = HeldOut(Encoded(logits), y)
+    decoder, accuracy = SoftDecoder.tuned(linear, held_out)
+    assert accuracy == (decoder.predict(held_out.encoded) == y).mean()
     plain = SoftDecoder(linear.weight, linear.bias)
-    assert accuracy > (plain.predict(held_out.codes, logits) == y).mean() + 0.05
-    kept = decoder.renewed(linear.weight, linear.bias)
+    assert accuracy > (plain.predict(held_out.encoded) == y).mean() + 0.05
+    kept = decoder.renewed(linear)
     assert (kept.sharpness, kept.prior) == (decoder.sharpness, decoder.prior) != (1, 1)
-    monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
-    decoder, accuracy = tune_soft(linear, held_out)
+    monkeypatch.setattr(module, "_MAX_PRODUCTS", 1)
+    decoder, accuracy = SoftDecoder.tuned(linear, held_out)
     assert (decoder.sharpness, decoder.prior, accuracy) == (1, 1, 0)
 
 
 def test_a_soft_decoder_has_the_scores_of_the_formula():
     linear, logits, _ = problem(bias=1.0, n=3, n_classes=4)
     decoder = SoftDecoder(linear.weight, linear.bias, sharpness=0.5, prior=0.25)
-    classes, scores = decoder.top_k(PackedCodes.from_logits(logits), logits, 4)
+    classes, scores = decoder.top_k(Encoded(logits), 4)
     for i in range(3):
         worth = np.tanh(logits[i] / 4) @ linear.weight.T + 0.25 * linear.bias
         np.testing.assert_allclose(scores[i], worth[classes[i]], rtol=1e-5)

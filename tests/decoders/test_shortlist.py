@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
 
 import oracles
-from dsnc.codes import HammingIndex, PackedCodes
+from dsnc.codes import Encoded, HammingIndex, PackedCodes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders import shortlist as module
 from dsnc.errors import InputError
@@ -49,6 +49,7 @@ class Case:
         flipped = np.where((rng.random(around.shape) < 0.2) & varied, -around, around)
         self.logits = (flipped * np.abs(rng.choice(values, around.shape))).astype(np.float32)
         self.codes = PackedCodes.from_logits(self.logits)
+        self.encoded = Encoded(self.logits, self.codes)
 
     def decoder(self, **settings):
         linear = LinearDecoder(self.weight, self.bias)
@@ -65,7 +66,7 @@ def check(decoder, codes, logits, expected):
     """Hold all ks to the naive twin, in exact numbers."""
     n_classes = decoder.n_classes
     for k in {1, 2, (n_classes + 1) // 2, n_classes} & set(range(1, n_classes + 1)):
-        classes, scores = decoder.top_k(codes, logits, k)
+        classes, scores = decoder.top_k(Encoded(logits, codes), k)
         assert (classes.dtype, scores.dtype) == (np.int64, np.float32)
         for numbers, values, (scored, others) in zip(classes, scores, expected, strict=True):
             assert (
@@ -101,9 +102,9 @@ def test_infinite_logits_give_finite_scores(seed):
 def test_scores_on_soft_bits_equal_the_naive_twin(seed):
     case = Case(seed, values=UNSURE)
     decoder = case.decoder()
-    classes, scores = decoder.candidates(case.codes, case.logits)
+    classes, scores = decoder.candidates(case.encoded)
     assert classes.shape[1] == min(decoder.size, decoder.n_classes)
-    best = decoder.predict(case.codes, case.logits)
+    best = decoder.predict(case.encoded)
     for row, (scored, _) in enumerate(case.expected(case.logits)):
         inside = len(scored)
         own = dict(scored)
@@ -122,11 +123,11 @@ def test_sorting_all_classes_agrees_with_the_lists(seed):
     case = Case(seed)
     decoder = case.decoder()
     k = decoder.n_classes
-    listed = decoder.top_k(case.codes, case.logits, k)
+    listed = decoder.top_k(case.encoded, k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_LISTED", 0)
         patch.setattr(module, "_KEYS", 50)  # a few rows at a time
-        by_sorting = decoder.top_k(case.codes, case.logits, k)
+        by_sorting = decoder.top_k(case.encoded, k)
     for one, other in zip(listed, by_sorting, strict=True):
         assert np.array_equal(one, other)
 
@@ -135,12 +136,12 @@ def test_sorting_all_classes_agrees_with_the_lists(seed):
 def test_very_many_wanted_classes(n_rows):
     case = Case(3, n_classes=170, n_rows=n_rows)
     decoder = case.decoder()
-    all_classes, all_scores = decoder.top_k(case.codes, case.logits, 170)
+    all_classes, all_scores = decoder.top_k(case.encoded, 170)
     expected = case.expected(case.logits)
     for row, (scored, others) in zip(all_classes.tolist(), expected, strict=True):
         assert row == [owner for owner, _ in scored] + others
     for k in (1, 2, 127, 128, 129, 169):  # the lists end and the sorting begins at 128
-        classes, scores = decoder.top_k(case.codes, case.logits, k)
+        classes, scores = decoder.top_k(case.encoded, k)
         assert classes.shape == (n_rows, k)
         assert np.array_equal(classes, all_classes[:, :k])
         assert np.array_equal(scores, all_scores[:, :k])
@@ -155,8 +156,8 @@ def test_codes_of_several_blocks(n_classes, is_codebook):
         case = Case(seed, max_bits=40, **settings)
         expected = case.expected(case.logits)
         decoder = case.decoder()
-        classes, scores = decoder.candidates(case.codes, case.logits)
-        best = decoder.predict(case.codes, case.logits)
+        classes, scores = decoder.candidates(case.encoded)
+        best = decoder.predict(case.encoded)
         for row, (scored, _) in enumerate(expected):
             inside = classes[row] >= 0
             found = zip(classes[row, inside].tolist(), scores[row, inside].tolist(), strict=True)
@@ -167,12 +168,12 @@ def test_codes_of_several_blocks(n_classes, is_codebook):
 def answers(decoder, codes, logits):
     k = min(5, decoder.n_classes)
     return [
-        decoder.predict(codes, logits)[:, None],
-        *decoder.top_k(codes, logits, k),
-        *decoder.top_k_proba(codes, logits, k),
-        *decoder.top_k(codes, logits, decoder.n_classes),
-        decoder.proba(codes, logits),
-        *decoder.candidates(codes, logits),
+        decoder.predict(Encoded(logits, codes))[:, None],
+        *decoder.top_k(Encoded(logits, codes), k),
+        *decoder.top_k_proba(Encoded(logits, codes), k),
+        *decoder.top_k(Encoded(logits, codes), decoder.n_classes),
+        decoder.proba(Encoded(logits, codes)),
+        *decoder.candidates(Encoded(logits, codes)),
     ]
 
 
@@ -223,7 +224,7 @@ def test_a_larger_radius_or_size_loses_no_candidate(seed, radius, size):
     sets = []
     for more in ({}, {"radius": radius + 2}, {"size": size + 3}):
         decoder = case.decoder(**{"radius": radius, "size": size, **more})
-        classes, _ = decoder.candidates(case.codes, case.logits)
+        classes, _ = decoder.candidates(case.encoded)
         sets.append([set(row[row >= 0].tolist()) for row in classes])
     for some, farther, longer in zip(*sets, strict=True):
         assert 1 <= len(some) <= size
@@ -239,9 +240,9 @@ def test_all_candidates_make_it_the_soft_decoder():
     decoder = ShortlistDecoder(linear, known, np.arange(30), size=1000, radius=1000)
     soft = np.tanh(logits / 2) @ linear.weight.T + linear.bias
     codes = PackedCodes.from_logits(logits)
-    assert np.array_equal(decoder.predict(codes, logits), soft.argmax(axis=1))
+    assert np.array_equal(decoder.predict(Encoded(logits, codes)), soft.argmax(axis=1))
     assert decoder.radius == 20
-    assert decoder.candidates(codes, logits)[0].shape == (50, 30)
+    assert decoder.candidates(Encoded(logits, codes))[0].shape == (50, 30)
 
 
 def test_doubt_decides_between_equal_scores():
@@ -252,7 +253,7 @@ def test_doubt_decides_between_equal_scores():
 
     def scores(closeness):
         decoder = ShortlistDecoder(linear, known, [1, 0], closeness=closeness)
-        classes, values = decoder.top_k(codes, logits, 2)
+        classes, values = decoder.top_k(Encoded(logits, codes), 2)
         return classes.tolist(), values.tolist()
 
     assert scores(0.0) == ([[0, 1], [0, 1]], [[0, 0], [0, 0]])
@@ -272,14 +273,14 @@ def test_doubt_decides_between_equal_scores():
 def test_probabilities_agree_with_the_prediction(seed, slope, intercept, other, temperature):
     case = Case(seed, values=UNSURE, n_rows=6)
     decoder = case.decoder(slope=slope, intercept=intercept, other=other, temperature=temperature)
-    proba = decoder.proba(case.codes, case.logits)
+    proba = decoder.proba(case.encoded)
     assert proba.dtype == np.float32
     assert (proba >= 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
-    assert np.array_equal(proba.argmax(axis=1), decoder.predict(case.codes, case.logits))
+    assert np.array_equal(proba.argmax(axis=1), decoder.predict(case.encoded))
     for k in {1, (decoder.n_classes + 1) // 2, decoder.n_classes}:
-        classes, some = decoder.top_k_proba(case.codes, case.logits, k)
-        assert np.array_equal(classes, decoder.top_k(case.codes, case.logits, k)[0])
+        classes, some = decoder.top_k_proba(case.encoded, k)
+        assert np.array_equal(classes, decoder.top_k(case.encoded, k)[0])
         assert np.array_equal(some, np.take_along_axis(proba, classes, axis=1))
 
 
@@ -290,7 +291,7 @@ def test_probabilities_are_a_softmax_with_a_line_through_the_odds_of_the_best(
     case = Case(seed, values=UNSURE, n_rows=3)
     settings = {"temperature": 2.0, "other": other, "slope": slope, "intercept": intercept}
     decoder = case.decoder(**settings)
-    proba = decoder.proba(case.codes, case.logits)
+    proba = decoder.proba(case.encoded)
     for row, (scored, others) in enumerate(case.expected(case.logits)):
         values = [score for _, score in scored] + ([other] if others else [])
         shares = softmax(np.array(values) / 2)
@@ -313,25 +314,24 @@ def test_probabilities_are_a_softmax_with_a_line_through_the_odds_of_the_best(
 def test_nothing_is_left_to_other_classes_by_default():
     decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2], size=2, radius=2)
     logits = np.array([[3.0, 0.5]], dtype=np.float32)
-    proba = decoder.proba(PackedCodes.from_logits(logits), logits)
+    proba = decoder.proba(Encoded(logits))
     assert (proba > 0).tolist() == [[True, True, False]]
     alone = ShortlistDecoder(LINEAR, CODES, [0, 1, 2], size=1)
-    assert alone.proba(PackedCodes.from_logits(logits), logits).tolist() == [[1, 0, 0]]
+    assert alone.proba(Encoded(logits)).tolist() == [[1, 0, 0]]
 
 
 # Its arrays
 
 
-def test_with_settings_changes_what_is_named_and_nothing_else():
+def test_other_vectors_change_nothing_else():
     decoder = ShortlistDecoder(
         *(LINEAR, CODES, [0, 1, 2]), size=5, radius=1, closeness=0.5, other=2.0, intercept=1.0
     )
-    linear = LinearDecoder([[1, 0], [0, 1]], [0, 0])
-    other = decoder.with_settings(linear, CODES.take(slice(0, 2)), [1, 0], radius=2, slope=3.0)
+    other = decoder.renewed(LinearDecoder([[1, 0], [0, 1]], [0, 0]))
     names = ["size", "radius", "closeness", "temperature", "other", "slope", "intercept"]
-    assert [getattr(decoder, name) for name in names] == [5, 1, 0.5, 1, 2, 1, 1]
-    assert [getattr(other, name) for name in names] == [5, 2, 0.5, 1, 2, 3, 1]
-    assert (other.n_classes, other.labels.tolist()) == (2, [1, 0])
+    for each in (decoder, other):
+        assert [getattr(each, name) for name in names] == [5, 1, 0.5, 1, 2, 1, 1]
+    assert (other.n_classes, other.labels.tolist(), other.codes_of) == (2, [0, 1], "weights")
 
 
 @given(SEEDS)
@@ -383,7 +383,7 @@ def test_a_file_that_lies_is_refused(key, value, message):
 
 def test_every_array_is_needed():
     arrays = ShortlistDecoder(LINEAR, CODES, [0, 1, 2]).arrays()
-    for key in arrays.keys() - {"sharpness", "prior"}:  # older files have none
+    for key in arrays.keys() - {"sharpness", "prior", "codes_of"}:  # older files have none
         with pytest.raises(InputError, match=rf"missing arrays \['{key}'\]"):
             ShortlistDecoder.from_arrays({k: a for k, a in arrays.items() if k != key})
 
@@ -392,13 +392,17 @@ def test_a_pickle_leaves_out_the_index():
     labels = np.array([1, 0, 2])
     decoder = ShortlistDecoder(LINEAR, CODES, labels, radius=1)
     before = len(pickle.dumps(decoder))
-    expected = decoder.predict(CODES).tolist()
+    expected = decoder.predict(Encoded(codes=CODES)).tolist()
     assert "_index" in vars(decoder)
     assert len(pickle.dumps(decoder)) == before
     twin = pickle.loads(pickle.dumps(decoder))
     assert "_index" not in vars(twin)
     labels[:] = 0
-    assert twin.predict(CODES).tolist() == decoder.predict(CODES).tolist() == expected
+    assert (
+        twin.predict(Encoded(codes=CODES)).tolist()
+        == decoder.predict(Encoded(codes=CODES)).tolist()
+        == expected
+    )
     assert not decoder.labels.flags.writeable
 
 
@@ -415,10 +419,10 @@ def test_very_many_wanted_classes_are_sorted_in_blocks(monkeypatch):
     decoder = ShortlistDecoder(linear, PackedCodes.from_logits(linear.weight), np.arange(2000))
     logits = rng.normal(size=(1000, 16)).astype(np.float32)
     codes = PackedCodes.from_logits(logits)
-    decoder.top_k(codes.take(slice(0, 2)), logits[:2], 129)  # compiles
+    decoder.top_k(Encoded(logits[:2], codes.take(slice(0, 2))), 129)  # compiles
     monkeypatch.setattr(module, "_KEYS", 1 << 17)
     tracemalloc.start()
-    decoder.top_k(codes, logits, 129)
+    decoder.top_k(Encoded(logits, codes), 129)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6  # all keys take 16 MB
@@ -426,9 +430,9 @@ def test_very_many_wanted_classes_are_sorted_in_blocks(monkeypatch):
 
 def test_a_size_beyond_all_classes_needs_no_more_memory():
     decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2], size=1 << 20, radius=2)
-    decoder.top_k(CODES, None, 2)  # compiles
+    decoder.top_k(Encoded(codes=CODES), 2)  # compiles
     tracemalloc.start()
-    decoder.top_k(CODES, None, 2)
+    decoder.top_k(Encoded(codes=CODES), 2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1e6
@@ -492,11 +496,11 @@ def test_logits_of_another_shape_are_refused(shape):
         decoder.predict,
         decoder.proba,
         decoder.candidates,
-        lambda codes, x: decoder.top_k(codes, x, 2),
-        lambda codes, x: decoder.top_k_proba(codes, x, 2),
+        lambda encoded: decoder.top_k(encoded, 2),
+        lambda encoded: decoder.top_k_proba(encoded, 2),
     ):
         with pytest.raises(InputError, match=r"logits has shape .*; expected \(3, 2\)"):
-            use(CODES, logits)
+            use(Encoded(logits, CODES))
 
 
 # A few rows
@@ -506,24 +510,24 @@ def test_logits_of_another_shape_are_refused(shape):
 def test_a_few_rows_are_decoded_as_many_are(seed):
     case = Case(seed, values=UNSURE, n_rows=8)
     decoder = case.decoder()
-    expected = decoder.predict(case.codes, case.logits)
-    assert np.array_equal(decoder.predict_few(case.logits), expected)
-    one = [decoder.predict_few(case.logits[row : row + 1]) for row in range(8)]
+    expected = decoder.top_k(case.encoded, 1)[0][:, 0]
+    for either in (decoder, pickle.loads(pickle.dumps(decoder))):
+        assert np.array_equal(either.predict(case.encoded), expected)
+        assert np.array_equal(either._few.best(case.logits), expected)
+    one = [decoder.predict(case.encoded.take(slice(row, row + 1))) for row in range(8)]
     assert np.array_equal(np.concatenate(one), expected)
-    again = pickle.loads(pickle.dumps(decoder))
-    assert np.array_equal(again.predict_few(case.logits), expected)
 
 
 @pytest.mark.parametrize(("n_bits", "size"), [(300, 4), (8, 1100)])
 def test_long_codes_and_lists_have_no_short_way(n_bits, size):
     linear = LinearDecoder(np.zeros((1200, n_bits)), np.zeros(1200))
     codes = PackedCodes.from_bits(np.zeros((1200, n_bits), dtype=bool))
-    assert ShortlistDecoder(linear, codes, np.arange(1200), size=size).few_rows == 0
+    assert ShortlistDecoder(linear, codes, np.arange(1200), size=size)._few_rows == 0
 
 
 @pytest.mark.parametrize("shape", [(5000, 2), (9, 2), (1, 3), (2,)])
 def test_the_short_way_takes_a_few_rows_only(shape):
     decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2])
-    assert decoder.few_rows == 8
+    assert decoder._few_rows == 8
     with pytest.raises(InputError, match="of up to 8 rows and 2 bits"):
-        decoder.predict_few(np.ones(shape, dtype=np.float32))
+        decoder._few.best(np.ones(shape, dtype=np.float32))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracles
-from dsnc.codes import CodeTable, PackedCodes
+from dsnc.codes import CodeTable, Encoded, PackedCodes
 from dsnc.codes._kernels.probes import find_classes
 from dsnc.decoders import LinearDecoder, NearestDecoder, SoftDecoder, TableDecoder
 from dsnc.errors import InputError
@@ -65,7 +65,7 @@ def test_the_classes_found_come_first_and_the_others_in_their_order(case, probes
     table, linear, logits = case
     codes = PackedCodes.from_logits(logits)
     decoder = TableDecoder(table, linear, probes=probes)
-    everything = pairs(*decoder.top_k(codes, logits, linear.n_classes))
+    everything = pairs(*decoder.top_k(Encoded(logits, codes), linear.n_classes))
     expected = oracles.probed_classes(
         table.labels,
         codes.to_ints(),
@@ -95,17 +95,19 @@ def test_one_probe_is_the_entry_of_the_code(case):
     codes = PackedCodes.from_logits(logits)
     expected = table.lookup(codes).tolist()
     one, many = (TableDecoder(table, linear, probes=probes) for probes in (1, 64))
-    assert one.predict(codes, logits).tolist() == expected
-    assert one.top_k(codes, logits, 1)[0][:, 0].tolist() == expected
-    assert many.predict(codes).tolist() == expected  # nothing says which bits to flip
-    assert many.proba(codes, None).argmax(axis=1).tolist() == expected
+    assert one.predict(Encoded(logits, codes)).tolist() == expected
+    assert one.top_k(Encoded(logits, codes), 1)[0][:, 0].tolist() == expected
+    assert (
+        many.predict(Encoded(codes=codes)).tolist() == expected
+    )  # nothing says which bits to flip
+    assert many.proba(Encoded(codes=codes)).argmax(axis=1).tolist() == expected
 
 
 @given(cases())
 def test_without_logits_the_scores_are_those_of_the_hard_bits(case):
     table, linear, logits = case
     codes = PackedCodes.from_logits(logits)
-    classes, scores = TableDecoder(table, linear).top_k(codes, None, 1)
+    classes, scores = TableDecoder(table, linear).top_k(Encoded(codes=codes), 1)
     hard = codes.to_signs(np.float32) @ linear.weight.T + linear.bias
     assert np.array_equal(scores, np.take_along_axis(hard, classes, axis=1))
 
@@ -116,10 +118,10 @@ def test_all_probes_score_softly_whatever_can_be_found():
     logits = rng.normal(size=(500, 8)).astype(np.float32)
     codes = PackedCodes.from_logits(logits)
     decoder = TableDecoder.from_linear(linear, probes=256)
-    soft = SoftDecoder(linear.weight, linear.bias).predict(codes, logits)
+    soft = SoftDecoder(linear.weight, linear.bias).predict(Encoded(logits, codes))
     within = np.isin(soft, decoder.table.labels)
     assert within.mean() > 0.9
-    assert np.array_equal(decoder.predict(codes, logits)[within], soft[within])
+    assert np.array_equal(decoder.predict(Encoded(logits, codes))[within], soft[within])
 
 
 def test_probes_come_nearer_to_scoring_all_classes():
@@ -127,10 +129,10 @@ def test_probes_come_nearer_to_scoring_all_classes():
     centers = 2 * rng.normal(size=(200, 16))
     logits = (centers[rng.integers(0, 200, 2000)] + rng.normal(size=(2000, 16))).astype(np.float32)
     codes, linear = PackedCodes.from_logits(logits), LinearDecoder(np.tanh(centers), np.zeros(200))
-    soft = SoftDecoder(linear.weight, linear.bias).predict(codes, logits)
+    soft = SoftDecoder(linear.weight, linear.bias).predict(Encoded(logits, codes))
     table = TableDecoder.from_linear(linear).table
     agree = [
-        (TableDecoder(table, linear, probes=probes).predict(codes, logits) == soft).mean()
+        (TableDecoder(table, linear, probes=probes).predict(Encoded(logits, codes)) == soft).mean()
         for probes in (1, 4, 16, 64)
     ]
     assert agree == sorted(agree)
@@ -148,7 +150,9 @@ def test_the_table_has_the_answers_of_its_source(n_neighbors):
         (TableDecoder.from_linear(linear), linear),
         (TableDecoder.from_nearest(nearest, linear), nearest),
     ):
-        assert np.array_equal(decoder.predict(all_codes), source.predict(all_codes))
+        assert np.array_equal(
+            decoder.predict(Encoded(codes=all_codes)), source.predict(Encoded(codes=all_codes))
+        )
         twin = TableDecoder.from_arrays(decoder.arrays())
         assert np.array_equal(twin.table.labels, decoder.table.labels)
 
@@ -169,12 +173,15 @@ def test_blocks_of_any_size_change_nothing(monkeypatch):
     decoder = TableDecoder.from_linear(linear, probes=4)
     logits = rng.normal(size=(50, 9)).astype(np.float32)
     codes = PackedCodes.from_logits(logits)
-    expected, proba = decoder.top_k(codes, logits, 12), decoder.proba(codes, logits)
+    expected, proba = (
+        decoder.top_k(Encoded(logits, codes), 12),
+        decoder.proba(Encoded(logits, codes)),
+    )
     monkeypatch.setattr("dsnc.decoders.table._BLOCK", 120)
-    assert np.array_equal(decoder.top_k(codes, logits, 12), expected)
-    assert np.array_equal(decoder.proba(codes, logits), proba)
+    assert np.array_equal(decoder.top_k(Encoded(logits, codes), 12), expected)
+    assert np.array_equal(decoder.proba(Encoded(logits, codes)), proba)
     strided = np.asfortranarray(logits.astype(np.float64))
-    assert np.array_equal(decoder.top_k(codes, strided, 12), expected)
+    assert np.array_equal(decoder.top_k(Encoded(strided, codes), 12), expected)
 
 
 def test_large_weights_do_not_overflow():
@@ -183,14 +190,18 @@ def test_large_weights_do_not_overflow():
     decoder = TableDecoder(CodeTable.from_answers([0] * 4, 2), linear)
     logits = np.full((1, 2), 50, dtype=np.float32)
     codes = PackedCodes.from_logits(logits)
-    assert decoder.top_k(codes, logits, 3)[0].tolist() == [[0, 1, 2]]
-    assert decoder.proba(codes, logits).tolist() == [[1, 0, 0]]
+    assert decoder.top_k(Encoded(logits, codes), 3)[0].tolist() == [[0, 1, 2]]
+    assert decoder.proba(Encoded(logits, codes)).tolist() == [[1, 0, 0]]
 
 
 def test_it_can_be_pickled():
     decoder = TableDecoder.from_nearest(NearestDecoder(KNOWN, [2, 0], 3), LINEAR)
     twin = pickle.loads(pickle.dumps(decoder))
-    assert twin.predict(KNOWN).tolist() == decoder.predict(KNOWN).tolist() == [2, 0]
+    assert (
+        twin.predict(Encoded(codes=KNOWN)).tolist()
+        == decoder.predict(Encoded(codes=KNOWN)).tolist()
+        == [2, 0]
+    )
 
 
 def test_cost_does_not_depend_on_the_number_of_classes():
@@ -226,7 +237,7 @@ def test_parts_that_do_not_fit_are_refused():
         TableDecoder.from_linear(LinearDecoder(np.zeros((2, 29)), [0, 0]))
     decoder = TableDecoder.from_linear(LINEAR)
     with pytest.raises(InputError, match=r"logits has shape \(1, 2\); expected \(2, 2\)"):
-        decoder.predict(KNOWN, np.zeros((1, 2), dtype=np.float32))
+        decoder.predict(Encoded(np.zeros((1, 2)), KNOWN))
 
 
 @pytest.mark.parametrize(

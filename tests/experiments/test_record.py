@@ -3,7 +3,7 @@ import os
 import numpy as np
 import pytest
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder
 from dsnc.errors import OutputError
 from dsnc.experiments.record import Record, find_records, read_record, write_record
@@ -40,8 +40,8 @@ def test_decoders_are_kept_whole(define, tmp_path):
     found, found_logits = read_record(definition.folder(tmp_path)).decoders()
     assert np.array_equal(found_logits, logits)
     for name, decoder in decoders.items():
-        expected = decoder.predict(codes, logits)
-        assert np.array_equal(found[name].predict(codes, logits), expected)
+        expected = decoder.predict(Encoded(logits, codes))
+        assert np.array_equal(found[name].predict(Encoded(logits, codes)), expected)
 
 
 def test_a_record_replaces_another(define, keep):

@@ -46,7 +46,7 @@ def learn(case, folder, result):
     learner, history = fit(case, max_epochs=15, checkpoint=folder)
     trained = learner.export()
     arrays = [array for layer in trained.layers for array in layer[:2]]
-    arrays += [trained.decoder_weight, trained.decoder_bias, np.array(history.best_epoch)]
+    arrays += [trained.decoder.weight, trained.decoder.bias, np.array(history.best_epoch)]
     names = ("epoch", "loss", "intra", "inter", "factor", "learning_rate", "validation_accuracy")
     np.savez(result, *arrays, **{name: np.array(history.column(name)) for name in names})
 
@@ -128,7 +128,7 @@ def fit(folder, *, examples=None, validation=None, seed=0, **settings):
 
 def same(a, b):
     pairs = [
-        (a.decoder_weight, b.decoder_weight),
+        (a.decoder.weight, b.decoder.weight),
         *zip(a.layers[0][:2], b.layers[0][:2], strict=True),
     ]
     return all(np.array_equal(x, y) for x, y in pairs)

@@ -42,7 +42,7 @@ def learn(examples, device, **settings):
 
 
 def arrays(trained):
-    return [*(a for layer in trained.layers for a in layer[:2]), trained.decoder_weight]
+    return [*(a for layer in trained.layers for a in layer[:2]), trained.decoder.weight]
 
 
 @pytest.mark.parametrize("make", [make_dense, make_sparse])

@@ -53,7 +53,7 @@ def predictor_of(learner):
     encoder = trained.module or NumpyEncoder(
         [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
     )
-    return Predictor(encoder, LinearDecoder(trained.decoder_weight, trained.decoder_bias))
+    return Predictor(encoder, LinearDecoder(trained.decoder.weight, trained.decoder.bias))
 
 
 def accuracy(learner, examples):
@@ -141,7 +141,7 @@ def test_rows_of_no_weight_teach_nothing():
     assert np.isfinite(history.column("loss")).all()
     wrong = examples._replace(y=np.where(weight > 0, examples.y, 0).astype(np.int32), weight=weight)
     other, _ = learn(wrong, max_epochs=3)
-    assert np.array_equal(learner.export().decoder_weight, other.export().decoder_weight)
+    assert np.array_equal(learner.export().decoder.weight, other.export().decoder.weight)
 
 
 # Repeatability
@@ -159,7 +159,7 @@ def test_the_seed_decides_everything(make):
     assert np.array_equal(np.random.get_state()[1], state[1])  # noqa: NPY002
     for a, b, c in zip(first.layers, twin.layers, other.layers, strict=True):
         assert np.array_equal(a[0], b[0]) and not np.array_equal(a[0], c[0])
-    assert np.array_equal(first.decoder_weight, twin.decoder_weight)
+    assert np.array_equal(first.decoder.weight, twin.decoder.weight)
 
 
 def test_the_users_gradient_stays_as_it_was():
@@ -246,7 +246,7 @@ def test_a_loaded_model_is_the_same_model(make, encoder, code_values):
     second.load(model.encoder, model.decoder)
     expected, logits = (m.encoder.logits(examples.X) for m in (model, predictor_of(second)))
     np.testing.assert_allclose(logits, expected, atol=1e-4 * np.abs(expected).max())
-    weight = second.export().decoder_weight
+    weight = second.export().decoder.weight
     np.testing.assert_allclose(weight, model.decoder.weight, rtol=1e-5, atol=1e-6)
 
 
@@ -275,7 +275,7 @@ def test_partial_fit_of_a_single_row(encoder):
     examples = make_dense()
     learner = Learner(make_settings(encoder=encoder, hidden=(8,)), examples, K, 0)
     learner.partial_fit(Examples(examples.X[:1], examples.y[:1]), 1)
-    assert np.isfinite(learner.export().decoder_weight).all()
+    assert np.isfinite(learner.export().decoder.weight).all()
 
 
 # A module of one's own

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders import LinearDecoder, SoftDecoder
 from dsnc.errors import DsncWarning
 from dsnc.training import learner as module
@@ -44,9 +44,7 @@ def hard_rows(learner):
 
 def soft_accuracy(learner, rows, sharpness):
     logits = learner.objective.encoder(torch.from_numpy(HELD_OUT.X)).detach().numpy()
-    classes, _ = SoftDecoder(rows.weight, rows.bias, sharpness=sharpness).top_k(
-        PackedCodes.from_logits(logits), logits, 1
-    )
+    classes, _ = SoftDecoder(rows.weight, rows.bias, sharpness=sharpness).top_k(Encoded(logits), 1)
     return float((classes[:, 0] == HELD_OUT.y).mean())
 
 

@@ -151,15 +151,6 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class Lesson(NamedTuple):
-    """What a call of `fit` or `partial_fit` learned from, and by whom."""
-
-    learner: "Learner"
-    examples: "Examples"
-    held_out: "Examples | None"
-    calls: int  # of `partial_fit` so far; 0 for `fit`, which has seen all rows
-
-
 class LearnedClassifier(PredictorClassifier):
     """A classifier that the training loop trains: `fit` and `partial_fit`.
 
@@ -319,9 +310,9 @@ class LearnedClassifier(PredictorClassifier):
         encoder = trained.module or NumpyEncoder(
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
         )
-        trained_predictor = Predictor(encoder, trained.decoder, features)
-        lesson = Lesson(learner, examples, held_out, calls)
-        self.predictor_ = self._with_best_decoder(trained_predictor, lesson)
+        predictor = Predictor(encoder, trained.decoder, features)
+        chosen = self._choose_decoder(predictor, learner, examples, held_out, calls)
+        self.__dict__.update(chosen)
         self.classes_, self.history_ = classes, history
         self.n_iter_ = len(self.history_)
         self.data_ = learner.describe(examples)
@@ -331,9 +322,16 @@ class LearnedClassifier(PredictorClassifier):
         """Return the decoder that training goes on from."""
         return self.predictor_.decoder
 
-    def _with_best_decoder(self, trained: Predictor, lesson: Lesson) -> Predictor:
-        """Return what predicts; members with several decoders choose theirs."""
-        return trained
+    def _choose_decoder(
+        self,
+        trained: Predictor,
+        learner: "Learner",
+        examples: "Examples",
+        held_out: "Examples | None",
+        calls: int,
+    ) -> dict[str, Any]:
+        """Return what predicts, and other fitted attributes of a choice; here there is none."""
+        return {"predictor_": trained}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the learner: it holds the state of training, and torch."""

@@ -2,46 +2,28 @@
 
 import copy
 import os
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dsnc.classifier.base import LearnedClassifier, Lesson
+from dsnc.classifier.base import LearnedClassifier
 from dsnc.classifier.inputs import class_numbers
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
 from dsnc.codes.threads import n_threads
-from dsnc.decoders import LinearDecoder
-from dsnc.decoders.choose import (
-    DecoderReport,
-    Material,
-    make_decoder,
-    material_of,
-    parse_choice,
-    rehearse,
-    renewed,
-    scoring_of,
-    trained_beside,
-    wanted_sharpness,
-    with_soft_rows,
-)
-from dsnc.decoders.scoring import SCORING
-from dsnc.decoders.tune import HeldOut
-from dsnc.errors import DsncWarning
+from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
+from dsnc.errors import InputError
 from dsnc.predictor import Predictor
+from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
 from dsnc.training.settings import RunSettings, Settings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
-
-_CODE_BYTES = 1 << 31  # of the codes and classes of training rows that decoders may know
-_MAX_HELD_OUT = 1 << 15  # rows that choose among decoders
-_SOFTER = 0.7  # sharpness to train rows at, beside that which rows of training like best
+    from dsnc.training.learner import Learner
 
 
 class DSNCClassifier(LearnedClassifier):
@@ -76,10 +58,11 @@ class DSNCClassifier(LearnedClassifier):
         alone, on bits as soft as held-out rows (or the decoder's setting) like them, where that is
         softer than what training saw (short codes of dense rows, above all) and turns out to be
         more accurate.
-    decoder : str or dict
-        Maps a code to its class: "shortlist", "soft", "linear", "nearest", "table", or "auto" for
-        the best of them on held-out rows (see `decoder_report_`). Settings go into a dict, such
-        as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all.
+    decoder : str, dict or dsnc.decoders.Decoder
+        Maps a code to its class: a name of `dsnc.decoders.decoder_names()`, "auto" for the best
+        one on held-out rows (see `decoder_report_`). Settings go into a dict, such
+        as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all. A
+        decoder that is made already is taken as it is.
     scaling : "auto", "standard", "common", "unit_rows" or "none"
         What is done to X: "auto" divides sparse rows by their length; dense features by one
         common deviation where they seem to share a unit (pixels), else each by its own.
@@ -132,7 +115,7 @@ class DSNCClassifier(LearnedClassifier):
         The labels.
     predictor_ : dsnc.predictor.Predictor
         The trained arrays; it alone predicts.
-    decoder_report_ : dsnc.decoders.DecoderReport
+    decoder_report_ : dsnc.selection.DecoderReport
         Which decoder was chosen, why, and what the others would have been worth.
     history_ : dsnc.training.history.History
         What happened in training.
@@ -227,122 +210,89 @@ class DSNCClassifier(LearnedClassifier):
 
         Parameters
         ----------
-        decoder : str or dict
+        decoder : str, dict or dsnc.decoders.Decoder
             As the parameter of that name.
         X, y : rows and labels, optional
             The training rows, for a decoder that needs their codes where the model does not know
             them any more: a model from a file knows those that its own decoder needs.
         """
         check_is_fitted(self, "predictor_")
-        parse_choice(decoder)
-        material = self._known_material()
+        parse_decoder(decoder, self.n_bits)
+        evidence = self._known_evidence()
         if X is not None:
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             codes = self.predictor_.encode(X)
             numbers = class_numbers(y, self.classes_).astype(np.int64)
-            material = replace(material, codes=codes, y=numbers)
+            evidence = replace(evidence, codes=codes, y=numbers)
         other = copy.copy(self)
         other.decoder = decoder
-        chosen, other.decoder_report_ = make_decoder(decoder, material)
-        other.predictor_ = self.predictor_.with_decoder(chosen, trained_beside(chosen, material))
-        other._material = material  # a copy comes without
+        other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))
         return other
 
     def _settings(self) -> RunSettings:
-        parse_choice(self.decoder)
         n_threads(self.n_jobs)
         settings = super()._settings()
-        rehearse(self.decoder, self.n_bits)
+        parse_decoder(self.decoder, self.n_bits)
         # Training changes a module; what the user passed stays as it was.
         return replace(settings, encoder=copy.deepcopy(self.encoder))
 
     def _trained_decoder(self) -> LinearDecoder:
-        return self._known_material().linear
+        return self._known_evidence().linear
 
-    def _known_material(self) -> Material:
+    def _known_evidence(self) -> Evidence:
         """Return what training left, or what a model file still knows of it."""
-        known: Material | None = getattr(self, "_material", None)
-        return known or material_of(self.predictor_.decoder, self.predictor_.trained)
+        predictor: Predictor = self.predictor_
+        known: Evidence | None = getattr(self, "_evidence", None)
+        known = known or Evidence.left_by(predictor.decoder, predictor.trained)
+        if known is None:
+            raise InputError(
+                f"a model with the {predictor.decoder.name!r} decoder alone does not know the "
+                "linear one; save it with 'shortlist', 'table', 'soft' or 'linear' to go on from "
+                "there."
+            )
+        return known
 
-    def _with_best_decoder(self, trained: Predictor, lesson: Lesson) -> Predictor:
+    def _choose_decoder(
+        self,
+        trained: Predictor,
+        learner: "Learner",
+        examples: "Examples",
+        held_out: "Examples | None",
+        calls: int,
+    ) -> dict[str, Any]:
         linear: Any = trained.decoder  # the paper's objective trains this one
-        name, settings = parse_choice(self.decoder)
-        material = Material(linear)
-        if lesson.calls and hasattr(self, "predictor_"):
-            decoder = self.predictor_.decoder
-            material = self._going_on(linear, lesson)
-            if name in ("auto", decoder.name):
-                renewed_decoder = renewed(decoder, material.scorer)
-                self._material = material  # not before: a refusal leaves everything as it was
-                return trained.with_decoder(
-                    renewed_decoder, trained_beside(renewed_decoder, material)
-                )
-        if not lesson.calls:  # a pass over some rows does not know the others
-            X, y, _ = _some_rows(lesson.examples, _most_codes(self.n_bits, lesson.examples))
-            material = replace(material, codes=trained.encode(X), y=y)
-        if lesson.held_out is not None:
-            X, y, weight = _some_rows(lesson.held_out, _MAX_HELD_OUT)
-            logits = trained.logits(X)
-            held = HeldOut(PackedCodes.from_logits(logits), logits, y, weight)
-            material = replace(material, held_out=held)
-        if self.soft_rows and not lesson.calls and name not in ("linear", "nearest"):
-            fixed = {key: settings[key] for key in SCORING if key in settings}
-            material = _with_soft_rows(material, lesson, fixed)
-        decoder, self.decoder_report_ = make_decoder(self.decoder, material)
-        self._material = material
-        return trained.with_decoder(decoder, trained_beside(decoder, material))
+        evidence = Evidence(linear)
+        if not calls:  # a pass over some rows does not know the others
+            rows: dict[str, Any] = {"examples": examples, "validation": held_out}
+            train_soft = partial(learner.fit_soft_rows, linear, **rows)
+            evidence = gather(trained, examples, held_out, train_soft)
+        elif hasattr(self, "predictor_"):
+            evidence = self._trained_further(linear, learner, examples, calls)
+        return self._chosen(trained, evidence, self.decoder)
 
-    def _going_on(self, linear: LinearDecoder, lesson: Lesson) -> Material:
-        """Return what is known after a pass over some examples: rows, and how to score by them."""
-        decoder, beside = self.predictor_.decoder, self.predictor_.trained
-        material = Material(linear, scoring=scoring_of(decoder))
-        if beside is None:
-            return material
-        before, sharpness = material_of(decoder, beside).scorer, material.scoring.sharpness
-        soft = lesson.learner.fit_soft_rows(before, sharpness, lesson.examples, call=lesson.calls)
-        return replace(material, soft=soft)
+    def _trained_further(
+        self, linear: LinearDecoder, learner: "Learner", examples: "Examples", calls: int
+    ) -> Evidence:
+        """Return what is known after a pass over some examples."""
+        decoder = self.predictor_.decoder
+        known = Evidence.left_by(decoder, self.predictor_.trained) or Evidence(linear)
+        soft, scoring = known.soft, known.scoring
+        if soft is not None:
+            soft = learner.fit_soft_rows(soft, scoring.sharpness, examples, call=calls)
+        return Evidence(linear, scoring=scoring, soft=soft, before=decoder)
+
+    def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
+        """Return the fitted attributes of a choice."""
+        chosen = choose(evidence, SelectionSettings(decoder, self.soft_rows))
+        fitted = {
+            "predictor_": predictor.with_decoder(chosen.decoder, chosen.trained),
+            "_evidence": chosen.evidence,
+        }
+        return fitted if chosen.report is None else {**fitted, "decoder_report_": chosen.report}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the codes of the training rows: what predicts does not need them."""
         state = super().__getstate__()
-        state.pop("_material", None)
+        state.pop("_evidence", None)
         return state
-
-
-def _with_soft_rows(material: Material, lesson: Lesson, fixed: Mapping[str, Any]) -> Material:
-    """Train rows on soft bits where held-out rows, or the user, like bits softer than drawn."""
-    learner = lesson.learner
-    wanted = learner.agreed(wanted_sharpness(material, fixed))
-    if wanted >= 1:
-        return material
-    # Rows that learn from softer bits like them still softer.
-    sharpness = wanted if "sharpness" in fixed else _SOFTER * wanted
-    soft = learner.fit_soft_rows(material.linear, sharpness, lesson.examples, lesson.held_out)
-    return with_soft_rows(material, soft, fixed)
-
-
-def _most_codes(n_bits: int, examples: "Examples") -> int:
-    """Return how many training codes fit the memory set aside for them; warn if not all do."""
-    most = _CODE_BYTES // (8 * (-(-n_bits // 64) + 1))
-    n_rows = len(examples.y if examples.rows is None else examples.rows)
-    if n_rows > most:
-        warnings.warn(
-            f"The codes of {n_rows:,} training rows would take more than {_CODE_BYTES:,} bytes: "
-            f"decoders that search them, such as 'nearest', know {most:,}, evenly spaced.",
-            DsncWarning,
-            stacklevel=2,
-        )
-    return most
-
-
-def _some_rows(
-    examples: "Examples", most: int
-) -> tuple[Any, NDArray[np.int64], NDArray[np.float32] | None]:
-    """Return rows, their classes and weights; evenly spaced ones where there are too many."""
-    rows = np.arange(len(examples.y)) if examples.rows is None else examples.rows
-    if len(rows) > most:
-        rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
-    X = examples.X if len(rows) == len(examples.y) else examples.X[rows]
-    weight = None if examples.weight is None else examples.weight[rows]
-    return X, examples.y[rows].astype(np.int64), weight

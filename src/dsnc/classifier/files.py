@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dsnc
-from dsnc.classifier.reports import plain_report, report_of
 from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.data.labels import object_array
+from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
 from dsnc.persistence import read_model, write_model
 from dsnc.persistence.layout import DTYPES
 from dsnc.predictor import Predictor
+from dsnc.selection.report import plain_report, report_of
 
 if TYPE_CHECKING:
     from dsnc.classifier.base import PredictorClassifier
@@ -154,6 +155,8 @@ def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
         value = model._plain_parameter(name, value)
         if name == "class_weight" and isinstance(value, dict):
             value = [[_item(label), float(weight)] for label, weight in value.items()]
+        elif isinstance(value, Decoder):
+            value = _named_decoder(value)
         elif name == "gradient" and hasattr(value, "settings"):
             value = _named_gradient(value)
         elif name == "text":
@@ -165,6 +168,13 @@ def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
         several = isinstance(value, tuple | list | np.ndarray)
         plain[name] = [_item(v) for v in value] if several else _item(value)
     return plain
+
+
+def _named_decoder(decoder: Decoder) -> Any:
+    """Return what would make such a decoder; its arrays are in the file in any case."""
+    if decoder.name not in decoder_names():
+        return "auto"
+    return {"name": decoder.name, **decoder.chosen_settings()}
 
 
 def _named_gradient(gradient: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
-from dsnc.cli.methods import Decoder
+from dsnc.cli.decoders import ListsDecoders, decoder_option
 from dsnc.cli.several import Several
 from dsnc.errors import InputError
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 _SHOWN = 70  # letters of a text
 
 
-EvaluateCommand = Several.options(numbers=("--top-k",))
+class EvaluateCommand(ListsDecoders, Several):
+    """Lists decoders, and takes ``--top-k 1 5``."""
+
+    numbers = ("--top-k",)
 
 
 class Part(StrEnum):
@@ -46,9 +49,7 @@ def evaluate(
     top_k: Annotated[
         list[int], typer.Option(min=1, help="Among how many answers to look for the class.")
     ] = [1, 5],  # noqa: B006 - typer only reads it
-    decoder: Annotated[
-        Decoder | None, typer.Option(help="Another decoder on the same codes.")
-    ] = None,
+    decoder: Annotated[Any, decoder_option("Another decoder on the same codes.")] = None,
     part: Annotated[
         Part | None,
         typer.Option(help="Of data with a split; test by default, else all rows."),
@@ -110,10 +111,10 @@ def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
         print_table(["row", "sure", "label", "answer", "text"], rows)
 
 
-def _with_decoder(estimator: Any, decoder: Decoder) -> Any:
+def _with_decoder(estimator: Any, decoder: Any) -> Any:
     if not hasattr(estimator, "with_decoder"):
         raise InputError(f"--decoder {decoder}: a model of kind {estimator.kind!r} has only one.")
-    return estimator.with_decoder(str(decoder))
+    return estimator.with_decoder(decoder)
 
 
 def _load(

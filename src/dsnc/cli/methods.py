@@ -27,17 +27,6 @@ class Encoder(StrEnum):
     mlp = "mlp"
 
 
-class Decoder(StrEnum):
-    """From code to class."""
-
-    auto = "auto"
-    linear = "linear"
-    soft = "soft"
-    nearest = "nearest"
-    table = "table"
-    shortlist = "shortlist"
-
-
 class ClassWeight(StrEnum):
     """How much a class counts."""
 
@@ -49,7 +38,10 @@ OPTIONS = {  # parameter: (option, its help)
     "n_bits": ("--bits", "Length of the codes: four times log2 of the classes is a good start."),
     "n_units": ("--bits", "Width of the hidden layer."),
     "encoder": ("--encoder", "linear for features that are good already, mlp for others."),
-    "decoder": ("--decoder", "From code to class; auto takes the best on validation rows."),
+    "decoder": (
+        "--decoder",
+        "From code to class; auto: the best on validation rows. With settings: {name=..., ...}.",
+    ),
     "max_epochs": ("--epochs", "At most so many passes over the rows."),
     "learning_rate": ("--learning-rate", "A number, or auto."),
     "batch_size": ("--batch-size", "Rows of a step, or auto."),

@@ -28,6 +28,7 @@ from dsnc.cli import (
     tune,
 )
 from dsnc.cli.common import STATE, InterruptedRun, complain, configure
+from dsnc.cli.decoders import ListsDecoders
 from dsnc.errors import DsncError, DsncWarning
 
 _EVERYWHERE = ("--quiet", "-q", "--verbose", "-v", "--debug")
@@ -151,7 +152,7 @@ def _print_version() -> None:
 
 # In the order in which they are met.
 app.command("demo")(demo.demo)
-app.command("train")(train.train)
+app.command("train", cls=ListsDecoders)(train.train)
 app.command("evaluate", cls=evaluate.EvaluateCommand)(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)

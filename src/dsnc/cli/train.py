@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from dsnc.cli.common import AsJson, Reader
-from dsnc.cli.methods import ClassWeight, Decoder, Encoder, Method, option_help
+from dsnc.cli.decoders import decoder_option
+from dsnc.cli.methods import ClassWeight, Encoder, Method, option_help
 from dsnc.errors import InputError
 
 _MODEL, _RUN = "The model", "The run"
@@ -39,9 +40,7 @@ def train(  # the options of the command, one parameter each
     encoder: Annotated[
         Encoder | None, typer.Option(help=option_help("encoder"), rich_help_panel=_MODEL)
     ] = None,
-    decoder: Annotated[
-        Decoder | None, typer.Option(help=option_help("decoder"), rich_help_panel=_MODEL)
-    ] = None,
+    decoder: Annotated[Any, decoder_option(option_help("decoder"), rich_help_panel=_MODEL)] = None,
     beta: Annotated[
         float | None, typer.Option(help=option_help("beta"), rich_help_panel=_MODEL)
     ] = None,

@@ -6,6 +6,7 @@ The names that search are found on first use: packing codes does not load the co
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from dsnc.codes.encoded import Encoded
 from dsnc.codes.packed import PackedCodes, UniqueCodes
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _LAZY = {
     "warm_up": "dsnc.codes._warm_up",
 }
 
-__all__ = ["CodeTable", "HammingIndex", "PackedCodes", "UniqueCodes", "warm_up"]
+__all__ = ["CodeTable", "Encoded", "HammingIndex", "PackedCodes", "UniqueCodes", "warm_up"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,13 +7,18 @@ be stored in a model file and exchanged for another on the same codes.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
+from dsnc.decoders.checks import Check
 from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import Evidence, HeldOut
+    from dsnc.decoders.linear import LinearDecoder
 
 _PROBABILITIES = 1 << 20  # held at a time
 
@@ -30,26 +35,28 @@ class Decoder(ABC):
 
     Classes are numbers 0..n_classes-1. A score is a float, larger is better; equal scores are
     ordered by the smaller class number, so that an answer is never an accident.
+
+    A member declares itself: what a user may set and how that is checked, how it is made from what
+    training leaves, what it costs. With a line in `DECODERS` it can then be asked for by name.
     """
 
     name: ClassVar[str]  # the key in DECODERS, for ever the same
-    few_rows: int = 0  # up to so many, `predict_few` is the shorter way
+    settings: ClassVar[Mapping[str, Check] | None] = None  # None: it is not made from evidence
+    max_bits: ClassVar[int | None] = None  # of a code, at most
+    sees_soft_bits: ClassVar[bool] = False  # and scores them by the class vectors made for that
+    stands_alone: ClassVar[bool] = False  # a model file keeps no class vectors beside it
     n_bits: int
     n_classes: int
 
     @abstractmethod
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Find the k best classes of each row.
 
         Parameters
         ----------
-        codes : PackedCodes
-            n codes of `n_bits` bits.
-        logits : float32 array of shape (n, n_bits), or None
-            The real numbers whose signs are the bits, for decoders that weigh a bit by its
-            confidence; the others ignore them.
+        encoded : Encoded
+            n codes of `n_bits` bits, with the logits for decoders that weigh a bit by its
+            confidence, and the rows for those that look at features.
         k : int
             How many, 1..n_classes.
 
@@ -61,7 +68,7 @@ class Decoder(ABC):
         """
 
     @abstractmethod
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    def proba(self, encoded: Encoded) -> NDArray[np.float32]:
         """Return (n, n_classes) probabilities; their argmax is what `predict` says."""
 
     @abstractmethod
@@ -77,38 +84,64 @@ class Decoder(ABC):
     def cost(self) -> Cost:
         """Return what decoding one row takes."""
 
-    def predict(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None = None
-    ) -> NDArray[np.int64]:
-        """Return the best class of each row."""
-        return self.top_k(codes, logits, 1)[0][:, 0]
+    @classmethod
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Make the decoder from what training leaves.
 
-    def predict_few(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
-        """Return the best class of up to `few_rows` rows; None where a logit is NaN."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        evidence : Evidence
+            Held-out rows in it may choose what is not set.
+        **settings
+            Some of `settings`, checked.
+        """
+        raise InputError(f"a {cls.name!r} decoder cannot be made from what training leaves.")
+
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return the same decoder with probabilities that held-out rows find honest."""
+        return self
+
+    def renewed(self, linear: "LinearDecoder") -> "Decoder":
+        """Return a decoder of the same settings on class vectors that were trained further."""
+        raise InputError(
+            f"the {self.name!r} decoder needs the codes of all rows, which partial_fit does not "
+            "see; take decoder='shortlist', 'soft' or 'linear', or fit anew."
+        )
+
+    def evidence(self) -> "Evidence | None":
+        """Return what it still holds of the evidence that it was made from."""
+        return None
+
+    def chosen_settings(self) -> dict[str, Any]:
+        """Return its settings as a report shows them, and as a user may set them again."""
+        names = [name for name in self.settings or {} if hasattr(self, name)]
+        values = {name: getattr(self, name) for name in names}
+        # 0.7, and not the float32 next to it
+        return {k: round(v, 6) if isinstance(v, float) else v for k, v in values.items()}
+
+    def predict(self, encoded: Encoded) -> NDArray[np.int64]:
+        """Return the best class of each row."""
+        return self.top_k(encoded, 1)[0][:, 0]
 
     def top_k_proba(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
+        self, encoded: Encoded, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Find the k best classes of each row and their probabilities, block by block."""
-        classes, _ = self.top_k(codes, logits, k)
+        classes, _ = self.top_k(encoded, k)
         probabilities = np.empty(classes.shape, dtype=np.float32)
-        step = max(1, _PROBABILITIES // self.n_classes)
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
-            part = self.proba(codes.take(rows), None if logits is None else logits[rows])
-            probabilities[rows] = np.take_along_axis(part, classes[rows], axis=1)
+        for rows, part in encoded.blocks(max(1, _PROBABILITIES // self.n_classes)):
+            probabilities[rows] = np.take_along_axis(self.proba(part), classes[rows], axis=1)
         return classes, probabilities
 
-    def check_codes(self, codes: PackedCodes) -> None:
+    def check_width(self, encoded: Encoded) -> None:
         """Refuse codes of another width."""
-        if codes.n_bits != self.n_bits:
+        if encoded.n_bits != self.n_bits:
             raise InputError(
-                f"codes have {codes.n_bits} bits; the decoder was made for {self.n_bits}."
+                f"codes have {encoded.n_bits} bits; the decoder was made for {self.n_bits}."
             )
 
     def check_k(self, k: int) -> int:
-        """Refuse a k that is no number of classes."""
+        """Refuse a k that is not a number of classes."""
         if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer):
             raise InputError(f"k={k!r} is not a whole number.")
         if not 1 <= k <= self.n_classes:

@@ -241,7 +241,7 @@ def _checked(
     if len(lost):
         raise InputError(
             f"truth[{lost[0]}] is {column[lost[0]]}, and that candidate is missing: its score is "
-            f"{table[lost[0], column[lost[0]]]}. Use -1 for a class that is no candidate."
+            f"{table[lost[0], column[lost[0]]]}. Use -1 for a class that is not a candidate."
         )
     return table, column, number
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.linear import Floats, softmax
 from dsnc.errors import InputError
@@ -39,7 +39,7 @@ class CodebookDecoder(Decoder):
     Examples
     --------
     >>> decoder = CodebookDecoder(PackedCodes.from_bits([[0, 0, 0, 1], [1, 1, 1, 0]]))
-    >>> decoder.top_k(PackedCodes.from_bits([[1, 1, 0, 0]]), None, 2)
+    >>> decoder.top_k(Encoded(codes=PackedCodes.from_bits([[1, 1, 0, 0]])), 2)
     (array([[1, 0]]), array([[-1., -3.]], dtype=float32))
     """
 
@@ -64,22 +64,18 @@ class CodebookDecoder(Decoder):
         """Leave out the index, which is made from the codes."""
         return {key: value for key, value in vars(self).items() if key != "_index"}
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[NDArray[np.int64], Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k nearest codes of each row; see `Decoder.top_k`."""
-        self.check_codes(codes)
-        distances, classes = self._index.search(codes, self.check_k(k))
+        self.check_width(encoded)
+        distances, classes = self._index.search(encoded.codes, self.check_k(k))
         return classes, -distances.astype(np.float32)
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of minus the distances; see `Decoder.proba`."""
-        self.check_codes(codes)
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        step = max(1, _BLOCK // self.n_classes)
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
-            np.negative(codes.take(rows).distance(self.codes), out=result[rows])
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for rows, block in encoded.blocks(max(1, _BLOCK // self.n_classes)):
+            np.negative(block.codes.distance(self.codes), out=result[rows])
             softmax(result[rows], self.temperature)
         return result
 

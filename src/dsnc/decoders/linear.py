@@ -7,15 +7,19 @@ classes and reads the weights once for many rows.
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import bounded, check_arrays
-from dsnc.codes import PackedCodes
+from dsnc.arrays import bounded, check_arrays, one_each
+from dsnc.codes import Encoded
 from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import Evidence, HeldOut
 
 Floats = NDArray[np.float32]
 _BLOCK = 1 << 18  # numbers in a temporary: a megabyte stays in the cache
@@ -24,6 +28,8 @@ _FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it sa
 _GROUPS = 32  # groups of classes for each wanted one
 _KEY_SHIFT = 32
 _CLASS_MASK = (1 << _KEY_SHIFT) - 1
+_MAX_SCORES = 1 << 24  # of all classes, for a temperature
+_BEST = 1000  # classes of a row, for a temperature
 
 
 class LinearDecoder(Decoder):
@@ -40,15 +46,16 @@ class LinearDecoder(Decoder):
     Examples
     --------
     >>> decoder = LinearDecoder([[1, 0], [0, 1], [-1, -1]], [0, 0, 0])
-    >>> codes = PackedCodes.from_bits([[1, 0], [0, 0]])
-    >>> decoder.predict(codes)
+    >>> encoded = Encoded([[1.5, -1], [-1, -0.5]])
+    >>> decoder.predict(encoded)
     array([0, 2])
-    >>> decoder.top_k(codes, None, 2)[0]
+    >>> decoder.top_k(encoded, 2)[0]
     array([[0, 2],
            [2, 0]])
     """
 
     name: ClassVar[str] = "linear"
+    settings: ClassVar[Mapping[str, Check] | None] = {}
     largest_input: ClassVar[float] = 1.0  # of what the weights multiply
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0) -> None:
@@ -57,51 +64,61 @@ class LinearDecoder(Decoder):
             raise InputError(f"weight has shape {shape}; expected (n_classes, n_bits).")
         if np.shape(bias) != shape[:1]:
             raise InputError(f"bias has shape {np.shape(bias)}; expected {shape[:1]}.")
-        if not (np.isfinite(temperature) and np.float32(temperature) > 0):
-            raise InputError(f"temperature={temperature!r} is not a number above 0.")
         self.n_classes, self.n_bits = shape
         # No score can overflow within this limit, whatever the code.
         limit = float(np.finfo(np.float32).max) / (self.n_bits + 1) / 2 / self.largest_input
         self.weight = bounded("weight", weight, limit)
         self.bias = bounded("bias", bias, limit)
-        self.temperature = float(np.float32(temperature))
+        self.temperature = valid_temperature(temperature)
         self._offset = self.bias  # what is added to the products
 
-    def renewed(self, weight: ArrayLike, bias: ArrayLike, temperature: float | None = None) -> Self:
-        """Return a decoder of other weights, with the settings of this one."""
-        return type(self)(weight, bias, temperature or self.temperature)
-
     @classmethod
-    def from_zero_one(
-        cls, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0
-    ) -> "LinearDecoder":
-        """Convert a decoder trained on bits 0 and 1; its scores stay what they were."""
-        half = np.asarray(weight, dtype=np.float64) / 2
-        if half.ndim != 2:
-            raise InputError(f"weight has shape {half.shape}; expected (n_classes, n_bits).")
-        return cls(half, np.asarray(bias, dtype=np.float64) + half.sum(axis=1), temperature)
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Take the class vectors that were trained with the codes."""
+        return cls(evidence.linear.weight, evidence.linear.bias)
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[NDArray[np.int64], Floats]:
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return the same decoder with the temperature that fits held-out rows."""
+        from dsnc.decoders.calibration import fit_temperature
+
+        sample = rows.take(max(64, _MAX_SCORES // self.n_classes))
+        k = min(self.n_classes, _BEST)  # the others hardly count
+        classes, scores = self.top_k(sample.encoded, k)
+        return self._like(self, fit_temperature(scores, sample.places(classes), sample.weight))
+
+    def renewed(self, linear: "LinearDecoder") -> Self:
+        """Return a decoder of other class vectors, with the settings of this one."""
+        return self._like(linear, self.temperature)
+
+    def evidence(self) -> "Evidence":
+        """Return the class vectors."""
+        from dsnc.decoders.evidence import Evidence
+
+        return Evidence(LinearDecoder(self.weight, self.bias))
+
+    def _like(self, linear: "LinearDecoder", temperature: float) -> Self:
+        return type(self)(linear.weight, linear.bias, temperature)
+
+    def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
         k = self.check_k(k)
-        parts = [best_classes(self._scores(signs), k) for signs in self._inputs(codes, logits)]
+        self.check_width(encoded)
+        blocks = encoded.blocks(self._n_rows())
+        parts = [best_classes(self._scores(self._inputs(block)), k) for _, block in blocks]
         if len(parts) == 1:
             return parts[0]
         classes, scores = zip(*parts, strict=True)
         return np.concatenate(classes), np.concatenate(scores)
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores; see `Decoder.proba`."""
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        start = 0
-        for signs in self._inputs(codes, logits):
-            block = result[start : start + len(signs)]
-            for first, scores in self._scores(signs):
-                block[:, first : first + scores.shape[1]] = scores
-            softmax(block, self.temperature)
-            start += len(signs)
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for rows, block in encoded.blocks(self._n_rows()):
+            part = result[rows]
+            for first, scores in self._scores(self._inputs(block)):
+                part[:, first : first + scores.shape[1]] = scores
+            softmax(part, self.temperature)
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -114,27 +131,21 @@ class LinearDecoder(Decoder):
         """Make the decoder from its arrays, checking them."""
         expected = {"weight": "float32 2", "bias": "float32 1", "temperature": "float32 1"}
         check_arrays("linear decoder", arrays, expected)
-        if arrays["temperature"].size != 1:
-            raise InputError("linear decoder: array 'temperature' is not one number.")
-        return cls(arrays["weight"], arrays["bias"], arrays["temperature"].item())
+        (temperature,) = one_each("linear decoder", arrays, ["temperature"])
+        return cls(arrays["weight"], arrays["bias"], temperature)
 
     def cost(self) -> Cost:
         """Return c*K operations, and the bytes of weight and bias."""
         return Cost(float(self.n_bits * self.n_classes), self.weight.nbytes + self.bias.nbytes)
 
-    def _inputs(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Iterator[Floats]:
-        """Yield what the weights multiply, block of rows by block of rows; one block at least."""
-        self.check_codes(codes)
-        for rows in self._row_blocks(len(codes)):
-            block = codes if rows is None else codes.take(rows)
-            yield np.where(block.to_bits(), np.float32(1), np.float32(-1))
+    def _inputs(self, encoded: Encoded) -> Floats:
+        """Return what the weights multiply."""
+        return encoded.signs()
 
-    def _row_blocks(self, n_rows: int) -> Iterator[slice | None]:
-        """Yield slices of rows to decode together, or None for all of them."""
+    def _n_rows(self) -> int:
+        """Return how many rows are decoded together."""
         by_classes = max(_MIN_ROWS, _BLOCK // self.n_classes)
-        step = max(1, min(_BLOCK // self.n_bits, by_classes))
-        for start in range(0, max(1, n_rows), step):
-            yield None if n_rows <= step else slice(start, start + step)
+        return max(1, min(_BLOCK // self.n_bits, by_classes))
 
     def _scores(self, signs: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield (first class, scores of a block of classes), classes ascending.

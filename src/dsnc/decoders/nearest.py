@@ -5,21 +5,22 @@ n codes of c bits takes about c * sqrt(n) / log2(n) operations, whatever the num
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import check_arrays, one_each
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import checks
 from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
+    from dsnc.decoders.evidence import Evidence
 
 Ints = NDArray[np.int64]
 LABELS = ("true", "predicted")
@@ -52,11 +53,16 @@ class NearestDecoder(Decoder):
     --------
     >>> codes = PackedCodes.from_bits([[0, 0, 0, 1], [1, 1, 1, 0], [1, 1, 1, 1]])
     >>> decoder = NearestDecoder(codes, [0, 2, 1], n_classes=3)
-    >>> decoder.top_k(PackedCodes.from_bits([[1, 1, 0, 0]]), None, 2)
+    >>> decoder.top_k(Encoded(codes=PackedCodes.from_bits([[1, 1, 0, 0]])), 2)
     (array([[2, 1]]), array([[-1., -2.]], dtype=float32))
     """
 
     name: ClassVar[str] = "nearest"
+    settings: ClassVar[Mapping[str, checks.Check] | None] = {
+        "label": partial(checks.valid_name, names=LABELS),
+        "n_neighbors": partial(checks.valid_number, limit=_EXACT),
+    }
+    stands_alone: ClassVar[bool] = True  # its codes are all it needs, and few
 
     def __init__(
         self,
@@ -83,6 +89,12 @@ class NearestDecoder(Decoder):
         self._present, self._starts = np.unique(labels, return_index=True)
 
     @classmethod
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Take the codes of the training rows."""
+        linear = evidence.linear
+        return cls.from_examples(*evidence.training(), linear.n_classes, linear=linear, **settings)
+
+    @classmethod
     def from_examples(
         cls,
         codes: PackedCodes,
@@ -104,15 +116,14 @@ class NearestDecoder(Decoder):
         n_neighbors : int
             How many of the nearest codes vote.
         """
-        if label not in LABELS:
-            raise unknown_name("label", label, LABELS)
+        checks.valid_name("label", label, LABELS)
         n_classes = checks.valid_number("n_classes", n_classes, checks.MAX_CLASSES)
         y = checks.valid_classes("y", y, len(codes), n_classes)
         distinct, labels = majority_codes(codes, y)
         if label == "predicted":
             if linear is None:
                 raise InputError("linear is None; label='predicted' needs a linear decoder.")
-            labels = linear.predict(distinct)
+            labels = linear.predict(Encoded(codes=distinct))
         return cls(distinct, labels, n_classes, n_neighbors=n_neighbors)
 
     @cached_property
@@ -126,31 +137,30 @@ class NearestDecoder(Decoder):
         """Leave out the index, which is made from the codes."""
         return {key: value for key, value in vars(self).items() if key != "_index"}
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[Ints, Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`.
 
         A row is compared with all codes if k is more than about sqrt(len(codes) / 2), where that
         is faster than searching, and if k > 1 while neighbors vote.
         """
-        self.check_codes(codes)
+        self.check_width(encoded)
         k = self.check_k(k)
         if k == 1:
-            return self._elect(codes)
+            return self._elect(encoded.codes)
         if self.n_neighbors == 1 and k <= len(self._present) and 2 * k * k <= len(self.codes):
-            near = self._index.search_classes(codes, k, self.labels)
+            near = self._index.search_classes(encoded.codes, k, self.labels)
             return near.classes, -near.distances.astype(np.float32)
-        classes, scores = np.empty((len(codes), k), np.int64), np.empty((len(codes), k), np.float32)
-        for rows, block in self._all_scores(codes):
+        shape = (len(encoded), k)
+        classes, scores = np.empty(shape, np.int64), np.empty(shape, np.float32)
+        for rows, block in self._all_scores(encoded):
             classes[rows], scores[rows] = best_classes(iter([(0, block)]), k)
         return classes, scores
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores; see `Decoder.proba`."""
-        self.check_codes(codes)
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        for rows, block in self._all_scores(codes):
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for rows, block in self._all_scores(encoded):
             softmax(block, self.temperature)
             result[rows] = block
         return result
@@ -199,16 +209,15 @@ class NearestDecoder(Decoder):
             extra += (votes[inverse.reshape(owners.shape)] - 1) * (self.n_bits + 1)
         return distances.astype(np.float32), owners, extra
 
-    def _all_scores(self, codes: PackedCodes) -> Iterator[tuple[slice, Floats]]:
+    def _all_scores(self, encoded: Encoded) -> Iterator[tuple[slice, Floats]]:
         """Yield (some rows, their scores of all classes), in blocks."""
         step = max(1, _BLOCK // max(len(self.codes), self.n_classes))
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
-            distances = codes.take(rows).distance(self.codes)
+        for rows, block in encoded.blocks(step):
+            distances = block.codes.distance(self.codes)
             scores = np.full((len(distances), self.n_classes), -self.n_bits - 1, dtype=np.float32)
             scores[:, self._present] = -np.minimum.reduceat(distances, self._starts, axis=1)
             if self.n_neighbors > 1:
-                _, owners, extra = self._neighbors(codes.take(rows))
+                _, owners, extra = self._neighbors(block.codes)
                 places = np.arange(len(scores))[:, None], owners
                 scores[places] = scores[places] + extra  # a repeated class gets it once
             yield rows, scores

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders.base import Cost, Decoder
 from dsnc.decoders.linear import Floats, best_classes, softmax
 from dsnc.errors import InputError, unknown_name
@@ -29,8 +29,7 @@ class ScoresDecoder(Decoder):
 
     Examples
     --------
-    >>> logits = np.array([[0.5, 2.0, -1.0]], dtype=np.float32)
-    >>> ScoresDecoder(3).top_k(PackedCodes.from_logits(logits), logits, 2)
+    >>> ScoresDecoder(3).top_k(Encoded([[0.5, 2.0, -1.0]]), 2)
     (array([[1, 0]]), array([[2. , 0.5]], dtype=float32))
     """
 
@@ -44,15 +43,13 @@ class ScoresDecoder(Decoder):
         self.n_classes = self.n_bits = n_classes
         self.link = link
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[NDArray[np.int64], Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
-        return best_classes(iter([(0, self._checked(codes, logits))]), self.check_k(k))
+        return best_classes(iter([(0, self._scores(encoded))]), self.check_k(k))
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return probabilities; see `Decoder.proba`."""
-        logits = self._checked(codes, logits)
+        logits = self._scores(encoded)
         scores: Floats = np.clip(logits, -_LARGEST, _LARGEST)
         if self.link == "sigmoid":
             best = logits.argmax(axis=1)
@@ -81,8 +78,6 @@ class ScoresDecoder(Decoder):
         """Return one comparison for each class; there is nothing to keep."""
         return Cost(float(self.n_classes), sum(array.nbytes for array in self.arrays().values()))
 
-    def _checked(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
-        self.check_codes(codes)
-        if logits is None:
-            raise InputError("logits is None; this decoder needs them, signs are not enough.")
-        return logits
+    def _scores(self, encoded: Encoded) -> Floats:
+        self.check_width(encoded)
+        return encoded.numbers()

@@ -9,24 +9,33 @@ closer to the hard code. The bias of a class has learned how frequent it is; on 
 trained on, it is often too sure of that, and a `prior` below 1 takes some of it back.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-from dsnc.decoders.checks import Ints, valid_real
+from dsnc.decoders.checks import Check, Ints, valid_real
 from dsnc.decoders.linear import Floats, LinearDecoder
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import HeldOut
 
 SHARPNESS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
 PRIORS = (0.0, 0.25, 0.5, 0.75, 1.0)
 CLOSENESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 FEWEST = 200  # rows that can choose among so many settings
 WIDTH = 64  # classes of a row that take part in the choice
+MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
+TOLERANCE = 0.001  # accuracy that something cheaper may lose
+_CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
+_MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_SHARPNESS = 1e6  # hard bits, to all intents
 _AT_ONCE = 1 << 22  # numbers in a temporary
 
@@ -42,14 +51,18 @@ class Scoring(NamedTuple):
 PLAIN = Scoring()
 _GRID = {"sharpness": SHARPNESS, "prior": PRIORS, "closeness": CLOSENESS}  # as of Scoring
 NOTHING: Mapping[str, float] = MappingProxyType({})
-SCORING = dict.fromkeys(["sharpness", "prior"], "float32 1")  # arrays of a model file
+SCORING_CHECKS: dict[str, Check] = {  # of what a user may set
+    "sharpness": partial(valid_real, least=1 / _MAX_SHARPNESS, most=_MAX_SHARPNESS),
+    "prior": partial(valid_real, least=0.0, most=1.0),
+}
+SCORING = dict.fromkeys(SCORING_CHECKS, "float32 1")  # arrays of a model file
 PLAIN_ARRAYS = {name: np.ones(1, dtype=np.float32) for name in SCORING}  # where it has none
 
 
 def valid_scoring(sharpness: Any, prior: Any) -> tuple[float, float]:
     """Return both as the float32 that a file holds, or refuse them."""
-    sharpness = valid_real("sharpness", sharpness, 1 / _MAX_SHARPNESS, _MAX_SHARPNESS)
-    return sharpness, valid_real("prior", prior, 0.0, 1.0)
+    sharpness = SCORING_CHECKS["sharpness"]("sharpness", sharpness)
+    return sharpness, SCORING_CHECKS["prior"]("prior", prior)
 
 
 def scoring_arrays(decoder: Any) -> dict[str, NDArray[Any]]:
@@ -131,6 +144,11 @@ def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -
     return best if lower_bound(*answers, near.weight) > 0 else plain
 
 
+def rows_to_score(linear: LinearDecoder) -> int:
+    """Return on how many rows all classes can be scored in seconds; MAX_ROWS at most."""
+    return min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
+
+
 def accuracy(right: NDArray[np.bool_], weight: Floats | None = None) -> float:
     """Return the share of the rows that are right, as much as each counts."""
     return float(np.average(right, weights=weight))
@@ -148,3 +166,19 @@ def lower_bound(
     if weight is not None:
         gain *= weight / weight.mean(dtype=np.float64)
     return float(gain.sum() - deviations * np.sqrt(np.square(gain).sum())) / len(right)
+
+
+def is_clearly_better(
+    right: NDArray[np.bool_], other: NDArray[np.bool_], held_out: "HeldOut"
+) -> bool:
+    """Tell whether one decoder beats another by more than chance and the tolerance.
+
+    Both are told by whether they were right on held-out rows, all or evenly spaced ones.
+    """
+    weights = [held_out.take(len(each)).weight for each in (right, other)]
+    if len(right) == len(other):
+        return lower_bound(right, other, weights[0], deviations=_CLEARLY) > TOLERANCE
+    # Not the same rows: each has a deviation of its own.
+    spread = _CLEARLY * math.sqrt(right.var() / len(right) + other.var() / len(other))
+    gain = accuracy(right, weights[0]) - accuracy(other, weights[1])
+    return bool(gain - spread > TOLERANCE)

@@ -13,7 +13,7 @@ each candidate, whatever the number of classes.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -21,28 +21,33 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
 
 from dsnc.arrays import check_arrays, one_each
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.limits import MAX_BITS, MAX_ROWS
 from dsnc.decoders.base import Cost, Decoder, search_operations
 from dsnc.decoders.checks import (
+    MAX_CLASSES,
+    Check,
     Ints,
     valid_classes,
+    valid_name,
     valid_number,
     valid_real,
     valid_temperature,
 )
 from dsnc.decoders.linear import Floats, LinearDecoder
-from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, valid_scoring
+from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
+from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
     from dsnc.codes.shortlist import Shortlist
+    from dsnc.decoders.evidence import Evidence, HeldOut
 
+KNOWN = ("weights", "leaders", "training")  # model files hold the position: append only
+_UNSAID = np.array([-1], dtype=np.int8)  # in files of the first versions
 _ROWS = 4096  # at a time
-_AT_ONCE = (
-    1024  # candidates, for a few rows in one call: the scratch space of longer lists is large
-)
+_AT_ONCE = 1024  # candidates, for a few rows in one call: longer lists need a large scratch space
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
 _NUMBERS = {"size": "int64 1", "radius": "int64 1"}
@@ -50,7 +55,13 @@ _REALS = SCORING | dict.fromkeys(
     ["closeness", "temperature", "other", "slope", "intercept"], "float32 1"
 )
 _LARGEST = float(np.finfo(np.float32).max)
-_MAX_CLOSENESS = 1e18  # no score can overflow
+_SETTINGS: dict[str, Check] = {  # what a user may set
+    "known": partial(valid_name, names=KNOWN),
+    "size": partial(valid_number, limit=MAX_CLASSES),
+    "radius": partial(valid_number, limit=1 << 62, least=0),
+    **SCORING_CHECKS,
+    "closeness": partial(valid_real, least=0.0, most=1e18),  # no score can overflow
+}
 _NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
 
 
@@ -79,6 +90,9 @@ class ShortlistDecoder(Decoder):
         Candidates of a row at most.
     radius : int
         How many bits beyond the nearest code a candidate's nearest code may be.
+    codes_of : str, optional
+        What the codes are of, one of `KNOWN`. By default one code for each class, in their order,
+        is of weights, and others are of training rows.
     closeness : float
         Weight of the doubt about a candidate's nearest code.
     sharpness, prior : float
@@ -96,12 +110,13 @@ class ShortlistDecoder(Decoder):
     >>> linear = LinearDecoder([[1, 1], [1, -1], [-1, -1]], [0, 0, 0])
     >>> codes = PackedCodes.from_bits([[1, 1], [1, 0], [0, 0]])
     >>> decoder = ShortlistDecoder(linear, codes, [0, 1, 2], radius=1)
-    >>> logits = np.array([[2.0, 0.1]], dtype=np.float32)
-    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)[0]
+    >>> decoder.top_k(Encoded([[2.0, 0.1]]), 2)[0]
     array([[0, 1]])
     """
 
     name: ClassVar[str] = "shortlist"
+    settings: ClassVar[Mapping[str, Check] | None] = _SETTINGS
+    sees_soft_bits: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -111,6 +126,7 @@ class ShortlistDecoder(Decoder):
         *,
         size: int = 16,
         radius: int = 4,
+        codes_of: str | None = None,
         closeness: float = 0.0,
         sharpness: float = 1.0,
         prior: float = 1.0,
@@ -132,11 +148,11 @@ class ShortlistDecoder(Decoder):
             raise InputError(f"labels: class {without[0]} has no code; every class needs one.")
         # One code for each class, in their order: a search then need not look at labels.
         self._is_codebook = np.array_equal(self.labels, np.arange(self.n_classes))
-        self.size = valid_number("size", size, max(self.n_classes, 1 << 20))
-        if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
-            raise InputError(f"radius={radius!r} is not a number of bits, 0 or more.")
-        self.radius = min(int(radius), self.n_bits)
-        self.closeness = valid_real("closeness", closeness, 0.0, _MAX_CLOSENESS)
+        default = "weights" if self._is_codebook else "training"
+        self.codes_of = valid_name("codes_of", codes_of or default, KNOWN)
+        self.size = _SETTINGS["size"]("size", size)
+        self.radius = min(_SETTINGS["radius"]("radius", radius), self.n_bits)
+        self.closeness = _SETTINGS["closeness"]("closeness", closeness)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
         self.other = valid_real("other", other, -_LARGEST, _LARGEST)
         self.slope = valid_real("slope", slope, 0.0, _LARGEST)
@@ -145,15 +161,52 @@ class ShortlistDecoder(Decoder):
         bias = np.float32(self.prior) * linear.bias
         bias.flags.writeable = False  # as the kernels were compiled for
         self._scoring = linear.weight, bias, np.float32(closeness), np.float32(self.sharpness / 2)
-        if self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _AT_ONCE:
-            self.few_rows = MAX_ROWS
+        short = self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _AT_ONCE
+        self._few_rows = MAX_ROWS if short else 0
 
-    def with_settings(
-        self, linear: LinearDecoder, codes: PackedCodes, labels: ArrayLike, **changes: float
-    ) -> Self:
-        """Return a decoder on other arrays, with the settings of this one but for the changes."""
-        settings: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS | _REALS}
-        return type(self)(linear, codes, labels, **{**settings, **changes})
+    @classmethod
+    def make(cls, evidence: "Evidence", known: str | None = None, **settings: Any) -> Self:
+        """Search the codes that are known; held-out rows choose what is not set."""
+        from dsnc.decoders.known_codes import known_codes
+        from dsnc.decoders.shortlist_tuning import tune_shortlist
+
+        linear, rows, sets = evidence.scorer, evidence.rows, known_codes(evidence, known)
+        if rows is None:
+            name, codes = list(sets.items())[-1]
+            scoring: dict[str, Any] = evidence.scoring._asdict()
+            return cls(linear, *codes, codes_of=name, **{**scoring, **settings})
+        fixed = {name: settings[name] for name in Scoring._fields if name in settings}
+        of_all = SoftDecoder.tuned(linear, rows)[1]
+        tuned = tune_shortlist(linear, sets, rows, of_all=of_all, scoring=fixed)[1].decoder
+        return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
+
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return the same shortlist with honest probabilities."""
+        from dsnc.decoders.calibration import fit_confidence
+
+        classes, scores = self.candidates(rows.encoded)
+        honest = fit_confidence(scores, rows.places(classes), rows.weight)._asdict()
+        return type(self)(self.linear, self.codes, self.labels, **{**self._settings(), **honest})
+
+    def renewed(self, linear: LinearDecoder) -> Self:
+        """Return a shortlist of the same settings on class vectors that were trained further."""
+        from dsnc.decoders.known_codes import weight_codes
+
+        # The codes of the rows have moved; the signs of the weights have moved with them.
+        settings = {**self._settings(), "codes_of": "weights"}
+        return type(self)(linear, *weight_codes(linear), **settings)
+
+    def evidence(self) -> "Evidence":
+        """Return the class vectors, how they score, and codes that are of training rows."""
+        from dsnc.decoders.evidence import Evidence
+
+        scoring = Scoring(self.sharpness, self.prior, self.closeness)
+        is_known = self.codes_of != "weights"
+        codes, y = (self.codes, self.labels) if is_known else (None, None)
+        return Evidence(self.linear, codes, y, scoring=scoring)
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("codes_of", *_NUMBERS, *_REALS)}
 
     @cached_property
     def _index(self) -> "HammingIndex":
@@ -179,70 +232,61 @@ class ShortlistDecoder(Decoder):
         made_anew = ("_index", "_few", "_rerank")
         return {key: value for key, value in vars(self).items() if key not in made_anew}
 
-    def predict_few(self, logits: NDArray[np.float32]) -> Ints | None:
-        """Return the best class of a few rows; see `Decoder.predict_few`."""
-        return self._few.best(logits)
+    def predict(self, encoded: Encoded) -> Ints:
+        """Return the best class of each row; of a few rows by one call of a kernel."""
+        logits = encoded.logits
+        if logits is not None and 0 < len(logits) <= self._few_rows:
+            self.check_width(encoded)
+            few = self._few.best(logits, is_checked=True)
+            if few is not None:  # else a logit is NaN, which the other way refuses
+                return few
+        return super().predict(encoded)
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[Ints, Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`.
 
         Candidates come first. Where more classes are wanted, others follow as near as they are.
         """
         k = self.check_k(k)
-        self.check_codes(codes)
+        self.check_width(encoded)
         step = _ROWS if k <= _LISTED else min(_ROWS, max(1, _KEYS // self.n_classes))
-        ranked = [self._rank(*block, k, widen=k > 1) for block in _blocks(codes, logits, step)]
+        ranked = [self._rank(block, k, widen=k > 1) for _, block in encoded.blocks(step)]
         if len(ranked) == 1:
             return ranked[0].classes, ranked[0].scores
         classes, scores, _ = zip(*ranked, strict=True)
         return np.concatenate(classes), np.concatenate(scores)
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return probabilities; see `Decoder.proba`."""
-        self.check_codes(codes)
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        start = 0
-        for block in _blocks(codes, logits):
-            ranked = self._rank(*block, min(self.size, self.n_classes))
-            share, rest = self._shares(ranked)
-            part = result[start : start + len(share)]
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for where, ranked, share, rest in self._probabilities(encoded):
+            part = result[where]
             part[:] = rest[:, None]
             rows, places = np.nonzero(ranked.is_candidate())
             part[rows, ranked.classes[rows, places]] = share[rows, places]
-            start += len(share)
         return result
 
-    def top_k_proba(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[Ints, Floats]:
+    def top_k_proba(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row and their probabilities."""
-        classes, _ = self.top_k(codes, logits, k)
+        classes, _ = self.top_k(encoded, k)
         result = np.empty(classes.shape, dtype=np.float32)
-        start = 0
-        for block in _blocks(codes, logits):
-            ranked = self._rank(*block, min(self.size, self.n_classes))
-            share, rest = self._shares(ranked)
-            part = result[start : start + len(share)]
+        for where, ranked, share, rest in self._probabilities(encoded):
+            part, common = result[where], min(k, share.shape[1])
             part[:] = rest[:, None]
-            common = min(k, share.shape[1])
             inside = ranked.is_candidate()[:, :common]
             part[:, :common][inside] = share[:, :common][inside]
-            start += len(share)
         return classes, result
 
-    def candidates(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None
-    ) -> tuple[Ints, Floats]:
+    def candidates(self, encoded: Encoded) -> tuple[Ints, Floats]:
         """Return the candidates of each row, best first, and their scores.
 
         Rows with fewer than others end in classes of -1 with scores of -inf.
         """
-        self.check_codes(codes)
+        self.check_width(encoded)
         width, parts = min(self.size, self.n_classes), []
-        for block in _blocks(codes, logits):
-            ranked = self._rank(*block, width)
+        for _, block in encoded.blocks(_ROWS):
+            ranked = self._rank(block, width)
             inside = ranked.is_candidate()
             scores = np.where(inside, ranked.scores, np.float32(-np.inf))
             parts.append((np.where(inside, ranked.classes, -1), scores))
@@ -255,21 +299,25 @@ class ShortlistDecoder(Decoder):
         for name, kind in (_NUMBERS | _REALS).items():
             settings[name] = np.array([getattr(self, name)], dtype=kind.split()[0])
         settings |= {"words": self.codes.words, "labels": self.labels.astype(np.uint32)}
+        settings["codes_of"] = np.array([KNOWN.index(self.codes_of)], dtype=np.int8)
         return settings | {"weight": self.linear.weight, "bias": self.linear.bias}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, checking them."""
         expected = {"weight": "float32 2", "bias": "float32 1", "words": "uint64 2"}
-        expected |= {"labels": "uint32 1", **_NUMBERS, **_REALS}
-        arrays = {**PLAIN_ARRAYS, **arrays}
+        expected |= {"labels": "uint32 1", "codes_of": "int8 1", **_NUMBERS, **_REALS}
+        arrays = {**PLAIN_ARRAYS, "codes_of": _UNSAID, **arrays}
         check_arrays("shortlist decoder", arrays, expected)
         linear = LinearDecoder(arrays["weight"], arrays["bias"])
-        names = [*_NUMBERS, *_REALS]
-        values = one_each("shortlist decoder", arrays, names)
+        names = [*_NUMBERS, *_REALS, "codes_of"]
+        *values, number = one_each("shortlist decoder", arrays, names)
         codes = PackedCodes(arrays["words"], linear.n_bits)
-        settings: dict[str, Any] = dict(zip(names, values, strict=True))
-        return cls(linear, codes, arrays["labels"], **settings)
+        settings: dict[str, Any] = dict(zip(names, values, strict=False))
+        if not -1 <= number < len(KNOWN):
+            raise InputError(f"shortlist decoder: array 'codes_of' is {number}.")
+        codes_of = None if number < 0 else KNOWN[number]
+        return cls(linear, codes, arrays["labels"], codes_of=codes_of, **settings)
 
     def cost(self) -> Cost:
         """Return the operations of the search and of scoring `size` candidates, and the bytes."""
@@ -277,10 +325,11 @@ class ShortlistDecoder(Decoder):
         known = self.codes.words.nbytes + self.labels.nbytes
         return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
 
-    def _rank(
-        self, codes: PackedCodes, logits: Floats, is_hard: bool, k: int, *, widen: bool = False
-    ) -> _Ranked:
+    def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> _Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
+        codes, logits = encoded.codes, encoded.logits
+        is_hard = logits is None  # all bits are equally sure
+        logits = encoded.signs() if logits is None else logits
         if widen and k > _LISTED:
             keys, owners = self._all_keys(codes)
         else:
@@ -323,6 +372,12 @@ class ShortlistDecoder(Decoder):
         owners = np.argsort(keys, axis=1)
         return np.take_along_axis(keys, owners, axis=1), owners
 
+    def _probabilities(self, encoded: Encoded) -> Iterator[tuple[slice, _Ranked, Floats, Floats]]:
+        """Yield (rows, their candidates, the probabilities of these and of each other class)."""
+        for rows, block in encoded.blocks(_ROWS):
+            ranked = self._rank(block, min(self.size, self.n_classes))
+            yield rows, ranked, *self._shares(ranked)
+
     def _shares(self, ranked: _Ranked) -> tuple[Floats, Floats]:
         """Return the probabilities of the candidates, and that of each other class."""
         others = self.n_classes - ranked.inside
@@ -343,19 +398,3 @@ class ShortlistDecoder(Decoder):
         best = np.minimum(best, np.float32(1))
         candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
         return candidates, share[:, -1].astype(np.float32)
-
-
-def _blocks(
-    codes: PackedCodes, logits: NDArray[np.float32] | None, step: int = _ROWS
-) -> Iterator[tuple[PackedCodes, Floats, bool]]:
-    """Yield (codes, logits, whether these are mere signs) of blocks of rows; one block at least."""
-    is_hard = logits is None  # all bits equally sure
-    logits = codes.to_signs(np.float32) if logits is None else logits
-    shape = (len(codes), codes.n_bits)
-    if logits.shape != shape:  # the kernel would read beyond its end
-        raise InputError(f"logits has shape {logits.shape}; expected {shape}.")
-    for start in range(0, max(1, len(codes)), step):
-        rows = slice(start, start + step)
-        whole = len(codes) <= step
-        part = np.ascontiguousarray(logits if whole else logits[rows])
-        yield codes if whole else codes.take(rows), part, is_hard

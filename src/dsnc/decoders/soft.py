@@ -14,17 +14,35 @@ term is the same for all classes, so it is this decoder on the logits, with weig
 softmax is the probability of the class if bits err independently.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import check_arrays, one_each
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
+from dsnc.decoders.checks import Check, valid_name
 from dsnc.decoders.linear import Floats, LinearDecoder
-from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, scoring_arrays, valid_scoring
-from dsnc.errors import InputError, unknown_name
+from dsnc.decoders.scoring import (
+    NOTHING,
+    PLAIN_ARRAYS,
+    SCORING,
+    SCORING_CHECKS,
+    WIDTH,
+    Candidates,
+    Scoring,
+    accuracy,
+    best_scoring,
+    rows_to_score,
+    scoring_arrays,
+    valid_scoring,
+)
+from dsnc.errors import InputError
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import Evidence, HeldOut
 
 _LARGEST = 1e18  # inputs are cut there: no score can overflow
 
@@ -53,12 +71,13 @@ class SoftDecoder(LinearDecoder):
     Examples
     --------
     >>> decoder = SoftDecoder([[1, 0], [0, 1]], [0, 0], inputs="logits")
-    >>> logits = np.array([[0.5, 2.0]], dtype=np.float32)
-    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)
+    >>> decoder.top_k(Encoded([[0.5, 2.0]]), 2)
     (array([[1, 0]]), array([[2. , 0.5]], dtype=float32))
     """
 
     name: ClassVar[str] = "soft"
+    settings: ClassVar[Mapping[str, Check] | None] = SCORING_CHECKS
+    sees_soft_bits: ClassVar[bool] = True
     largest_input: ClassVar[float] = _LARGEST
 
     def __init__(
@@ -72,27 +91,50 @@ class SoftDecoder(LinearDecoder):
         prior: float = 1.0,
     ) -> None:
         super().__init__(weight, bias, temperature)
-        if inputs not in INPUTS:
-            raise unknown_name("inputs", inputs, INPUTS)
-        self.inputs = inputs
+        self.inputs = valid_name("inputs", inputs, INPUTS)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
         self._offset = np.float32(prior) * self.bias
 
-    def renewed(self, weight: ArrayLike, bias: ArrayLike, temperature: float | None = None) -> Self:
-        """Return a decoder of other weights, with the settings of this one."""
-        settings: dict[str, Any] = {
-            name: getattr(self, name) for name in ("inputs", "sharpness", "prior")
-        }
-        return type(self)(weight, bias, temperature or self.temperature, **settings)
+    @classmethod
+    def make(cls, evidence: "Evidence", **settings: Any) -> Self:
+        """Take the class vectors for soft bits; held-out rows choose what is not set."""
+        scorer, scoring = evidence.scorer, soft_scoring(evidence, settings)
+        return cls(scorer.weight, scorer.bias, **scoring)
 
-    def _inputs(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Iterator[Floats]:
-        self.check_codes(codes)
-        if logits is None:
-            raise InputError("logits is None; this decoder needs them, signs are not enough.")
-        transform, sharpness = INPUTS[self.inputs], np.float32(self.sharpness)
-        for rows in self._row_blocks(len(codes)):
-            part = logits if rows is None else logits[rows]
-            yield transform(part if sharpness == 1 else sharpness * part)
+    @classmethod
+    def tuned(
+        cls, linear: LinearDecoder, held_out: "HeldOut", fixed: Mapping[str, Any] = NOTHING
+    ) -> tuple[Self, float]:
+        """Return a decoder that scores all classes as suits held-out rows best, and its accuracy.
+
+        The scoring is chosen among the classes that are best without any. Where even that would
+        take too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
+        """
+        plain = cls(linear.weight, linear.bias, **fixed)
+        n = rows_to_score(linear)
+        if n < min(256, len(held_out.y)):
+            return plain, 0.0
+        sample = held_out.take(n)
+        classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
+        doubts = np.zeros_like(scores)
+        logits = sample.encoded.numbers()
+        candidates = Candidates(linear, logits, classes, doubts, sample.y, sample.weight)
+        best = best_scoring(candidates, {**fixed, "closeness": 0.0})
+        decoder = cls(linear.weight, linear.bias, sharpness=best.sharpness, prior=best.prior)
+        return decoder, accuracy(sample.right(decoder), sample.weight)
+
+    def evidence(self) -> "Evidence":
+        """Return the class vectors and how they score."""
+        return replace(super().evidence(), scoring=Scoring(self.sharpness, self.prior))
+
+    def _like(self, linear: LinearDecoder, temperature: float) -> Self:
+        names = ("inputs", "sharpness", "prior")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return type(self)(linear.weight, linear.bias, temperature, **settings)
+
+    def _inputs(self, encoded: Encoded) -> Floats:
+        logits, sharpness = encoded.numbers(), np.float32(self.sharpness)
+        return INPUTS[self.inputs](logits if sharpness == 1 else sharpness * logits)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return those of the linear decoder, the number of the function, and the scoring."""
@@ -124,3 +166,13 @@ class SoftDecoder(LinearDecoder):
             sharpness=sharpness,
             prior=prior,
         )
+
+
+def soft_scoring(evidence: "Evidence", fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how bits and biases should count where all classes are scored, beside what is set."""
+    fixed = {name: fixed[name] for name in SCORING if name in fixed}
+    rows = evidence.rows
+    chosen: Any = evidence.scoring
+    if rows is not None:
+        chosen = SoftDecoder.tuned(evidence.scorer, rows, fixed)[0]
+    return {name: getattr(chosen, name) for name in SCORING} | fixed

@@ -6,29 +6,36 @@ there are scored on soft bits (see `dsnc.decoders.scoring`) by the weights of a 
 time still depends neither on the number of classes nor on that of codes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays, one_each
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Cost, Decoder
-from dsnc.decoders.checks import Ints, valid_number, valid_temperature
+from dsnc.decoders.checks import Check, Ints, valid_name, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
     PLAIN_ARRAYS,
     SCORING,
+    SCORING_CHECKS,
+    Scoring,
     scoring_arrays,
     soft_bits,
     valid_scoring,
 )
+from dsnc.decoders.soft import soft_scoring
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.codes import CodeTable
+    from dsnc.decoders.evidence import Evidence
+
+SOURCES = ("nearest", "linear")
 
 _MAX_PROBES = 256
 _BLOCK = 1 << 15  # scores held at a time: they are gone through once for each bit
@@ -39,6 +46,13 @@ _NUMBERS = {
     "source": "int8 1",
 }
 _STORED, _REBUILT = 0, 1  # values of `source`: the table is in the file, or the codes it is made of
+
+
+def _valid_probes(name: str, value: Any) -> int:
+    probes = valid_number(name, value, _MAX_PROBES)
+    if probes.bit_count() != 1:
+        raise InputError(f"{name}={value} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
+    return probes
 
 
 class TableDecoder(Decoder):
@@ -70,13 +84,19 @@ class TableDecoder(Decoder):
     Examples
     --------
     >>> linear = LinearDecoder([[1, 1], [-1, 1], [0, -1]], [0, 0, 0])
-    >>> logits = np.array([[0.1, 5.0]], dtype=np.float32)
     >>> decoder = TableDecoder.from_linear(linear, probes=2)
-    >>> decoder.top_k(PackedCodes.from_logits(logits), logits, 2)[0]
+    >>> decoder.top_k(Encoded([[0.1, 5.0]]), 2)[0]
     array([[0, 1]])
     """
 
     name: ClassVar[str] = "table"
+    settings: ClassVar[Mapping[str, Check] | None] = {
+        "source": partial(valid_name, names=SOURCES),
+        "probes": _valid_probes,
+        **SCORING_CHECKS,
+    }
+    max_bits: ClassVar[int | None] = 28
+    sees_soft_bits: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -93,9 +113,7 @@ class TableDecoder(Decoder):
         if table.max_label >= linear.n_classes:
             n_classes = linear.n_classes
             raise InputError(f"table has class {table.max_label}; linear has {n_classes} classes.")
-        self.probes = valid_number("probes", probes, _MAX_PROBES)
-        if self.probes.bit_count() != 1:
-            raise InputError(f"probes={probes} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
+        self.probes = _valid_probes("probes", probes)
         self.table, self.linear = table, linear
         self.temperature = valid_temperature(temperature)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
@@ -103,6 +121,15 @@ class TableDecoder(Decoder):
         self._bias.flags.writeable = False  # as the kernel was compiled for
         self.n_bits, self.n_classes = linear.n_bits, linear.n_classes
         self._known: tuple[PackedCodes, Ints] | None = None  # what the table can be made of again
+
+    @classmethod
+    def make(cls, evidence: "Evidence", source: str = "nearest", **settings: Any) -> Self:
+        """Keep the answers of one of the `SOURCES`; held-out rows choose what is not set."""
+        settings |= soft_scoring(evidence, settings)
+        if source == "linear":
+            return cls.from_linear(evidence.linear, evidence.scorer, **settings)
+        nearest = NearestDecoder.from_examples(*evidence.training(), evidence.linear.n_classes)
+        return cls.from_nearest(nearest, evidence.scorer, **settings)
 
     @classmethod
     def from_linear(
@@ -114,7 +141,7 @@ class TableDecoder(Decoder):
         """
         from dsnc.codes import CodeTable
 
-        table = CodeTable.from_function(linear.predict, linear.n_bits)
+        table = CodeTable.from_function(_answers(linear), linear.n_bits)
         return cls(table, scorer or linear, temperature=linear.temperature, **settings)
 
     @classmethod
@@ -127,36 +154,34 @@ class TableDecoder(Decoder):
         from dsnc.codes import CodeTable
 
         if nearest.n_neighbors > 1:
-            table = CodeTable.from_function(nearest.predict, nearest.n_bits)
+            table = CodeTable.from_function(_answers(nearest), nearest.n_bits)
             return cls(table, linear, temperature=linear.temperature, **settings)
         table = CodeTable.build(nearest.codes, nearest.labels)
         decoder = cls(table, linear, temperature=linear.temperature, **settings)
         decoder._known = nearest.codes, nearest.labels
         return decoder
 
-    def predict(self, codes: PackedCodes, logits: Floats | None = None) -> Ints:
+    def predict(self, encoded: Encoded) -> Ints:
         """Return the best class of each row; of one probe it is known without any score."""
-        self.check_codes(codes)
-        if self.probes == 1 or logits is None:
-            return self.table.lookup(codes)
-        return super().predict(codes, logits)
+        self.check_width(encoded)
+        if self.probes == 1 or encoded.logits is None:
+            return self.table.lookup(encoded.codes)
+        return super().predict(encoded)
 
-    def top_k(
-        self, codes: PackedCodes, logits: NDArray[np.float32] | None, k: int
-    ) -> tuple[Ints, Floats]:
+    def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
         k = self.check_k(k)
-        logits = self._checked(codes, logits)
-        classes, scores, counts = self._find(codes, logits, k)
-        for rows, block in self._all_scores(codes, logits, np.flatnonzero(counts < k)):
+        self.check_width(encoded)
+        classes, scores, counts = self._find(encoded, k)
+        for rows, block in self._all_scores(encoded, np.flatnonzero(counts < k)):
             classes[rows], scores[rows] = best_classes(iter([(0, block)]), k)
         return classes, scores
 
-    def proba(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats:
+    def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores; see `Decoder.proba`."""
-        logits = self._checked(codes, logits)
-        result = np.empty((len(codes), self.n_classes), dtype=np.float32)
-        for rows, block in self._all_scores(codes, logits, np.arange(len(codes))):
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for rows, block in self._all_scores(encoded, np.arange(len(encoded))):
             softmax(block, self.temperature)
             result[rows] = block
         return result
@@ -203,49 +228,40 @@ class TableDecoder(Decoder):
         table = CodeTable(arrays["table"], n_bits)
         return cls(table, linear, temperature=temperature, **settings)
 
+    def evidence(self) -> "Evidence":
+        """Return the class vectors and how they score."""
+        from dsnc.decoders.evidence import Evidence
+
+        linear = LinearDecoder(self.linear.weight, self.linear.bias)
+        return Evidence(linear, scoring=Scoring(self.sharpness, self.prior))
+
     def cost(self) -> Cost:
         """Return a reading and c operations for each probe; the bytes of table and weights."""
         probes = min(self.probes, 1 << self.n_bits)
         return Cost(float(probes * (1 + self.n_bits)), self.table.nbytes + self.linear.cost().bytes)
 
-    def _checked(self, codes: PackedCodes, logits: NDArray[np.float32] | None) -> Floats | None:
-        """Refuse what the kernel would read beyond its end."""
-        self.check_codes(codes)
-        if logits is None:
-            return None
-        logits, shape = np.ascontiguousarray(logits, dtype=np.float32), (len(codes), self.n_bits)
-        if logits.shape != shape:
-            raise InputError(f"logits has shape {logits.shape}; expected {shape}.")
-        return logits
-
-    def _signs(self, codes: PackedCodes, logits: Floats | None) -> Floats:
+    def _signs(self, encoded: Encoded) -> Floats:
         """Return what the weights multiply."""
-        if logits is None:
-            return np.where(codes.to_bits(), np.float32(1), np.float32(-1))
-        return soft_bits(logits, self.sharpness)
+        hard = encoded.logits is None
+        return encoded.signs() if hard else soft_bits(encoded.numbers(), self.sharpness)
 
-    def _find(self, codes: PackedCodes, logits: Floats | None, k: int) -> tuple[Ints, Floats, Ints]:
+    def _find(self, encoded: Encoded, k: int) -> tuple[Ints, Floats, Ints]:
         """Return the k best classes found for each row, their scores, and how many were found."""
         from dsnc.codes._kernels.probes import find_classes
 
-        n_flips = 0 if logits is None else min(self.probes.bit_length() - 1, self.n_bits)
-        signs = self._signs(codes, logits)
-        sure = signs if logits is None else logits
+        signs, sure = self._signs(encoded), encoded.logits
+        n_flips = 0 if sure is None else min(self.probes.bit_length() - 1, self.n_bits)
+        sure = signs if sure is None else sure
         scoring = signs, self.linear.weight, self._bias
-        return find_classes(self.table.labels, codes.words, sure, *scoring, n_flips, k)
+        return find_classes(self.table.labels, encoded.codes.words, sure, *scoring, n_flips, k)
 
-    def _all_scores(
-        self, codes: PackedCodes, logits: Floats | None, rows: Ints
-    ) -> Iterator[tuple[Ints, Floats]]:
+    def _all_scores(self, encoded: Encoded, rows: Ints) -> Iterator[tuple[Ints, Floats]]:
         """Yield (some of the rows, their scores of all classes), in blocks."""
-        step = max(1, _BLOCK // self.n_classes)
         columns = np.ascontiguousarray(self.linear.weight.T)
-        for start in range(0, len(rows), step):
-            block = rows[start : start + step]
-            part, part_logits = codes.take(block), None if logits is None else logits[block]
-            scores = self._soft_scores(self._signs(part, part_logits), columns)
-            _lower_others(scores, *self._find(part, part_logits, self.probes))
-            yield block, scores
+        for part, block in encoded.take(rows).blocks(max(1, _BLOCK // self.n_classes)):
+            scores = self._soft_scores(self._signs(block), columns)
+            _lower_others(scores, *self._find(block, self.probes))
+            yield rows[part], scores
 
     def _soft_scores(self, signs: Floats, columns: Floats) -> Floats:
         """Add bit after bit, as the kernel does: the same numbers, in whatever company a row is."""
@@ -255,6 +271,11 @@ class TableDecoder(Decoder):
             np.multiply(signs[:, j, None], column, out=product)
             scores += product
         return scores
+
+
+def _answers(decoder: Decoder) -> Callable[[PackedCodes], Ints]:
+    """Return what a decoder says of hard codes."""
+    return lambda codes: decoder.predict(Encoded(codes=codes))
 
 
 def _lower_others(scores: Floats, classes: Ints, found: Floats, counts: Ints) -> None:

@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
 from dsnc.experiments.accuracy_table import groups
 from dsnc.experiments.definition import Definition, Source, file_name
@@ -166,19 +166,19 @@ def _table(curve: Curve) -> Table:
 
 def _decoding_times(records: Sequence[Record]) -> dict[str, float]:
     """Return the least microseconds a row over some rounds in which all take turns."""
-    contestants: dict[str, tuple[Decoder, PackedCodes, Any]] = {}
+    contestants: dict[str, tuple[Decoder, Encoded]] = {}
     for record in records:
         decoders, logits = record.decoders()
-        codes = PackedCodes.from_logits(logits)
+        encoded = Encoded(logits)
         for outcome, decoder in decoders.items():
-            contestants[f"{record.definition.digest}/{outcome}"] = decoder, codes, logits
+            contestants[f"{record.definition.digest}/{outcome}"] = decoder, encoded
     least = dict.fromkeys(contestants, float("inf"))
     with threadpool_limits(1):
         for _ in range(_ROUNDS + 1):  # the first compiles and makes the index
-            for key, (decoder, codes, logits) in contestants.items():
+            for key, (decoder, encoded) in contestants.items():
                 start = time.perf_counter()
-                decoder.predict(codes, logits)
-                least[key] = min(least[key], (time.perf_counter() - start) / len(codes))
+                decoder.predict(encoded)
+                least[key] = min(least[key], (time.perf_counter() - start) / len(encoded))
     return {key: 1e6 * seconds for key, seconds in least.items()}
 
 

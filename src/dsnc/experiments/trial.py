@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 import dsnc
 from dsnc.classifier.base import LearnedClassifier
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded
 from dsnc.experiments.definition import Definition
 from dsnc.experiments.methods import METHODS
 from dsnc.experiments.prepare import Prepared, prepare
@@ -76,15 +76,15 @@ def fit(model: Any, prepared: Prepared) -> Any:
 def decoding_time(model: Any, X: Any) -> float:
     """Return the microseconds that decoding one of the rows takes, on one thread."""
     logits = model.predictor_.logits(X)
-    codes = PackedCodes.from_logits(logits)
+    encoded = Encoded(logits)
     decoder, least = model.predictor_.decoder, float("inf")
     with threadpool_limits(1):
-        decoder.predict(codes, logits)  # compile, make the index
+        decoder.predict(encoded)  # compile, make the index
         for _ in range(_REPEAT):
             start = time.perf_counter()
-            decoder.predict(codes, logits)
+            decoder.predict(encoded)
             least = min(least, time.perf_counter() - start)
-    return 1e6 * least / len(codes)
+    return 1e6 * least / len(encoded)
 
 
 def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, Any]]:

@@ -7,7 +7,7 @@ the same header and arrays give the same bytes. ``docs/model_format.md`` describ
 To change the format: add 1 to `FORMAT`; keep reading the old numbers, turning their header into
 the new one; add a folder written by the old version to the golden models of the tests; describe
 the change in ``docs/model_format.md``. A new optional key of the header needs no new number: a
-reader that does not know it refuses the file by the key's name.
+reader that does not know it refuses the file by the key's name; so it is with optional arrays.
 """
 
 from dsnc.persistence.layout import FORMAT, HEADER_KEYS

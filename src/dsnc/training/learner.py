@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
@@ -53,18 +52,6 @@ class Trained:
     module: ModuleEncoder | None
     unit_rows: bool
     decoder: Any  # a dsnc.decoders.Decoder
-
-    @property
-    def decoder_weight(self) -> NDArray[np.float32]:
-        """Weights of a linear decoder."""
-        weight: NDArray[np.float32] = self.decoder.weight
-        return weight
-
-    @property
-    def decoder_bias(self) -> NDArray[np.float32]:
-        """Biases of a linear decoder."""
-        bias: NDArray[np.float32] = self.decoder.bias
-        return bias
 
 
 class Learner:
@@ -188,13 +175,17 @@ class Learner:
         """Return the rows of a decoder, trained on soft bits of this sharpness.
 
         The encoder stays as it is. `call` numbers the calls of `partial_fit`: each passes once over
-        its rows. After `fit` (0) there are some epochs; Ctrl-C leaves the best rows so far, and
-        when it or the clock has ended training before, the rows are left as they are.
+        its rows. After `fit` (0) there are some epochs; Ctrl-C leaves the best rows so far. When it
+        or the clock has ended training before, or bits are not to be softer than training drew
+        them, the rows are left as they are. What the first process wants, all do.
         """
         settings: Any = self.settings
         world = World() if call else join_world(self.device.type)
         left = None if settings.time_limit is None else settings.time_limit - self._seconds
         is_over = not call and (self._is_over or (left is not None and left <= 0))
+        if not call:
+            sharpness = world.sum(sharpness if world.is_first else 0.0, device=self.device)[0]
+            is_over = is_over or sharpness >= 1
         if world.any(is_over, device=self.device):  # every process has its own clock
             return decoder
         config = TrainConfig(
@@ -205,7 +196,7 @@ class Learner:
             time_limit=None if call else left,
             verbose=settings.verbose and not call,
             counted="soft epoch",
-            depth=7,
+            depth=9,
         )
         objective, optimizer = self._soft_objective(decoder, sharpness, config, kept=bool(call))
         source, held_out = self._sources(examples, validation)
@@ -241,11 +232,6 @@ class Learner:
         optimizer = make_optimizer(objective, config)
         self._soft = (objective, optimizer) if kept else None
         return objective, optimizer
-
-    def agreed(self, value: float) -> float:
-        """Return the first process's value: what it decides, all must decide alike."""
-        world = join_world(self.device.type)
-        return world.sum(value if world.is_first else 0.0, device=self.device)[0]
 
     def _sources(
         self, examples: Examples, validation: Examples | None

@@ -4,20 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.multi_index import nominal_ns
-from dsnc.decoders import LinearDecoder, ShortlistDecoder, SoftDecoder, tune
-from dsnc.decoders.tune import (
-    TOLERANCE,
-    HeldOut,
-    calibrate,
-    leading_codes,
-    temperature_of,
-    training_codes,
-    tune_shortlist,
-    tune_soft,
-    weight_codes,
-)
+from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
+from dsnc.decoders import linear as linear_module
+from dsnc.decoders import scoring as scoring_module
+from dsnc.decoders import shortlist_tuning as tuning
+from dsnc.decoders.known_codes import leading_codes, training_codes, weight_codes
+from dsnc.decoders.scoring import TOLERANCE
+from dsnc.decoders.shortlist_tuning import tune_shortlist
 
 SETTINGS = ["size", "radius", "closeness"]
 
@@ -34,35 +29,27 @@ def problem(n=1500, n_classes=200, n_bits=24, noise=1.0, scale=0.2, seed=0, part
 
 def held_out(logits, y, weight=None):
     logits = np.asarray(logits, dtype=np.float32)
-    return HeldOut(PackedCodes.from_logits(logits), logits, np.asarray(y), weight)
+    return HeldOut(Encoded(logits), np.asarray(y), weight)
+
+
+def codes_and_classes(rows):
+    return rows.encoded.codes, rows.y
 
 
 def accuracy(decoder, rows):
-    return (decoder.predict(rows.codes, rows.logits) == rows.y).mean()
+    return rows.right(decoder).mean()
 
 
 def soft(linear):
     return SoftDecoder(linear.weight, linear.bias)
 
 
-# Rows
-
-
-def test_rows_are_taken_evenly():
-    rows = held_out(np.arange(22).reshape(11, 2), np.arange(11), np.arange(11, dtype=np.float32))
-    some = rows.take(6)
-    assert some.y.tolist() == [0, 2, 4, 6, 8, 10]
-    assert some.logits.tolist() == rows.logits[::2].tolist()
-    assert some.codes == rows.codes.take(some.y)
-    assert some.weight.tolist() == some.y.tolist()
-    assert rows.take(11) is rows.take(99) is rows
-    assert rows.take(0).y.tolist() == [0]
-    assert rows._replace(weight=None).take(3).weight is None
+# Known codes
 
 
 def test_leading_codes_are_few_and_near_the_best_of_their_class():
     linear, rows = problem(n=3000, n_classes=20, n_bits=32)
-    codes, labels = training_codes(linear, rows.codes, rows.y)
+    codes, labels = training_codes(linear, *codes_and_classes(rows))
     few, names = leading_codes(linear, codes, labels)
     assert set(names.tolist()) == set(range(20))
     assert len(few) < 0.9 * len(codes)
@@ -88,13 +75,13 @@ def test_the_chosen_setting_loses_no_more_than_it_may(noise):
     assert tried["weights"] is tuned
     decoder = tuned.decoder
     assert accuracy(decoder, rows) == pytest.approx(tuned.accuracy)
-    classes, _ = decoder.candidates(rows.codes, rows.logits)
+    classes, _ = decoder.candidates(rows.encoded)
     assert (classes >= 0).sum(axis=1).mean() == pytest.approx(tuned.candidates)
     everything = soft(linear)
     if tuned.reaches:
         assert tuned.accuracy >= accuracy(everything, rows) - TOLERANCE
     # What rows that chose nothing say; the deviation is that of the rows in which both differ.
-    differ = decoder.predict(*fresh[:2]) != everything.predict(*fresh[:2])
+    differ = decoder.predict(fresh.encoded) != everything.predict(fresh.encoded)
     lost = accuracy(everything, fresh) - accuracy(decoder, fresh)
     assert lost <= TOLERANCE + 3 * max(differ.sum(), 1) ** 0.5 / len(fresh.y)
     assert decoder.size < linear.n_classes
@@ -116,7 +103,7 @@ def test_the_same_rows_give_the_same_settings():
     linear, rows = problem(n=600)
     sets = {
         "weights": weight_codes(linear),
-        "training": training_codes(linear, *problem(n=2000, part=1)[1][:3:2]),
+        "training": training_codes(linear, *codes_and_classes(problem(n=2000, part=1)[1])),
     }
     first, second = (tune_shortlist(linear, sets, rows) for _ in range(2))
     assert first[0] == second[0]
@@ -128,32 +115,32 @@ def test_the_same_rows_give_the_same_settings():
             assert np.array_equal(array, again.decoder.arrays()[key])
 
 
-@pytest.mark.parametrize("order", [["few", "many"], ["many", "few"]])
+@pytest.mark.parametrize("order", [["leaders", "training"], ["training", "leaders"]])
 def test_of_two_sets_that_reach_the_cheaper_is_taken(order):
     linear, rows = problem(noise=0.5)
     codes, labels = weight_codes(linear)
     sets = {
-        "few": (codes, labels),
-        "many": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
+        "leaders": (codes, labels),
+        "training": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
     }
     name, tuned, tried = tune_shortlist(linear, {key: sets[key] for key in order}, rows)
     assert [tried[key].reaches for key in order] == [True, True]
-    assert tried["few"].accuracy == tried["many"].accuracy
-    assert tried["few"].nanoseconds < tried["many"].nanoseconds
-    assert name == "few"
-    assert tuned is tried["few"]
+    assert tried["leaders"].accuracy == tried["training"].accuracy
+    assert tried["leaders"].nanoseconds < tried["training"].nanoseconds
+    assert name == "leaders"
+    assert tuned is tried["leaders"]
 
 
 def test_a_cheap_set_that_does_not_reach_is_not_taken():
     linear, rows = problem(noise=0.5, n_classes=2000)
     codes, labels = weight_codes(linear)
     sets = {
-        "wrong": (codes, np.roll(labels, 1)),
-        "right": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
+        "weights": (codes, np.roll(labels, 1)),
+        "training": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
     }
     name, tuned, tried = tune_shortlist(linear, sets, rows)
-    assert name == "right"
-    assert (tuned.reaches, tried["wrong"].reaches) == (True, False)
+    assert name == "training"
+    assert (tuned.reaches, tried["weights"].reaches) == (True, False)
 
 
 def test_where_none_reaches_the_most_accurate_is_taken():
@@ -161,12 +148,12 @@ def test_where_none_reaches_the_most_accurate_is_taken():
     linear, rows = problem(n_classes=2000)
     codes, labels = weight_codes(linear)
     far = PackedCodes.from_bits(codes.to_bits() ^ (rng.random((2000, 24)) < 0.3))
-    sets = {"wrong": (codes, np.roll(labels, 7)), "far": (far, labels)}
-    of_all = tune_soft(linear, rows)[1]
+    sets = {"weights": (codes, np.roll(labels, 7)), "leaders": (far, labels)}
+    of_all = SoftDecoder.tuned(linear, rows)[1]
     name, tuned, tried = tune_shortlist(linear, sets, rows, of_all=of_all)
     assert [tried[key].reaches for key in sets] == [False, False]
-    assert name == "far"
-    assert tuned.accuracy > tried["wrong"].accuracy + 0.1
+    assert name == "leaders"
+    assert tuned.accuracy > tried["weights"].accuracy + 0.1
 
 
 def test_doubt_counts_where_it_helps():
@@ -194,12 +181,12 @@ def test_rows_in_blocks_are_the_same_rows(monkeypatch):
     linear, rows = problem(n=300)
     sets = {"weights": weight_codes(linear)}
     expected = tune_shortlist(linear, sets, rows)[1]
-    honest = calibrate(expected.decoder, rows)
-    monkeypatch.setattr(tune, "_AT_ONCE", 1 << 14)
+    honest = expected.decoder.calibrated(rows)
+    monkeypatch.setattr(tuning, "_AT_ONCE", 1 << 14)
     found = tune_shortlist(linear, sets, rows)[1]
     assert found[1:-1] == expected[1:-1]
     assert np.array_equal(found.right, expected.right)
-    again = calibrate(expected.decoder, rows)
+    again = expected.decoder.calibrated(rows)
     assert again.arrays().keys() == honest.arrays().keys()
     for name, array in honest.arrays().items():
         assert np.array_equal(array, again.arrays()[name])
@@ -209,7 +196,7 @@ def test_where_scoring_all_takes_too_long_the_shortlists_are_compared_with_each_
     linear, rows = problem(n=500)
     sets = {"weights": weight_codes(linear)}
     expected = tune_shortlist(linear, sets, rows)[1]
-    monkeypatch.setattr(tune, "_MAX_PRODUCTS", 1)
+    monkeypatch.setattr(scoring_module, "_MAX_PRODUCTS", 1)
     monkeypatch.setattr(SoftDecoder, "predict", None)
     found = tune_shortlist(linear, sets, rows)[1]
     assert found.reaches
@@ -246,13 +233,13 @@ def test_weight_codes_are_the_signs_of_the_weights():
 
 
 def log_loss(decoder, rows):
-    proba = decoder.proba(rows.codes, rows.logits)[np.arange(len(rows.y)), rows.y]
+    proba = decoder.proba(rows.encoded)[np.arange(len(rows.y)), rows.y]
     return -np.log(np.maximum(proba, 1e-9)).mean()
 
 
 def calibration_error(decoder, rows):
     """How far confidence is from accuracy, on average over ten groups of equally sure rows."""
-    classes, proba = decoder.top_k_proba(rows.codes, rows.logits, 1)
+    classes, proba = decoder.top_k_proba(rows.encoded, 1)
     order = np.argsort(proba[:, 0])
     right, sure = (classes[:, 0] == rows.y)[order], proba[order, 0]
     groups = zip(np.array_split(right, 10), np.array_split(sure, 10), strict=True)
@@ -264,10 +251,10 @@ def test_calibration_is_honest_on_fresh_rows(scale):
     linear, rows = problem(n=3000, scale=scale)
     fresh = problem(n=3000, scale=scale, part=1)[1]
     decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4, closeness=0.1)
-    honest = calibrate(decoder, rows)
+    honest = decoder.calibrated(rows)
     assert log_loss(honest, fresh) < log_loss(decoder, fresh)
     assert calibration_error(honest, fresh) < 0.03 < calibration_error(decoder, fresh)
-    assert np.array_equal(honest.predict(*fresh[:2]), decoder.predict(*fresh[:2]))
+    assert np.array_equal(honest.predict(fresh.encoded), decoder.predict(fresh.encoded))
     for name in SETTINGS:
         assert getattr(honest, name) == getattr(decoder, name)
     assert honest.codes is decoder.codes
@@ -282,8 +269,8 @@ def test_calibration_weighs_rows():
 
     def confidence(weight_of_wrong):
         weight = np.where(wrong, weight_of_wrong, 1).astype(np.float32)
-        honest = calibrate(decoder, rows._replace(weight=weight))
-        return honest.top_k_proba(rows.codes, rows.logits, 1)[1].mean()
+        honest = decoder.calibrated(rows._replace(weight=weight))
+        return honest.top_k_proba(rows.encoded, 1)[1].mean()
 
     expected = [w / (1 + w) for w in (4, 1, 0.25)]
     found = [1 - confidence(w) for w in (4, 1, 0.25)]
@@ -295,15 +282,15 @@ def test_the_temperature_of_a_linear_decoder_is_honest(kind, monkeypatch):
     linear, rows = problem(n=3000, n_classes=50)
     fresh = problem(n=3000, n_classes=50, part=1)[1]
     decoder = kind(linear.weight, linear.bias)
-    temperature = temperature_of(decoder, rows)
+    temperature = decoder.calibrated(rows).temperature
     losses = [
         log_loss(kind(linear.weight, linear.bias, t * temperature), fresh)
         for t in (1.0, 0.7, 1.4, 1 / temperature)
     ]
     assert losses[0] == min(losses)
-    monkeypatch.setattr(tune, "_MAX_SCORES", 50 * 1000)
-    monkeypatch.setattr(tune, "_BEST", 20)
-    assert temperature_of(decoder, rows) == pytest.approx(temperature, rel=0.15)
+    monkeypatch.setattr(linear_module, "_MAX_SCORES", 50 * 1000)
+    monkeypatch.setattr(linear_module, "_BEST", 20)
+    assert decoder.calibrated(rows).temperature == pytest.approx(temperature, rel=0.15)
 
 
 # What a search costs

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import dsnc
-from dsnc.classifier.reports import plain_report, report_of
-from dsnc.decoders.choose import DecoderReport, Trial
 from dsnc.errors import InputError, ModelFileError
+from dsnc.selection.report import DecoderReport, Trial, plain_report, report_of
 
 REPORT = DecoderReport(
     "shortlist",

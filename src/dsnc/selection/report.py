@@ -1,11 +1,12 @@
-"""The choice of a decoder to a model file and back: people read it, nothing computes with it."""
+"""What was chosen and why: for people, also from a model file; nothing computes with it."""
 
 import math
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsnc.decoders.choose import CHOICES, DecoderReport, Trial
+from dsnc.decoders import DECODERS
 from dsnc.errors import InputError, unknown_name
 
 _KEYS = {"chosen": str, "settings": dict, "reason": str, "trials": list}
@@ -16,6 +17,36 @@ _TRIAL_KEYS = {
     "nanoseconds": float | int,
 }
 _MOST = 1000  # trials of a report, settings of a trial, and characters of a text
+
+
+class Trial(NamedTuple):
+    """What one decoder is worth on the held-out rows."""
+
+    decoder: str
+    settings: dict[str, Any]
+    accuracy: float  # NaN where there were no rows
+    nanoseconds: float  # of decoding a row, on a typical machine
+
+
+@dataclass(frozen=True)
+class DecoderReport:
+    """Which decoder was chosen, why, and what the others would have been worth."""
+
+    chosen: str
+    settings: dict[str, Any]
+    reason: str
+    trials: list[Trial] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """Return the choice, the reason and a line for each trial."""
+        lines = [f"{self.chosen}: {self.reason}"]
+        for trial in self.trials:
+            settings = ", ".join(f"{key}={value}" for key, value in trial.settings.items())
+            lines.append(
+                f"  {trial.decoder:<10} {100 * trial.accuracy:6.2f} %  "
+                f"{trial.nanoseconds / 1000:8.2f} us  {settings}"
+            )
+        return "\n".join(lines)
 
 
 def plain_report(report: DecoderReport) -> dict[str, Any]:
@@ -49,8 +80,8 @@ def report_of(plain: Any) -> DecoderReport:
         accuracy = math.nan if trial["accuracy"] is None else float(trial["accuracy"])
         values = trial["decoder"], trial["settings"], accuracy, float(trial["nanoseconds"])
         trials.append(Trial(*values))
-    if plain["chosen"] not in CHOICES:
-        raise unknown_name("metrics: chosen decoder", plain["chosen"][:100], CHOICES)
+    if plain["chosen"] not in DECODERS:
+        raise unknown_name("metrics: chosen decoder", plain["chosen"][:100], DECODERS)
     return DecoderReport(plain["chosen"], plain["settings"], plain["reason"], trials)
 
 
@@ -70,7 +101,7 @@ def _check(what: str, plain: Any, keys: dict[str, Any]) -> None:
             raise InputError(f"metrics: {what}: {key} has {len(value)} characters.")
     settings = plain["settings"]
     if len(settings) > _MOST or not all(map(_is_plain, (*settings, *settings.values()))):
-        raise InputError(f"metrics: {what}: settings are no names and short, plain values.")
+        raise InputError(f"metrics: {what}: settings are not names with short, plain values.")
 
 
 def _is_plain(value: Any) -> bool:

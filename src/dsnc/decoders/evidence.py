@@ -1,0 +1,104 @@
+"""What training leaves for choosing a decoder, and for making it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import Encoded, PackedCodes
+from dsnc.decoders.base import Decoder
+from dsnc.decoders.checks import Ints
+from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.scoring import PLAIN, Scoring
+from dsnc.errors import InputError
+
+
+class HeldOut(NamedTuple):
+    """Rows that training did not see, as the encoder sees them."""
+
+    encoded: Encoded
+    y: Ints
+    weight: NDArray[np.float32] | None = None  # how much each row counts
+
+    def right(self, decoder: Decoder) -> NDArray[np.bool_]:
+        """Tell of each row whether a decoder finds its class."""
+        return np.asarray(decoder.predict(self.encoded) == self.y)
+
+    def places(self, classes: Ints) -> Ints:
+        """Return where among the classes of its row each true class is; -1 where it is not."""
+        is_true = classes == self.y[:, None]
+        return np.where(is_true.any(axis=1), is_true.argmax(axis=1), -1)
+
+    def take(self, n: int) -> "HeldOut":
+        """Return n of the rows, evenly spaced, or all."""
+        if n >= len(self.y):
+            return self
+        rows = np.linspace(0, len(self.y) - 1, max(1, n)).astype(np.int64)
+        weight = None if self.weight is None else self.weight[rows]
+        return HeldOut(self.encoded.take(rows), self.y[rows], weight)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about the codes of a model when its decoder is chosen.
+
+    Parameters
+    ----------
+    linear : LinearDecoder
+        The class vectors that were trained with the codes.
+    codes, y : PackedCodes and int64 array, optional
+        The codes of the training rows and their classes.
+    held_out : HeldOut, optional
+        Rows that training did not see.
+    scoring : Scoring
+        What such rows chose before, for when there are none.
+    soft : LinearDecoder, optional
+        Class vectors that were trained on soft bits, for the decoders that see such bits.
+    train_soft : callable, optional
+        Trains such vectors at a given sharpness. Without it there is nothing left to train on.
+    before : Decoder, optional
+        The decoder of a model that has been trained further.
+    """
+
+    linear: LinearDecoder
+    codes: PackedCodes | None = None
+    y: Ints | None = None
+    held_out: HeldOut | None = None
+    scoring: Scoring = PLAIN
+    soft: LinearDecoder | None = None
+    train_soft: Callable[[float], LinearDecoder] | None = None
+    before: Decoder | None = None
+
+    @classmethod
+    def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":
+        """Return what a decoder, and the trained vectors beside it, still hold; None if nothing.
+
+        Where there are vectors beside it, its own are the ones for soft bits, if it sees these.
+        """
+        own = decoder.evidence()
+        if trained is None:
+            return own
+        if own is None or not decoder.sees_soft_bits:
+            return cls(trained)
+        return replace(own, linear=trained, soft=own.linear)
+
+    @property
+    def scorer(self) -> LinearDecoder:
+        """The class vectors that score soft bits."""
+        return self.soft or self.linear
+
+    @property
+    def rows(self) -> HeldOut | None:
+        """The held-out rows, if there are any."""
+        return self.held_out if self.held_out is not None and len(self.held_out.y) else None
+
+    def training(self) -> tuple[PackedCodes, Ints]:
+        """Return the codes of the training rows and their classes, or say that there are none."""
+        if self.codes is None or self.y is None:
+            raise InputError(
+                "the model knows no training codes; pass the training rows as X and y, or take "
+                "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
+            )
+        return self.codes, self.y

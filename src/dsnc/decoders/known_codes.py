@@ -1,0 +1,57 @@
+"""Codes whose classes are known: of the training rows, some of these, or of class vectors."""
+
+import numpy as np
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.checks import Ints
+from dsnc.decoders.evidence import Evidence
+from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.nearest import majority_codes
+
+_REACH = 8  # a code stands for those of its class in so small a part of the bits
+
+
+def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
+    """Return the code that each class would like best: the signs of its weights."""
+    return PackedCodes.from_logits(linear.weight), np.arange(linear.n_classes)
+
+
+def training_codes(linear: LinearDecoder, codes: PackedCodes, y: Ints) -> tuple[PackedCodes, Ints]:
+    """Return the distinct training codes and their classes, and a code for classes without one."""
+    distinct, labels = majority_codes(codes, y)
+    has_code = np.zeros(linear.n_classes, dtype=np.bool_)
+    has_code[labels] = True
+    without = np.flatnonzero(~has_code)
+    ideal = weight_codes(linear)[0].take(without)
+    return PackedCodes.concatenate([distinct, ideal]), np.concatenate([labels, without])
+
+
+def leading_codes(
+    linear: LinearDecoder, codes: PackedCodes, labels: Ints
+) -> tuple[PackedCodes, Ints]:
+    """Return a few of the codes of each class, so that the others are near one of them.
+
+    The nearer a code is to the one that its class would like best, the sooner it leads others.
+    """
+    from dsnc.codes.leaders import leading_rows
+
+    ideal = weight_codes(linear)[0].words
+    distance = np.bitwise_count(codes.words ^ ideal[labels]).sum(axis=1, dtype=np.int64)
+    rows = leading_rows(codes, labels, distance, linear.n_bits // _REACH)
+    return codes.take(rows), labels[rows]
+
+
+def known_codes(
+    evidence: Evidence, wanted: str | None = None
+) -> dict[str, tuple[PackedCodes, Ints]]:
+    """Return sets of codes to search, by name: the one that is wanted, or all there are."""
+    linear, sets = evidence.scorer, {}
+    if wanted in (None, "weights"):
+        sets["weights"] = weight_codes(linear)
+    if wanted != "weights" and (wanted or evidence.codes is not None):
+        training = training_codes(linear, *evidence.training())
+        if wanted in (None, "leaders"):
+            sets["leaders"] = leading_codes(linear, *training)
+        if wanted in (None, "training"):
+            sets["training"] = training
+    return sets

@@ -1,0 +1,201 @@
+"""Settings of a shortlist, found on rows that training did not see."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.checks import Ints
+from dsnc.decoders.evidence import HeldOut
+from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.scoring import (
+    MAX_ROWS,
+    NOTHING,
+    TOLERANCE,
+    Candidates,
+    Scoring,
+    accuracy,
+    best_scoring,
+    is_clearly_better,
+    lower_bound,
+)
+from dsnc.decoders.shortlist import ShortlistDecoder
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
+_MAX_COMPARED = 1 << 31  # codes, in the search for candidates
+_CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
+_AT_ONCE = 1 << 22  # numbers in a temporary
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The nearest classes of held-out rows, and what would decide among them."""
+
+    candidates: Candidates
+    beyond: NDArray[np.int64]  # bits beyond the nearest
+    nearest: Ints  # distance of the nearest
+    scoring: Scoring
+    scores: Floats
+
+    def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
+        part = np.s_[:, :size]
+        within = self.beyond[part] <= radius
+        return self.candidates.right(np.where(within, self.scores[part], np.float32(-np.inf)))
+
+    def accuracy(self, size: int, radius: int) -> float:
+        return accuracy(self.is_right(size, radius), self.candidates.weight)
+
+    def n_candidates(self, size: int, radius: int) -> float:
+        return float((self.beyond[:, :size] <= radius).sum(axis=1).mean())
+
+
+class Tuned(NamedTuple):
+    """A shortlist, and what it is worth on the held-out rows."""
+
+    decoder: ShortlistDecoder
+    accuracy: float
+    candidates: float  # of a row, on average
+    nanoseconds: float  # of a row, on a typical machine
+    reaches: bool  # whether it loses no more than the tolerance
+    right: NDArray[np.bool_]  # on the held-out rows, or evenly spaced ones of them
+
+
+def tune_shortlist(
+    linear: LinearDecoder,
+    known: dict[str, tuple[PackedCodes, Ints]],
+    held_out: HeldOut,
+    *,
+    of_all: float = 0.0,
+    scoring: Mapping[str, float] = NOTHING,
+) -> tuple[str, Tuned, dict[str, Tuned]]:
+    """Find the cheapest shortlist that loses less than a tenth of a point.
+
+    For each set of known codes, the scoring that is most accurate is taken, then the cheapest
+    radius and size that are as accurate as the best of all settings and as scoring all classes,
+    less the tolerance. Few rows cannot tell small differences: what is not
+    clearly as good, by a standard deviation, counts as worse. Between the sets it is the other way
+    round: the slower one must be clearly better.
+
+    Parameters
+    ----------
+    linear : LinearDecoder
+    known : dict
+        Name to (codes, labels): the sets of codes to choose from.
+    held_out : HeldOut
+    of_all : float
+        The accuracy of scoring all classes.
+    scoring : mapping
+        Fields of `Scoring` that are not to choose.
+
+    Returns
+    -------
+    name : str
+        Of the chosen set.
+    tuned : Tuned
+    tried : dict
+        What each set would have given.
+    """
+    trials = {name: _try_out(linear, *known[name], held_out, scoring) for name in known}
+    reached = [
+        trial.accuracy(SIZES[-1], radius) for trial in trials.values() for radius in _radii(linear)
+    ]
+    target = max(of_all, *reached) - TOLERANCE
+    tried = {name: _cheapest(name, linear, *known[name], trials[name], target) for name in known}
+    # Of those that reach the target the cheapest, otherwise the most accurate.
+    best = min(
+        tried,
+        key=lambda name: (
+            not tried[name].reaches,
+            tried[name].nanoseconds if tried[name].reaches else -tried[name].accuracy,
+        ),
+    )
+    cheaper = [name for name in tried if tried[name].nanoseconds < tried[best].nanoseconds]
+    for name in sorted(cheaper, key=lambda name: tried[name].nanoseconds):
+        if not is_clearly_better(tried[best].right, tried[name].right, held_out):
+            best = name
+            break
+    return best, tried[best], tried
+
+
+def _try_out(
+    linear: LinearDecoder,
+    codes: PackedCodes,
+    labels: Ints,
+    held_out: HeldOut,
+    fixed: Mapping[str, float],
+) -> _Trial:
+    from dsnc.codes import HammingIndex
+
+    sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
+    found = HammingIndex(codes).search_classes(sample.encoded.codes, SIZES[-1], labels)
+    doubts = np.empty(found.classes.shape, dtype=np.float32)
+    step = max(1, _AT_ONCE // (found.classes.shape[1] * linear.n_bits))
+    for rows, block in sample.encoded.blocks(step):
+        shape = (*found.classes[rows].shape, -1)
+        bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(shape)
+        differs = bits != block.codes.to_bits()[:, None, :]
+        doubts[rows] = np.einsum("ij,ikj->ik", np.abs(block.numbers()), differs)
+    classes, weight = found.classes, sample.weight
+    logits = sample.encoded.numbers()
+    candidates = Candidates(linear, logits, classes, doubts, sample.y, weight)
+    scoring = best_scoring(candidates, fixed)
+    beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
+    nearest = found.distances[:, 0].astype(np.int64)
+    return _Trial(candidates, beyond, nearest, scoring, candidates.scores(scoring))
+
+
+def _cheapest(
+    name: str,
+    linear: LinearDecoder,
+    codes: PackedCodes,
+    labels: Ints,
+    trial: _Trial,
+    target: float,
+) -> Tuned:
+    """Return the cheapest setting that reaches the target, or else comes close to the best."""
+    radii = _radii(linear)
+    sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
+    most = [trial.is_right(sizes[-1], radius) for radius in radii]
+    best = max(most, key=lambda right: int(right.sum()))
+    missing = target - accuracy(best, trial.candidates.weight)  # negative: what may be lost
+
+    def reaches(size: int, radius: int, least: float = missing) -> bool:
+        return lower_bound(trial.is_right(size, radius), best, trial.candidates.weight) >= least
+
+    reached: list[tuple[int, int]] = []
+    for least in (missing, -TOLERANCE):
+        for radius in radii:
+            enough = (size for size in sizes if reaches(size, radius, least))
+            reached += [(size, radius) for size in itertools.islice(enough, 1)]
+        if reached:
+            break
+    prices = {pair: _nanoseconds(linear, len(codes), trial, *pair) for pair in reached}
+    size, radius = min(prices, key=lambda pair: prices[pair])
+    settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
+    return Tuned(
+        ShortlistDecoder(linear, codes, labels, codes_of=name, **settings),
+        trial.accuracy(size, radius),
+        trial.n_candidates(size, radius),
+        prices[size, radius],
+        reaches(size, radius),
+        trial.is_right(size, radius),
+    )
+
+
+def _nanoseconds(
+    linear: LinearDecoder, n_codes: int, trial: _Trial, size: int, radius: int
+) -> float:
+    """Return what a row costs on a typical machine."""
+    from dsnc.codes.multi_index import nominal_ns
+
+    searching = nominal_ns(linear.n_bits, n_codes, trial.nearest + radius)
+    return searching + trial.n_candidates(size, radius) * (_CANDIDATE_NS + linear.n_bits / 8)
+
+
+def _radii(linear: LinearDecoder) -> list[int]:
+    return [*(radius for radius in RADII if radius < linear.n_bits), linear.n_bits]

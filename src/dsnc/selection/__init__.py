@@ -1,0 +1,7 @@
+"""From what training leaves to a decoder that predicts: one call, one report."""
+
+from dsnc.selection.choose import Chosen, SelectionSettings, choose
+from dsnc.selection.gather import gather
+from dsnc.selection.report import DecoderReport, Trial
+
+__all__ = ["Chosen", "DecoderReport", "SelectionSettings", "Trial", "choose", "gather"]

@@ -1,0 +1,100 @@
+"""The one call that chooses: evidence in; decoder, calibration and report out."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from dsnc.decoders import Decoder, Evidence, LinearDecoder
+from dsnc.decoders.registry import AUTO, parse_decoder
+from dsnc.decoders.scoring import PLAIN, SCORING
+from dsnc.errors import InputError
+from dsnc.selection.auto import choose_best
+from dsnc.selection.report import DecoderReport, Trial
+from dsnc.selection.soft_vectors import with_soft_vectors
+
+_AS_ASKED = "as asked for"
+
+
+@dataclass(frozen=True)
+class SelectionSettings:
+    """What a user may say about the choice.
+
+    Parameters
+    ----------
+    decoder : str, mapping or Decoder
+        As `dsnc.decoders.parse_decoder` takes it.
+    soft_rows : bool
+        Whether decoders of soft bits may get class vectors of their own.
+    """
+
+    decoder: Any = "auto"
+    soft_rows: bool = True
+
+
+class Chosen(NamedTuple):
+    """What was chosen, and what is needed to choose again."""
+
+    decoder: Decoder
+    trained: LinearDecoder | None  # the class vectors of training, where a file needs them beside
+    evidence: Evidence
+    report: DecoderReport | None  # None: the decoder is the one it was, and so is its report
+
+
+def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
+    """Make the decoder that is asked for, or the best one for the held-out rows.
+
+    Class vectors for soft bits are trained first, if the evidence has the means and the decoder a
+    use for them. A decoder that goes on after more training keeps its settings. Probabilities are
+    made honest on held-out rows.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    settings : SelectionSettings
+
+    Returns
+    -------
+    Chosen
+    """
+    wanted = parse_decoder(settings.decoder, evidence.linear.n_bits)
+    before = evidence.before
+    if before is not None and wanted.name in (AUTO, before.name):
+        evidence = replace(evidence, before=None)
+        decoder = before.renewed(evidence.scorer)
+        return Chosen(decoder, _beside(decoder, evidence), evidence, None)
+    sees_soft_bits = wanted.kind is None or wanted.kind.sees_soft_bits
+    if settings.soft_rows and sees_soft_bits and wanted.instance is None:
+        fixed = {key: value for key, value in wanted.settings.items() if key in SCORING}
+        evidence = with_soft_vectors(evidence, fixed)
+    evidence = replace(evidence, before=None, train_soft=None)
+    if wanted.instance is not None:
+        return _taken(wanted.instance, evidence)
+    used, reason = evidence, _AS_ASKED
+    trials: list[Trial] = []
+    if wanted.kind is None:
+        decoder, reason, trials = choose_best(evidence)
+    else:
+        sharpness = wanted.settings.get("sharpness")
+        if sharpness is not None and sharpness >= PLAIN.sharpness:
+            used = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
+        decoder = wanted.kind.make(used, **wanted.settings)
+    if evidence.rows is not None:
+        decoder = decoder.calibrated(evidence.rows)
+    report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, trials)
+    return Chosen(decoder, _beside(decoder, used), evidence, report)
+
+
+def _beside(decoder: Decoder, evidence: Evidence) -> LinearDecoder | None:
+    """Return the class vectors of training, unless the decoder holds them or needs none."""
+    if decoder.stands_alone:
+        return None
+    holds_others = decoder.sees_soft_bits and evidence.soft is not None
+    return evidence.linear if holds_others or decoder.evidence() is None else None
+
+
+def _taken(decoder: Decoder, evidence: Evidence) -> Chosen:
+    """Take a decoder as it is; what vectors it may have, nobody knows to be those of training."""
+    linear = evidence.linear
+    if decoder.n_classes != linear.n_classes:
+        raise InputError(f"decoder has {decoder.n_classes} classes; there are {linear.n_classes}.")
+    report = DecoderReport(decoder.name, decoder.chosen_settings(), _AS_ASKED)
+    return Chosen(decoder, None if decoder.stands_alone else linear, evidence, report)

@@ -1,0 +1,112 @@
+"""What training leaves, what decoders still hold of it, and how they go on."""
+
+import numpy as np
+import pytest
+
+from dsnc.codes import Encoded
+from dsnc.decoders import CodebookDecoder, Evidence, HeldOut, LinearDecoder, ShortlistDecoder
+from dsnc.decoders.known_codes import weight_codes
+from dsnc.errors import InputError
+from made_evidence import make_decoder, problem
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return problem()
+
+
+def test_rows_are_taken_evenly():
+    rows = HeldOut(Encoded(np.arange(22).reshape(11, 2)), np.arange(11), np.arange(11.0))
+    some = rows.take(6)
+    assert some.y.tolist() == [0, 2, 4, 6, 8, 10]
+    assert some.encoded.logits.tolist() == rows.encoded.logits[::2].tolist()
+    assert some.encoded.codes == rows.encoded.codes.take(some.y)
+    assert some.weight.tolist() == some.y.tolist()
+    assert rows.take(11) is rows.take(99) is rows
+    assert rows.take(0).y.tolist() == [0]
+    assert rows._replace(weight=None).take(3).weight is None
+
+
+def test_what_decoders_still_hold(evidence):
+    for choice in ("linear", "soft", "shortlist", "table"):
+        decoder, _ = make_decoder(choice, evidence)
+        held = Evidence.left_by(decoder, None)
+        assert type(held.linear) is LinearDecoder
+        assert np.array_equal(held.linear.weight, evidence.linear.weight)
+        assert np.array_equal(held.linear.bias, evidence.linear.bias)
+        assert held.held_out is None
+    assert Evidence.left_by(make_decoder("nearest", evidence)[0], None) is None
+
+
+def test_a_shortlist_still_holds_training_codes_but_signs_of_weights_are_none(evidence):
+    decoder, _ = make_decoder({"name": "shortlist", "known": "training"}, evidence)
+    held = Evidence.left_by(decoder, None)
+    nearest, _ = make_decoder("nearest", held)
+    codes = evidence.held_out.encoded.codes
+    assert np.array_equal(
+        nearest.predict(Encoded(codes=codes)),
+        make_decoder("nearest", evidence)[0].predict(Encoded(codes=codes)),
+    )
+    decoder, _ = make_decoder({"name": "shortlist", "known": "weights"}, evidence)
+    with pytest.raises(InputError, match="knows no training codes"):
+        make_decoder("nearest", Evidence.left_by(decoder, None))
+
+
+def test_what_codes_are_of_is_said_and_not_guessed(evidence):
+    """A code of each class in their order may well be of training rows; a file keeps the word."""
+    codes, labels = weight_codes(evidence.linear)
+    for codes_of, is_known in [("training", True), ("leaders", True), ("weights", False)]:
+        decoder = ShortlistDecoder(evidence.linear, codes, labels, codes_of=codes_of)
+        for either in (decoder, ShortlistDecoder.from_arrays(decoder.arrays())):
+            assert either.codes_of == codes_of
+            assert (either.evidence().codes is not None) == is_known
+    for made, expected in [(labels, "weights"), (labels[::-1], "training")]:  # of older files
+        arrays = ShortlistDecoder(evidence.linear, codes, made, codes_of="leaders").arrays()
+        del arrays["codes_of"]
+        assert ShortlistDecoder.from_arrays(arrays).codes_of == expected
+    arrays = decoder.arrays() | {"codes_of": np.array([3], dtype=np.int8)}
+    with pytest.raises(InputError, match="'codes_of' is 3"):
+        ShortlistDecoder.from_arrays(arrays)
+
+
+def test_weights_that_were_trained_further_keep_the_settings(evidence):
+    moved = LinearDecoder(evidence.linear.weight[::-1], evidence.linear.bias + 1)
+    for choice in ("linear", "soft"):
+        decoder, _ = make_decoder(choice, evidence)
+        again = decoder.renewed(moved)
+        assert type(again) is type(decoder)
+        assert np.array_equal(again.weight, moved.weight)
+        assert again.temperature == decoder.temperature != 1
+    for known in ("weights", "training"):
+        decoder, _ = make_decoder({"name": "shortlist", "known": known, "size": 9}, evidence)
+        again = decoder.renewed(moved)
+        assert again.linear is moved
+        assert again.codes == weight_codes(moved)[0]
+        names = ["size", "radius", "closeness", "temperature", "other", "slope", "intercept"]
+        assert all(getattr(again, name) == getattr(decoder, name) for name in names)
+        assert again.size == 9
+
+
+def test_decoders_that_need_the_codes_of_all_rows_cannot_be_trained_further(evidence):
+    codebook = CodebookDecoder(weight_codes(evidence.linear)[0])
+    decoders = [make_decoder(name, evidence)[0] for name in ("nearest", "table")]
+    for decoder in (*decoders, codebook):
+        with pytest.raises(
+            InputError, match=f"'{decoder.name}' decoder needs the codes of all row"
+        ):
+            decoder.renewed(evidence.linear)
+
+
+def test_where_a_class_is_among_those_of_its_row():
+    rows = HeldOut(Encoded([[1.0], [2.0], [3.0]]), np.array([4, 5, 6]))
+    assert rows.places(np.array([[4, 1], [9, 5], [1, 2]])).tolist() == [0, 1, -1]
+
+
+def test_vectors_beside_a_decoder_say_what_its_own_are(evidence):
+    decoder, _ = make_decoder("soft", evidence)
+    other = LinearDecoder(decoder.weight + 1, decoder.bias)
+    known = Evidence.left_by(decoder, other)
+    assert known.linear is other
+    assert np.array_equal(known.soft.weight, decoder.weight)
+    codebook = CodebookDecoder(weight_codes(evidence.linear)[0])
+    assert Evidence.left_by(codebook, other).scorer is other

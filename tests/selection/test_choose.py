@@ -1,0 +1,332 @@
+"""The choice of a decoder: by name, the best one for the data, and what is refused."""
+
+import numpy as np
+import pytest
+
+from dsnc.codes import Encoded
+from dsnc.decoders import (
+    CodebookDecoder,
+    Evidence,
+    HeldOut,
+    LinearDecoder,
+    NearestDecoder,
+    ShortlistDecoder,
+    SoftDecoder,
+    TableDecoder,
+)
+from dsnc.decoders.known_codes import weight_codes
+from dsnc.decoders.shortlist import KNOWN
+from dsnc.decoders.shortlist_tuning import tune_shortlist
+from dsnc.errors import InputError
+from dsnc.selection import DecoderReport, SelectionSettings, Trial, choose
+from made_evidence import make_decoder, problem
+
+SETTINGS = ["size", "radius", "sharpness", "prior", "closeness"]
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return problem()
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Enough classes for a search to be worth it."""
+    return problem(n_classes=1200, n=1500, noise=0.7)
+
+
+@pytest.fixture(scope="module")
+def best(many):
+    return make_decoder("auto", many)
+
+
+def accuracy(decoder, rows):
+    return rows.right(decoder).mean()
+
+
+# By name
+
+
+def test_the_linear_decoder(evidence):
+    decoder, report = make_decoder("linear", evidence)
+    assert type(decoder) is LinearDecoder
+    assert np.array_equal(decoder.weight, evidence.linear.weight)
+    assert decoder.temperature != 1  # that of the held-out rows
+    assert (report.chosen, report.settings, report.trials) == ("linear", {}, [])
+    assert report.reason == "as asked for"
+    bare, _ = make_decoder("linear", Evidence(evidence.linear))
+    assert bare.temperature == 1
+
+
+def test_the_soft_decoder(evidence):
+    decoder, report = make_decoder({"name": "soft"}, evidence)
+    assert type(decoder) is SoftDecoder
+    assert decoder.inputs == "soft_signs"
+    assert np.array_equal(decoder.bias, evidence.linear.bias)
+    assert decoder.temperature != 1
+    scoring = {"sharpness": decoder.sharpness, "prior": decoder.prior}
+    assert (report.chosen, report.settings) == ("soft", scoring)
+    bare = make_decoder("soft", Evidence(evidence.linear))[0]
+    assert (bare.temperature, bare.sharpness, bare.prior) == (1, 1, 1)
+    asked = {"name": "soft", "sharpness": 0.5, "prior": 0.25}
+    assert make_decoder(asked, evidence)[1].settings == {"sharpness": 0.5, "prior": 0.25}
+
+
+def test_rows_held_out_may_be_none(evidence):
+    none = slice(0, 0)
+    empty = HeldOut(evidence.held_out.encoded.take(none), evidence.held_out.y[none])
+    for name in ("linear", "soft", "shortlist"):
+        decoder, _ = make_decoder(name, Evidence(evidence.linear, held_out=empty))
+        assert decoder.temperature == 1
+
+
+def test_the_nearest_decoder(evidence):
+    decoder, report = make_decoder("nearest", evidence)
+    assert type(decoder) is NearestDecoder
+    own = NearestDecoder.from_examples(evidence.codes, evidence.y, 30)
+    assert np.array_equal(
+        decoder.predict(Encoded(codes=evidence.held_out.encoded.codes)),
+        own.predict(Encoded(codes=evidence.held_out.encoded.codes)),
+    )
+    assert report.settings == {"n_neighbors": 1}
+    settings = {"name": "nearest", "label": "predicted", "n_neighbors": 3}
+    voting, report = make_decoder(settings, evidence)
+    assert report.settings == {"n_neighbors": 3}
+    assert np.array_equal(voting.labels, evidence.linear.predict(Encoded(codes=voting.codes)))
+    assert settings == {"name": "nearest", "label": "predicted", "n_neighbors": 3}
+
+
+def test_the_table_decoder(evidence):
+    decoder, report = make_decoder("table", evidence)
+    assert type(decoder) is TableDecoder
+    nearest = NearestDecoder.from_examples(evidence.codes, evidence.y, 30)
+    codes = evidence.held_out.encoded.codes
+    assert np.array_equal(
+        decoder.predict(Encoded(codes=codes)), nearest.predict(Encoded(codes=codes))
+    )
+    soft = make_decoder("soft", evidence)[1].settings
+    assert (decoder.probes, report.settings) == (16, {"probes": 16, **soft})
+    asked = {"name": "table", "source": "linear", "probes": 2, "sharpness": 0.5, "prior": 0.5}
+    linear, report = make_decoder(asked, evidence)
+    assert np.array_equal(
+        linear.predict(Encoded(codes=codes)), evidence.linear.predict(Encoded(codes=codes))
+    )
+    assert report.settings == {"probes": 2, "sharpness": 0.5, "prior": 0.5}
+    without = Evidence(evidence.linear)
+    assert make_decoder({"name": "table", "source": "linear"}, without)[0].probes == 16
+
+
+def test_the_shortlist_decoder_is_tuned_and_honest(evidence):
+    decoder, report = make_decoder("shortlist", evidence)
+    assert type(decoder) is ShortlistDecoder
+    assert report.settings == {key: pytest.approx(getattr(decoder, key)) for key in SETTINGS}
+    for known in ("weights", "training"):
+        chosen, _ = make_decoder({"name": "shortlist", "known": known}, evidence)
+        only = {known: (chosen.codes, chosen.labels)}
+        of_all = SoftDecoder.tuned(evidence.linear, evidence.held_out)[1]
+        tuned = tune_shortlist(evidence.linear, only, evidence.held_out, of_all=of_all)[1].decoder
+        assert chosen.arrays().keys() == tuned.arrays().keys()
+        honest = tuned.calibrated(evidence.held_out).arrays()
+        for name, array in chosen.arrays().items():
+            assert np.array_equal(array, honest[name])
+        is_weights = chosen.codes == weight_codes(evidence.linear)[0]
+        assert is_weights == (known == "weights")
+
+
+def test_what_is_set_of_a_shortlist_stays(evidence):
+    settings = {"size": 7, "radius": 5, "closeness": 0.25, "sharpness": 2.0, "prior": 0.5}
+    for given in (evidence, Evidence(evidence.linear)):
+        decoder, report = make_decoder({"name": "shortlist", **settings}, given)
+        assert report.settings == settings
+        assert (decoder.other > -1e9) == (given is evidence)  # calibrated where it can be
+    decoder, _ = make_decoder({"name": "shortlist", "size": 3}, evidence)
+    assert decoder.size == 3
+
+
+def test_a_shortlist_without_held_out_rows_takes_training_codes_if_there_are_any(evidence):
+    bare = Evidence(evidence.linear)
+    decoder, _ = make_decoder("shortlist", bare)
+    assert decoder.codes == weight_codes(evidence.linear)[0]
+    assert (decoder.size, decoder.radius) == (16, 4)
+    decoder, _ = make_decoder("shortlist", Evidence(evidence.linear, evidence.codes, evidence.y))
+    assert len(decoder.codes) > 100
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"name": "shortlist", "known": "trainig"}, "known='trainig' .*Did you mean 'training'"),
+        ({"name": "shortlist", "size": 0}, "size=0"),
+        ({"name": "shortlist", "radius": -1}, "radius=-1"),
+        ({"name": "shortlist", "closeness": "high"}, "closeness='high'"),
+        ({"name": "table", "source": "liner"}, "source='liner' .*Did you mean 'linear'"),
+        ({"name": "table", "probes": 3}, "probes=3 is not a power of 2"),
+        ({"name": "nearest", "label": "treu"}, "label='treu' .*Did you mean 'true'"),
+        ({"name": "nearest", "n_neighbors": 0}, "n_neighbors=0"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(evidence, choice, message):
+    with pytest.raises(InputError, match=message):
+        make_decoder(choice, evidence)
+
+
+@pytest.mark.parametrize("choice", ["nearest", "table", {"name": "shortlist", "known": "training"}])
+def test_without_training_codes_the_error_says_what_to_do(evidence, choice):
+    bare = Evidence(evidence.linear, held_out=evidence.held_out)
+    with pytest.raises(InputError, match="knows no training codes; pass the training rows as X an"):
+        make_decoder(choice, bare)
+    with pytest.raises(InputError, match="or take decoder='shortlist' with known='weights'"):
+        bare.training()
+
+
+# The best one for the data
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_few_classes_are_all_scored(evidence, has_rows):
+    given = evidence if has_rows else Evidence(evidence.linear)
+    decoder, report = make_decoder("auto", given)
+    assert type(decoder) is SoftDecoder
+    assert (report.chosen, report.trials) == ("soft", [])
+    assert report.settings == pytest.approx(
+        {"sharpness": decoder.sharpness, "prior": decoder.prior}
+    )
+    assert report.reason == "30 classes are all scored in no time"
+    assert str(report) == "soft: 30 classes are all scored in no time"
+    assert (decoder.temperature != 1) == has_rows
+
+
+def test_among_many_classes_a_shortlist_is_cheaper(many, best):
+    decoder, report = best
+    assert type(decoder) is ShortlistDecoder
+    assert report.chosen == "shortlist"
+    assert report.settings == {key: pytest.approx(getattr(decoder, key)) for key in SETTINGS}
+    assert [trial.decoder for trial in report.trials] == [
+        "shortlist",
+        "shortlist",
+        "shortlist",
+        "soft",
+        "linear",
+    ]
+    assert [trial.settings.get("known") for trial in report.trials[:3]] == list(KNOWN)
+    assert accuracy(decoder, many.held_out) >= max(t.accuracy for t in report.trials) - 0.001
+    costs = [trial.nanoseconds for trial in report.trials]
+    assert min(costs[:3]) < costs[3] == costs[4]
+    assert decoder.other > -1e9  # calibrated
+    soft = SoftDecoder(many.linear.weight, many.linear.bias, **report.trials[3].settings)
+    assert report.trials[3].accuracy == accuracy(soft, many.held_out)
+    assert report.trials[4].accuracy == accuracy(many.linear, many.held_out)
+
+
+def test_the_report_can_be_read(best):
+    report = best[1]
+    first, *lines = str(report).splitlines()
+    assert first.startswith("shortlist: as accurate as any, as far as the held-out rows tell")
+    assert "scoring all 1,200 classes would take" in first
+    assert first.endswith(tuple(f"codes of {name}" for name in KNOWN))
+    assert len(lines) == len(report.trials)
+    for line, trial in zip(lines, report.trials, strict=True):
+        assert line.split()[:2] == [trial.decoder, f"{100 * trial.accuracy:.2f}"]
+        assert f"{trial.nanoseconds / 1000:.2f} us" in line
+        assert all(f"{key}={value}" in line for key, value in trial.settings.items())
+    trial = Trial("soft", {"a": 1, "b": 2}, 0.25, 1500.0)
+    text = str(DecoderReport("soft", {}, "why", [trial]))
+    assert text == "soft: why\n  soft        25.00 %      1.50 us  a=1, b=2"
+
+
+def test_the_choice_is_the_same_twice(many, best):
+    (one, first), (other, second) = best, make_decoder("auto", many)
+    assert first == second
+    for name, array in one.arrays().items():
+        assert np.array_equal(array, other.arrays()[name])
+
+
+def test_many_classes_without_held_out_rows(many):
+    for given, n_codes in (
+        (Evidence(many.linear), 1200),
+        (Evidence(many.linear, many.codes, many.y), None),
+    ):
+        decoder, report = make_decoder("auto", given)
+        assert type(decoder) is ShortlistDecoder
+        assert n_codes in (None, len(decoder.codes))
+        assert report.reason == "there are 1,200 classes; no rows were held out to choose by"
+        plain = {"sharpness": 1, "prior": 1, "closeness": 0}
+        assert report.settings == {"size": 16, "radius": 4, **plain}
+
+
+def bits_that_mislead(scale):
+    """Eleven bits say the class, ten with weights of nearly nothing are random and far from 0."""
+    rng = np.random.default_rng(0)
+    signs = 2 * (np.arange(2048)[:, None] >> np.arange(11) & 1) - 1
+    weight = np.concatenate([10.0 * signs, rng.choice([-0.01, 0.01], (2048, 10))], axis=1)
+    y = rng.integers(0, 2048, 1000)
+    logits = np.concatenate([scale * signs[y], rng.choice([-20, 20], (1000, 10))], axis=1)
+    logits = logits.astype(np.float32)
+    held_out = HeldOut(Encoded(logits), y)
+    return Evidence(LinearDecoder(weight, np.zeros(2048)), held_out=held_out)
+
+
+@pytest.mark.parametrize(("scale", "name"), [(0.5, "soft"), (0.0001, "linear")])
+def test_where_no_shortlist_is_as_accurate_all_classes_are_scored(scale, name):
+    decoder, report = make_decoder("auto", bits_that_mislead(scale))
+    assert report.chosen == decoder.name == name
+    worth = {trial.decoder: trial.accuracy for trial in report.trials}
+    assert worth[name] == max(worth.values()) == 1 > worth["shortlist"]
+    assert report.reason == "scoring all classes is the cheapest that is as accurate"
+
+
+def test_decoders_are_compared_on_the_same_rows():
+    """Half of the rows are wrong for everybody: other rows would give others by chance."""
+    given = problem(n_classes=1200, n=6000, noise=0.3)
+    rng = np.random.default_rng(0)
+    rows = given.held_out
+    mixed = np.where(rng.random(6000) < 0.5, rng.integers(0, 1200, 6000), rows.y)
+    report = make_decoder("auto", Evidence(given.linear, held_out=rows._replace(y=mixed)))[1]
+    soft = SoftDecoder(given.linear.weight, given.linear.bias)
+    some = rows._replace(y=mixed).take(4096)
+    worth = {trial.decoder: trial.accuracy for trial in report.trials}
+    assert worth["soft"] == accuracy(soft, some) != accuracy(soft, rows._replace(y=mixed))
+    assert report.chosen == "shortlist"
+
+
+# One that is made already
+
+
+def test_an_instance_is_taken_as_it_is(evidence):
+    made = CodebookDecoder(weight_codes(evidence.linear)[0])
+    chosen = choose(evidence, SelectionSettings(made))
+    assert chosen.decoder is made
+    assert (chosen.report.chosen, chosen.report.reason) == ("codebook", "as asked for")
+    assert chosen.trained is evidence.linear  # which the decoder does not hold
+    for made, soft in [(SoftDecoder, True), (LinearDecoder, False)]:
+        own = made(evidence.linear.weight + 1, evidence.linear.bias)
+        chosen = choose(evidence, SelectionSettings(own))
+        assert chosen.decoder is own and chosen.trained is evidence.linear
+        known = Evidence.left_by(chosen.decoder, chosen.trained)  # as a file would
+        assert known.linear is evidence.linear
+        assert (known.soft is not None) == soft
+    made = CodebookDecoder(weight_codes(evidence.linear)[0])
+    other = problem(n_classes=31)
+    with pytest.raises(InputError, match="decoder has 30 classes; there are 31"):
+        choose(other, SelectionSettings(made))
+    with pytest.raises(InputError, match="decoder takes 12 bits, and n_bits=10"):
+        choose(problem(n_bits=10), SelectionSettings(made))
+
+
+# After more training
+
+
+def test_a_decoder_goes_on_unless_another_is_asked_for(evidence):
+    decoder, _ = make_decoder({"name": "shortlist", "size": 9}, evidence)
+    moved = LinearDecoder(evidence.linear.weight[::-1], evidence.linear.bias + 1)
+    further = Evidence(moved, before=decoder)
+    for choice in ("auto", "shortlist", {"name": "shortlist", "size": 3}):
+        chosen = choose(further, SelectionSettings(choice))
+        assert (chosen.decoder.linear, chosen.decoder.size) == (moved, 9)
+        assert (chosen.report, chosen.evidence.before) == (None, None)
+    chosen = choose(further, SelectionSettings("linear"))
+    assert type(chosen.decoder) is LinearDecoder
+    assert chosen.report.chosen == "linear"
