@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# A worker for each core; the tests of a file stay together, as they share what takes long to make.
+PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all lint docs bench bench-hamming clean
@@ -28,10 +30,10 @@ demo: $(READY)  ## train on embedded pictures, compare, write demo/report.html
 	$(BIN)/dsnc demo -o demo
 
 test: lint  ## lint, types, import contracts, then the tests (minutes)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-all: lint  ## the same, with the slow tests and many more random examples
-	$(BIN)/python -m pytest -m "not gpu" --hypothesis-profile=thorough
+	$(BIN)/python -m pytest $(PARALLEL) -m "not gpu" --hypothesis-profile=thorough
 
 lint: $(READY)  ## style, types, and who may import whom
 	$(BIN)/ruff check .

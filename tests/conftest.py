@@ -13,6 +13,10 @@ _SOURCES = sorted(path for form in _FORMS for path in (_ROOT / "src/dsnc/").rglo
 _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_ROOT / ".numba_cache" / _DIGEST))
 
+# Workers that run side by side have a core each: more threads would only wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Machines differ in speed: a slow one must not fail a property. The examples are always the same
 # ones, so that a run says the same thing twice; `make test-all` draws many more, at random.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
