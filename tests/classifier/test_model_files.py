@@ -117,7 +117,7 @@ def test_labels_that_no_file_can_hold(fitted, tmp_path):
         {"random_state": None},
         {"decoder": "linear", "precision": "bfloat16", "verbose": False},
     ],
-    ids=str,
+    ids=lambda settings: "-".join(settings),  # workers must agree on a name: no addresses
 )
 def test_everything_comes_back(settings, tmp_path):
     model = quick(**settings).fit(X, Y)

@@ -21,6 +21,31 @@ def test_reproduce_prints_the_tables_and_goes_on(run, files):
     assert table["columns"][0] == "bits" and table["rows"][0][0]["text"] == "6"
 
 
+def test_reproduce_selects_and_fixes(run, files, tmp_path):
+    fast = [
+        "--bits",
+        "6",
+        "--seeds",
+        "0",
+        "--recipes",
+        "paper",
+        "--epochs",
+        "1",
+        "--methods",
+        "mlp",
+    ]
+    options = ["--data", files / "train.svm", *fast, "--select", "-o", "runs"]
+    said = run("reproduce", "accuracy", *options, "--set", "validation_every=1", "weighting=tfidf")
+    assert "Chosen for each cell on validation rows" in said.stdout
+    trials = [json.loads(p.read_text()) for p in tmp_path.glob("runs/*/*-trial-*/record.json")]
+    rates = {trial["definition"]["selected"]["learning_rate"] for trial in trials}
+    assert rates == {0.003, 0.01, 0.03, 0.1}
+    assert all(trial["definition"]["settings"]["validation_every"] == 1 for trial in trials)
+    assert {trial["definition"]["weighting"] for trial in trials} == {"tfidf"}
+    fixed = run("reproduce", "accuracy", *options, "--set", "learning_rate=0.05")
+    assert "Chosen" not in fixed.stdout
+
+
 def test_a_run_that_fails_is_told(run, files):
     options = ["--data", files / "train.svm", *FAST, "--methods", "mlp", "--device", "nonsense"]
     result = run("reproduce", "accuracy", *options, code=1)
@@ -33,6 +58,8 @@ def test_a_run_that_fails_is_told(run, files):
         (["accuracy", "--methods", "dsn"], "Did you mean 'dsnc'"),
         (["accuracy", "--recipes", "papr"], "Did you mean 'paper'"),
         (["accuracy", "--beside", "DMOZ"], "Did you mean"),
+        (["accuracy", "--set", "learning_rat=1"], "Did you mean 'learning_rate'"),
+        (["accuracy", "--set", "learning_rate"], "has no value; write --set NAME=VALUE"),
         (["accuracy", "--data", "nowhere"], f"error: --data nowhere: {NOT_THERE}"),
         (["accuracy", "--data", "no.tsv"], f"error: --data no.tsv: {NOT_THERE}"),
         (["accuracy", "--data", "glpyhs"], "does not exist. Did you mean 'glyphs'? Expected"),

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from dsnc.errors import InputError
@@ -58,6 +59,21 @@ def test_the_same_definition_gives_the_same_answers(everything, tmp_path):
     again = run(record.definition, tmp_path)
     for name, figures in record.outcomes.items():
         assert again.outcomes[name]["accuracy"] == figures["accuracy"]
+
+
+def test_classes_of_one_to_three_rows_run_to_the_end(tmp_path, in_process):
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.arange(40), np.arange(25), np.arange(15)])  # three, two rows, or one
+    X = rng.poisson(0.2, (80, 60)) + 2 * (rng.random((40, 60)) < 0.1)[y]
+    (tmp_path / "few").mkdir()
+    np.save(tmp_path / "few" / "X.npy", X)
+    np.save(tmp_path / "few" / "y.npy", y)
+    plan = Plan(bits=(6,), seeds=(0,), settings={"max_epochs": 1, "learning_rate": 0.01})
+    tables, records = reproduce(list(EXPERIMENTS), str(tmp_path / "few"), plan, tmp_path / "runs")
+    assert not any(record.error for record in records)
+    assert {record.definition.method for record in records} == set(METHODS)
+    said = "Left out, since no training row has their class: "
+    assert sum(note.startswith(said) for table in tables for note in table.notes) == 4
 
 
 def test_an_unknown_experiment_is_refused(tiny, tmp_path):

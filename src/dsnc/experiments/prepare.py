@@ -104,10 +104,8 @@ def prepare(source: Source, weighting: str = "tfidf") -> Prepared:
 
 def _of_known_classes(parts: Split) -> Split:
     """Leave out the rows of which a model could know nothing."""
-    known = np.unique(np.asarray(parts.train.y))
-    return Split(
-        parts.train, *(part.take(np.isin(np.asarray(part.y), known)) for part in parts[1:])
-    )
+    known = parts.train.rows_per_class > 0
+    return Split(parts.train, *(part.take(known[part.y]) for part in parts[1:]))
 
 
 def _weighed(parts: Split) -> Split:
