@@ -36,8 +36,11 @@ def synthetic() -> Iterator[tuple[str, Split]]:
     X = documents.X
     for name in ("indices", "indptr"):  # LinearSVC takes no others
         setattr(X, name, getattr(X, name).astype("int32"))
-    yield "documents", Dataset(X, documents.y, documents.classes).split(0.8, 0.1, 0.1, seed=0)
-    yield "dense codes", make_dense_codes(5000, 200, 64).split(0.8, 0.1, 0.1, seed=0)
+    yield (
+        "documents",
+        Dataset(X, documents.y, documents.classes).split(0.8, 0.1, 0.1, random_state=0),
+    )
+    yield "dense codes", make_dense_codes(5000, 200, 64).split(0.8, 0.1, 0.1, random_state=0)
 
 
 def contestants(

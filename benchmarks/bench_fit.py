@@ -83,7 +83,7 @@ def fit_epochs(data: Dataset, n_bits: int, n_epochs: int, device: str) -> list[f
 
     classifier = DSNCClassifier(
         n_bits=n_bits,
-        n_samples=SAMPLES,
+        n_draws=SAMPLES,
         batch_size=BATCH,
         max_epochs=n_epochs + 1,
         validation_fraction=0,

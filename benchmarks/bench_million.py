@@ -50,7 +50,7 @@ def main() -> None:
         made = time.perf_counter() - start
         classifier = DSNCClassifier(
             n_bits=BITS,
-            n_samples=a.samples,
+            n_draws=a.samples,
             batch_size=a.batch,
             max_epochs=a.epochs,
             time_limit=a.seconds,

@@ -11,8 +11,10 @@ from dsnc.data import make_dense_codes
 
 def main(n_classes: int = 500) -> dict[str, float]:
     """Decode the same codes in five ways; return the accuracies."""
-    data = make_dense_codes(n_rows=20 * n_classes, n_classes=n_classes, n_features=48, seed=0)
-    train, validation, test = data.split(0.8, 0.1, 0.1, seed=0)
+    data = make_dense_codes(
+        n_rows=20 * n_classes, n_classes=n_classes, n_features=48, random_state=0
+    )
+    train, validation, test = data.split(0.8, 0.1, 0.1, random_state=0)
     model = DSNCClassifier(n_bits=20, max_epochs=12, random_state=0)
     model.fit(train.X, train.labels, validation=(validation.X, validation.labels))
 

@@ -39,7 +39,9 @@ def perceptron_accuracy(train: Dataset, test: Dataset, n_epochs: int) -> float:
 
 def main(n_classes: int = 1000, n_epochs: int = 24) -> None:
     """Print both accuracies."""
-    train, _, test = load_dataset("glyphs", n_classes=n_classes).split(0.8, 0.1, 0.1, seed=0)
+    train, _, test = load_dataset("glyphs", n_classes=n_classes).split(
+        0.8, 0.1, 0.1, random_state=0
+    )
     centroid = NearestCentroid().fit(train.X, train.y).score(test.X, test.y)
     print(f"nearest centroid  {centroid:.1%}")
     print(f"perceptron        {perceptron_accuracy(train, test, n_epochs):.1%}")

@@ -19,25 +19,25 @@ class HardSigmoid(Gradient):
 
     unbiased = False
 
-    def __init__(self, *, n_samples: int = 4, width: float = 4.0) -> None:
-        self.n_samples, self.width = n_samples, width
+    def __init__(self, *, n_draws: int = 4, width: float = 4.0) -> None:
+        self.n_draws, self.width = n_draws, width
 
     def __call__(
         self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
     ) -> tuple[Tensor, Tensor]:
         """Return what to backpropagate, and the loss of the codes that were drawn."""
         line = (logits / (2 * self.width) + 0.5).clamp(0, 1)
-        code = sample_bits(logits.sigmoid(), noise, self.n_samples) + (line - line.detach())
+        code = sample_bits(logits.sigmoid(), noise, self.n_draws) + (line - line.detach())
         mean, _ = loss_of_code(code)
         return mean, mean.detach()
 
 
 def main() -> dict[str, float]:
     """Train with both on the same data; return their accuracies with the paper's decoder."""
-    data = make_dense_codes(n_rows=6000, n_classes=100, n_features=32, seed=0)
-    train, _, test = data.split(0.8, 0.1, 0.1, seed=0)
+    data = make_dense_codes(n_rows=6000, n_classes=100, n_features=32, random_state=0)
+    train, _, test = data.split(0.8, 0.1, 0.1, random_state=0)
     accuracies = {}
-    for gradient in (StraightThrough(n_samples=4), HardSigmoid()):
+    for gradient in (StraightThrough(n_draws=4), HardSigmoid()):
         # soft_share=0: only the gradient under test teaches the encoder.
         model = DSNCClassifier(
             n_bits=24, gradient=gradient, soft_share=0.0, decoder="linear", max_epochs=12

@@ -11,7 +11,7 @@ import dsnc
 def main(n_classes: int = 200, max_epochs: int = 10) -> float:
     """Learn to read characters; return the share of test rows that are read rightly."""
     data = dsnc.data.load_dataset("glyphs", n_classes=n_classes)
-    train, validation, test = data.split(0.8, 0.1, 0.1, seed=0)
+    train, validation, test = data.split(0.8, 0.1, 0.1, random_state=0)
     model = dsnc.DSNCClassifier(n_bits=32, max_epochs=max_epochs, random_state=0)
     model.fit(train.X, train.labels, validation=(validation.X, validation.labels))
     print(model.decoder_report_)

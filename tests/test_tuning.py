@@ -53,7 +53,7 @@ def test_a_study_goes_on_from_its_file(tmp_path):
 
 
 def test_several_processes_work_on_one_study(tmp_path):
-    found = tune(quick(), X, Y, n_trials=4, study=tmp_path / "study.log", jobs=2)
+    found = tune(quick(), X, Y, n_trials=4, study=tmp_path / "study.log", n_jobs=2)
     assert len([t for t in found.trials if t["state"] in ("complete", "pruned")]) >= 4
 
 

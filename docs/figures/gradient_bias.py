@@ -25,14 +25,14 @@ PICTURE = Path(__file__).parents[1] / "images" / "gradient_bias.png"
 
 # label -> (color, gradient for a number of evaluations of the loss, the fewest evaluations)
 KINDS: dict[str, tuple[str, Callable[[int], Gradient], int]] = {
-    "straight_through": ("#d55e00", lambda m: StraightThrough(n_samples=m), 1),
-    "relaxed, temperature 1": ("#b8a100", lambda m: Relaxed(n_samples=m, temperature=1.0), 1),
-    "relaxed, temperature 2/3": ("#e69f00", lambda m: Relaxed(n_samples=m), 1),
-    "relaxed, temperature 0.2": ("#8c6500", lambda m: Relaxed(n_samples=m, temperature=0.2), 1),
-    "reinforce, none": ("#999999", lambda m: Reinforce(n_samples=m, baseline="none"), 1),
-    "reinforce, running": ("#56b4e9", lambda m: Reinforce(n_samples=m, baseline="running"), 1),
-    "reinforce, leave_one_out": ("#0072b2", lambda m: Reinforce(n_samples=m), 2),
-    "disarm": ("#009e73", lambda m: DisARM(n_samples=m // 2), 2),
+    "straight_through": ("#d55e00", lambda m: StraightThrough(n_draws=m), 1),
+    "relaxed, temperature 1": ("#b8a100", lambda m: Relaxed(n_draws=m, temperature=1.0), 1),
+    "relaxed, temperature 2/3": ("#e69f00", lambda m: Relaxed(n_draws=m), 1),
+    "relaxed, temperature 0.2": ("#8c6500", lambda m: Relaxed(n_draws=m, temperature=0.2), 1),
+    "reinforce, none": ("#999999", lambda m: Reinforce(n_draws=m, baseline="none"), 1),
+    "reinforce, running": ("#56b4e9", lambda m: Reinforce(n_draws=m, baseline="running"), 1),
+    "reinforce, leave_one_out": ("#0072b2", lambda m: Reinforce(n_draws=m), 2),
+    "disarm": ("#009e73", lambda m: DisARM(n_draws=m // 2), 2),
 }
 
 

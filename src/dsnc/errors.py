@@ -124,6 +124,10 @@ def shorten(value: object) -> str:
     return f"{value[:_SHOWN]!r}... ({len(value)} {unit})"
 
 
+RENAMED = {"n_samples": "n_draws", "soft_rows": "soft_vectors"}
+"""Old names of parameters, which model files may still have, to the present ones."""
+
+
 def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputError:
     """Make the error for a name that is in no registry, with the nearest valid one.
 
@@ -133,7 +137,8 @@ def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputEr
     decoder='linaer' is not known. Did you mean 'linear'? Valid: linear, table.
     """
     names = sorted(valid)
-    hint = did_you_mean(str(value), names)
+    new = RENAMED.get(str(value))
+    hint = f" It is called {new!r} now." if new in names else did_you_mean(str(value), names)
     return InputError(f"{parameter}={value!r} is not known.{hint} Valid: {', '.join(names)}.")
 
 

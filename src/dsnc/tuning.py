@@ -68,7 +68,7 @@ def tune(
     n_trials: int = 20,
     time_limit: float | None = None,
     study: str | os.PathLike[str] | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     random_state: int = 0,
     progress: bool = False,
 ) -> TuningResult:
@@ -92,7 +92,7 @@ def tune(
         Seconds after which no new trial begins.
     study : path, optional
         A file in which the study is kept.
-    jobs : int
+    n_jobs : int
         Processes; several need a `study`. Each trial depends on what is known when it begins, so
         that only one process gives the same study twice.
     random_state : int
@@ -111,7 +111,7 @@ def tune(
     ['n_bits']
     """
     optuna = require("optuna", extra="tune", caller="dsnc.tuning.tune")
-    _check(estimator, n_trials, jobs, study)
+    _check(estimator, n_trials, n_jobs, study)
     distributions = {name: _distribution(name, value) for name, value in space.items()}
     _check_names(estimator, distributions)
     rows = _parts(estimator, X, y, validation, random_state)
@@ -119,24 +119,24 @@ def tune(
     with _quiet(optuna):
         made = task.open()
         with _bar(n_trials, enabled=progress) as advance:
-            if jobs == 1:
+            if n_jobs == 1:
                 task.work(advance)
             else:
-                _in_processes(task, jobs, advance)
+                _in_processes(task, n_jobs, advance)
         return _result(estimator, made if study is None else task.open())
 
 
-def _check(estimator: Any, n_trials: Any, jobs: Any, study: Any) -> None:
+def _check(estimator: Any, n_trials: Any, n_jobs: Any, study: Any) -> None:
     if not isinstance(estimator, LearnedClassifier):
         raise InputError(
             f"estimator is a {type(estimator).__name__}; give one that has epochs, such as "
             "DSNCClassifier or MLPBaseline."
         )
-    for name, value in (("n_trials", n_trials), ("jobs", jobs)):
+    for name, value in (("n_trials", n_trials), ("n_jobs", n_jobs)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name}={value!r} must be a whole number, 1 or more.")
-    if jobs > 1 and study is None:
-        raise InputError(f"jobs={jobs} processes meet in a file; give study='study.log'.")
+    if n_jobs > 1 and study is None:
+        raise InputError(f"n_jobs={n_jobs} processes meet in a file; give study='study.log'.")
 
 
 def _check_names(estimator: Any, names: Mapping[str, Any]) -> None:
@@ -296,14 +296,14 @@ def spread(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return spread
 
 
-def _in_processes(task: _Task, jobs: int, advance: Callable[["optuna.Study"], None]) -> None:
+def _in_processes(task: _Task, n_jobs: int, advance: Callable[["optuna.Study"], None]) -> None:
     """Let several processes work on the file; arrays are shared through memory maps."""
     from dataclasses import replace
 
     from joblib import Parallel, delayed
 
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    for _ in parallel(delayed(_work_quietly)(replace(task, worker=i)) for i in range(jobs)):
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    for _ in parallel(delayed(_work_quietly)(replace(task, worker=i)) for i in range(n_jobs)):
         advance(task.open())
 
 

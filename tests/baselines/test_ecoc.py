@@ -78,7 +78,7 @@ def test_each_bit_is_scikit_learns_classifier(loss, rows):
 
 def test_it_is_as_good_as_scikit_learns_at_equal_bits():
     data = make_dense_codes(n_rows=2000, n_classes=40, n_features=16)
-    train, _, test = data.split(0.7, 0.0, 0.3, seed=0)
+    train, _, test = data.split(0.7, 0.0, 0.3, random_state=0)
     theirs = OutputCodeClassifier(LinearSVC(), code_size=30 / 40, random_state=0)
     ours = quick(n_bits=30, decoding="soft", max_epochs=30).fit(train.X, train.y)
     expected = theirs.fit(train.X, train.y).score(test.X, test.y)

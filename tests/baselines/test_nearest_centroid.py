@@ -10,7 +10,7 @@ from dsnc.data import make_dense_codes
 from dsnc.errors import InputError
 
 DATA = make_dense_codes(n_rows=600, n_classes=30, n_features=10)
-TRAIN, _, TEST = DATA.split(0.7, 0.0, 0.3, seed=0)
+TRAIN, _, TEST = DATA.split(0.7, 0.0, 0.3, random_state=0)
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

@@ -34,7 +34,7 @@ def rows_and_labels(n, part):
 
 
 def quick(**settings):
-    fast = {"n_bits": 14, "max_epochs": 6, "learning_rate": 0.1, "n_samples": 1, "batch_size": 200}
+    fast = {"n_bits": 14, "max_epochs": 6, "learning_rate": 0.1, "n_draws": 1, "batch_size": 200}
     return DSNCClassifier(**{**fast, "device": "cpu", **settings})
 
 

@@ -20,7 +20,7 @@ from torch import nn
 import dsnc
 from dsnc import PAPER, PAPER_REGULARIZED, DSNCClassifier
 from dsnc.codes import PackedCodes
-from dsnc.errors import DsncWarning, InputError
+from dsnc.errors import RENAMED, DsncWarning, InputError
 from dsnc.gradients import Relaxed, StraightThrough
 
 ANIMALS = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])
@@ -164,7 +164,7 @@ def test_blocks_do_not_change_the_answer(model, rows, monkeypatch):
 def test_memory_does_not_grow_with_rows_times_classes():
     n_rows, n_classes = 20_000, 2_000
     rows = np.random.default_rng(0).normal(size=(n_rows, 4)).astype(np.float32)
-    model = quick(max_epochs=1, n_samples=1).fit(rows[:4000], np.arange(4000) % n_classes)
+    model = quick(max_epochs=1, n_draws=1).fit(rows[:4000], np.arange(4000) % n_classes)
     model.predict(rows[:10])
     peaks = {}
     for name, answer in {"predict": model.predict, "top_k": model.predict_top_k}.items():
@@ -230,18 +230,18 @@ def torch_logits(model, rows):
 
 @pytest.mark.parametrize("gradient", ["straight_through", "reinforce", "relaxed", "disarm"])
 def test_gradients_by_name(gradient):
-    model = quick(gradient=gradient, n_samples=4, max_epochs=25).fit(X, Y)
+    model = quick(gradient=gradient, n_draws=4, max_epochs=25).fit(X, Y)
     assert model.score(X_TEST, Y_TEST) > 0.6
 
 
 def test_gradients_as_instance_and_mapping():
-    gradient = StraightThrough(n_samples=2, slope_growth=1.01)
+    gradient = StraightThrough(n_draws=2, slope_growth=1.01)
     by_instance = quick(gradient=gradient).fit(X, Y)
-    mapping = {"name": "straight_through", "n_samples": 2, "slope_growth": 1.01}
+    mapping = {"name": "straight_through", "n_draws": 2, "slope_growth": 1.01}
     by_mapping = quick(gradient=mapping).fit(X, Y)
     assert same_model(by_instance, by_mapping)
     assert same_model(by_instance, clone(by_instance).fit(X, Y))
-    assert mapping == {"name": "straight_through", "n_samples": 2, "slope_growth": 1.01}
+    assert mapping == {"name": "straight_through", "n_draws": 2, "slope_growth": 1.01}
     assert not same_model(by_instance, quick(gradient=Relaxed(temperature=0.5)).fit(X, Y))
 
 
@@ -580,3 +580,9 @@ def test_a_loaded_model_cannot_change_its_bits(tmp_path):
     model = dsnc.load(tmp_path / "model").set_params(n_bits=9)
     with pytest.raises(InputError, match="n_bits=9, but the model has 16 bits"):
         model.partial_fit(*blobs())
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_old_names_of_parameters_are_refused_with_the_new_ones(old, new):
+    with pytest.raises(InputError, match=f"parameter='{old}' .* It is called '{new}' now"):
+        quick(**{old: 1})

@@ -77,13 +77,13 @@ class Blunt(Gradient):
 
     unbiased = False
 
-    def __init__(self, *, n_samples=2, least=0.1):
-        self.n_samples, self.least = n_samples, least
+    def __init__(self, *, n_draws=2, least=0.1):
+        self.n_draws, self.least = n_draws, least
 
     def __call__(self, logits, loss_of_code, noise):
         p = logits.sigmoid()
         line = logits * (p * (1 - p)).clamp(min=self.least).detach()
-        code = sample_bits(p, noise, self.n_samples) + (line - line.detach())
+        code = sample_bits(p, noise, self.n_draws) + (line - line.detach())
         mean, _ = loss_of_code(code)
         return mean, mean.detach()
 
@@ -185,7 +185,7 @@ def test_a_gradient_by_name_dict_and_instance(choice, tmp_path):
     if not isinstance(choice, str):
         assert loaded.gradient == {
             "name": "blunt",
-            **({} if isinstance(choice, dict) else {"n_samples": 2}),
+            **({} if isinstance(choice, dict) else {"n_draws": 2}),
             "least": 0.2,
         }
     loaded.set_params(device="cpu").partial_fit(X, Y)
@@ -209,7 +209,7 @@ gradient = {gradient}
     ("decoder", "gradient"),
     [
         ('"mean"', '"blunt"'),
-        ('{ name = "mean", power = 2.0 }', '{ name = "blunt", n_samples = 3, least = 0.2 }'),
+        ('{ name = "mean", power = 2.0 }', '{ name = "blunt", n_draws = 3, least = 0.2 }'),
     ],
 )
 def test_both_from_a_config_of_the_command_line(decoder, gradient, tmp_path, monkeypatch):

@@ -24,9 +24,9 @@ from dsnc.gradients import (
 
 VARIANTS = [
     *(pytest.param(kind, {}, id=name) for name, kind in GRADIENTS.items()),
-    pytest.param(Reinforce, {"n_samples": 1, "baseline": "none"}, id="reinforce-none"),
-    pytest.param(Reinforce, {"n_samples": 1, "baseline": "running"}, id="reinforce-running"),
-    pytest.param(DisARM, {"n_samples": 3}, id="disarm-3"),
+    pytest.param(Reinforce, {"n_draws": 1, "baseline": "none"}, id="reinforce-none"),
+    pytest.param(Reinforce, {"n_draws": 1, "baseline": "running"}, id="reinforce-running"),
+    pytest.param(DisARM, {"n_draws": 3}, id="disarm-3"),
 ]
 UNBIASED = [case for case in VARIANTS if case.values[0].unbiased]
 BIASED = [case for case in VARIANTS if not case.values[0].unbiased]
@@ -132,7 +132,7 @@ class OwnBaseline(Gradient):
     direction = 1
 
     def __call__(self, logits, loss_of_code, noise):
-        bits = sample_bits(torch.sigmoid(logits), noise, n_samples=4)
+        bits = sample_bits(torch.sigmoid(logits), noise, n_draws=4)
         mean, each = loss_of_code(bits)
         score = (each - each.mean(dim=0)) * logsigmoid((2 * bits - 1) * logits).sum(dim=-1)
         return mean + self.direction * score.sum(dim=1).mean(dim=0), mean.detach()
@@ -199,7 +199,7 @@ def test_disarm_varies_less_than_reinforce_at_the_same_cost():
     ratios = []
     for seed in range(3):
         problem = make_problem(seed=seed)
-        pair, two = (estimates(g, problem)[0] for g in (DisARM(), Reinforce(n_samples=2)))
+        pair, two = (estimates(g, problem)[0] for g in (DisARM(), Reinforce(n_draws=2)))
         ratios.append((pair.var(dim=0).sum() / two.var(dim=0).sum()).item())
     assert sum(ratios) / len(ratios) < 0.85
     assert max(ratios) < 0.95
@@ -309,13 +309,13 @@ def test_foreign_state_is_refused(kind, settings):
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None])
 @pytest.mark.parametrize("kind", GRADIENTS.values(), ids=GRADIENTS)
 def test_sample_counts_are_checked(kind, value):
-    with pytest.raises(InputError, match=r"n_samples=.* must be a whole number of at least"):
-        kind(n_samples=value)
+    with pytest.raises(InputError, match=r"n_draws=.* must be a whole number of at least"):
+        kind(n_draws=value)
 
 
 @pytest.mark.parametrize("kind", GRADIENTS.values(), ids=GRADIENTS)
 def test_numbers_of_numpy_are_welcome_and_written_plainly(kind):
-    written = kind(n_samples=np.int64(2)).settings()
+    written = kind(n_draws=np.int64(2)).settings()
     assert json.loads(json.dumps(written)) == written
 
 

@@ -51,7 +51,7 @@ def test_a_slice_of_a_memory_map_stays_one(tmp_path):
 @given(n=st.integers(0, 200), seed=st.integers(0, 9))
 def test_split_is_a_partition_in_the_shares_asked_for(n, seed):
     dataset = Dataset(np.arange(n)[:, None], np.zeros(n, dtype=int), np.array(["one"]))
-    parts = dataset.split(0.8, 0.1, 0.1, seed=seed)
+    parts = dataset.split(0.8, 0.1, 0.1, random_state=seed)
     rows = np.concatenate([part.X[:, 0] for part in parts])
     assert sorted(rows.tolist()) == list(range(n))
     for part, share in zip(parts, (0.8, 0.1, 0.1), strict=True):
@@ -59,7 +59,7 @@ def test_split_is_a_partition_in_the_shares_asked_for(n, seed):
 
 
 def test_split_is_drawn_by_the_seed(dataset):
-    draws = [tuple(dataset.split(seed=seed).train.X[:, 0]) for seed in (0, 0, 1, 2, 3)]
+    draws = [tuple(dataset.split(random_state=seed).train.X[:, 0]) for seed in (0, 0, 1, 2, 3)]
     assert draws[0] == draws[1]
     assert len(set(draws)) > 2
 
@@ -68,7 +68,7 @@ def test_split_draws_every_row_equally_often():
     dataset = Dataset(np.arange(20)[:, None], np.zeros(20, dtype=int), np.array(["one"]))
     counts = np.zeros(20)
     for seed in range(500):
-        counts[dataset.split(seed=seed).test.X[:, 0]] += 1
+        counts[dataset.split(random_state=seed).test.X[:, 0]] += 1
     # 500 draws of a tenth: 50 each, standard deviation 6.7; five of those are never exceeded.
     assert counts.sum() == 1000
     assert np.abs(counts - 50).max() < 5 * np.sqrt(500 * 0.1 * 0.9)
@@ -95,7 +95,7 @@ def test_predefined_split(dataset):
 
 
 def test_subset_classes_renumbers_and_keeps_the_split(dataset):
-    subset = dataset.subset_classes(2, seed=1)
+    subset = dataset.subset_classes(2, random_state=1)
     kept = dataset.classes[np.isin(dataset.classes, subset.classes)]
     assert subset.classes.tolist() == kept.tolist()
     rows = subset.X[:, 0].astype(int)
@@ -106,7 +106,7 @@ def test_subset_classes_renumbers_and_keeps_the_split(dataset):
 
 def test_subset_classes_of_label_sets(multilabel):
     for seed in range(5):
-        subset = multilabel.subset_classes(1, seed=seed)
+        subset = multilabel.subset_classes(1, random_state=seed)
         column = multilabel.classes.tolist().index(subset.classes[0])
         rows = np.flatnonzero(multilabel.Y.toarray()[:, column])
         assert subset.Y.toarray().tolist() == [[1]] * len(rows)

@@ -65,9 +65,9 @@ def test_pictures_resemble_their_class():
 
 
 def test_same_arguments_same_bits_other_seed_other_bits():
-    first = load_glyphs(20, 5, seed=3, cache=False)
-    assert same(first, load_glyphs(20, 5, seed=3, cache=False))
-    assert not np.array_equal(first.X, load_glyphs(20, 5, seed=4, cache=False).X)
+    first = load_glyphs(20, 5, random_state=3, cache=False)
+    assert same(first, load_glyphs(20, 5, random_state=3, cache=False))
+    assert not np.array_equal(first.X, load_glyphs(20, 5, random_state=4, cache=False).X)
 
 
 def test_global_random_state_is_neither_used_nor_touched():
@@ -125,7 +125,7 @@ def test_plain_characters_come_before_accented_ones():
         ({"n_classes": 0}, ["n_classes=0", "1 or more"]),
         ({"n_classes": 2.5}, ["n_classes=2.5", "whole number"]),
         ({"n_per_class": 0}, ["n_per_class=0", "1 or more"]),
-        ({"seed": -1}, ["seed=-1", "0 or more"]),
+        ({"random_state": -1}, ["random_state=-1", "0 or more"]),
         ({"n_classes": 10**6, "n_per_class": 1}, ["n_classes=1000000", "at most 2"]),
     ],
 )

@@ -20,7 +20,7 @@ def test_topics_have_the_size_asked_for_and_every_class():
 
 @pytest.mark.parametrize("make", [make_sparse_topics, make_dense_codes])
 def test_the_same_seed_gives_the_same_data(make):
-    one, two, other = (make(50, 10, 40, seed=seed) for seed in (3, 3, 4))
+    one, two, other = (make(50, 10, 40, random_state=seed) for seed in (3, 3, 4))
 
     def dense(dataset):
         return dataset.X.toarray() if dataset.is_sparse else dataset.X
@@ -78,8 +78,10 @@ def test_skewed_classes():
 
 
 def test_without_noise_rows_give_their_codes_back():
-    dataset = make_dense_codes(300, 60, 64, n_bits=16, bit_noise=0.0, feature_noise=0.0, seed=5)
-    codes = class_codes(60, 16, seed=5)
+    dataset = make_dense_codes(
+        300, 60, 64, n_bits=16, bit_noise=0.0, feature_noise=0.0, random_state=5
+    )
+    codes = class_codes(60, 16, random_state=5)
     signs = codes.to_signs(np.float64)[dataset.y]
     mixing, *_ = np.linalg.lstsq(signs, dataset.X.astype(float), rcond=None)
     recovered = dataset.X @ np.linalg.pinv(mixing)

@@ -35,7 +35,7 @@ def test_exchange_decoders(example, capsys):
 def test_own_gradient(example, capsys):
     accuracies = example("own_gradient")
     assert min(accuracies.values()) > 0.5
-    assert "HardSigmoid(n_samples=4, width=4.0)" in capsys.readouterr().out
+    assert "HardSigmoid(n_draws=4, width=4.0)" in capsys.readouterr().out
 
 
 def test_nearest_codes(example, capsys):

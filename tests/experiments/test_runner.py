@@ -75,7 +75,7 @@ def test_a_record_without_its_arrays_is_run_again(definitions, tmp_path, failing
 def test_a_folder_that_cannot_be_written_ends_everything(definitions, tmp_path, failing):
     (tmp_path / "tiny").write_text("a file where a folder should be")
     with pytest.raises(OutputError, match="cannot be written"):
-        run_all(definitions(methods=("nearest_centroid",)), tmp_path, jobs=2)
+        run_all(definitions(methods=("nearest_centroid",)), tmp_path, n_jobs=2)
 
 
 def test_a_process_that_dies_is_replaced(definitions, tmp_path, monkeypatch):
@@ -131,9 +131,9 @@ def test_an_interrupt_keeps_what_is_finished(tiny, tmp_path):
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
 def test_jobs_are_a_number(jobs, tmp_path):
-    with pytest.raises(InputError, match="jobs=.* must be a whole number"):
-        run_all([], tmp_path, jobs=jobs)
+    with pytest.raises(InputError, match="n_jobs=.* must be a whole number"):
+        run_all([], tmp_path, n_jobs=jobs)
 
 
 def test_nothing_to_do(tmp_path):
-    assert run_all([], tmp_path, jobs=os.cpu_count() or 1) == []
+    assert run_all([], tmp_path, n_jobs=os.cpu_count() or 1) == []

@@ -4,7 +4,7 @@ import torch
 from dsnc.gradients import DisARM
 
 
-def step(logits, uniform, price, n_samples=1):
+def step(logits, uniform, price, n_draws=1):
     """Return the codes and the gradient for the loss (code @ price)^2."""
     codes = []
 
@@ -14,7 +14,7 @@ def step(logits, uniform, price, n_samples=1):
         return each.sum(dim=1).mean(dim=0), each.detach()
 
     logits = logits.clone().requires_grad_()
-    gradient = DisARM(n_samples=n_samples)
+    gradient = DisARM(n_draws=n_draws)
     surrogate, _ = gradient(logits, loss_of_code, lambda shape: uniform.expand(shape))
     assert len(codes) == 1  # both draws of all pairs in one call
     return codes[0], torch.autograd.grad(surrogate, logits)[0]
@@ -32,7 +32,7 @@ def test_one_pair_by_hand():
 
 def test_fair_bits_are_opposite():
     uniform = torch.linspace(0, 0.99, 100)
-    codes, _ = step(torch.zeros(1, 100), uniform, torch.ones(100), n_samples=2)
+    codes, _ = step(torch.zeros(1, 100), uniform, torch.ones(100), n_draws=2)
     assert codes.shape == (4, 1, 100)
     assert torch.equal(codes[:2], 1 - codes[2:])
 

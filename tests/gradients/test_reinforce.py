@@ -21,12 +21,12 @@ def step(gradient, value, n_examples=2):
 
 
 def test_a_constant_loss_is_all_baseline():
-    assert (step(Reinforce(n_samples=2, baseline="leave_one_out"), 3.0) == 0).all()
-    assert (step(Reinforce(n_samples=1, baseline="none"), 3.0) != 0).all()
+    assert (step(Reinforce(n_draws=2, baseline="leave_one_out"), 3.0) == 0).all()
+    assert (step(Reinforce(n_draws=1, baseline="none"), 3.0) != 0).all()
 
 
 def test_the_running_baseline_is_used_before_it_is_updated():
-    gradient = Reinforce(n_samples=1, baseline="running")
+    gradient = Reinforce(n_draws=1, baseline="running")
     # one sample at logit 0: the score of each bit is +1/2 or -1/2, the batch's loss is halved
     assert step(gradient, 4.0).abs().unique().tolist() == [1.0]
     assert gradient.state_dict() == {"average": 4.0}
@@ -36,7 +36,7 @@ def test_the_running_baseline_is_used_before_it_is_updated():
 
 
 def test_a_short_last_batch_finds_the_same_running_baseline():
-    gradient = Reinforce(n_samples=1, baseline="running")
+    gradient = Reinforce(n_draws=1, baseline="running")
     step(gradient, 4.0, n_examples=8)
     assert (step(gradient, 4.0, n_examples=2) == 0).all()
 
@@ -57,8 +57,8 @@ def test_certain_bits_have_finite_log_probabilities():
 
 
 def test_leaving_one_out_needs_another_one():
-    with pytest.raises(InputError, match="n_samples=1 must be a whole number of at least 2"):
-        Reinforce(n_samples=1, baseline="leave_one_out")
+    with pytest.raises(InputError, match="n_draws=1 must be a whole number of at least 2"):
+        Reinforce(n_draws=1, baseline="leave_one_out")
 
 
 def test_the_baseline_is_checked():

@@ -34,7 +34,7 @@ def test_cold_bits_are_hard():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_no_draw_is_without_a_logit(dtype):
     logits = torch.zeros(1, 2, dtype=dtype, requires_grad=True)
-    soft = codes(logits, torch.tensor([0.0, 1.0], dtype=dtype), n_samples=3)
+    soft = codes(logits, torch.tensor([0.0, 1.0], dtype=dtype), n_draws=3)
     assert soft.shape == (3, 1, 2)
     assert soft.isfinite().all()
     assert torch.autograd.grad(soft.sum(), logits)[0].isfinite().all()

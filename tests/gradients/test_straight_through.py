@@ -21,7 +21,7 @@ def step(gradient, logits, price, draw=0.5):
 
 def test_backward_is_the_derivative_of_the_sigmoid():
     logits, price = torch.tensor([[-1.0, 0.0, 2.0]]), torch.tensor([3.0, -1.0, 2.0])
-    code, slope = step(StraightThrough(n_samples=2), logits, price)
+    code, slope = step(StraightThrough(n_draws=2), logits, price)
     phi = torch.sigmoid(logits)
     assert code.tolist() == [[[0.0, 0.0, 1.0]]] * 2
     torch.testing.assert_close(slope, price * phi * (1 - phi))

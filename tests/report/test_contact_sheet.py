@@ -58,7 +58,7 @@ def test_failure_leaves_the_old_sheet_and_no_rest(tmp_path, monkeypatch):
 def test_same_seed_same_choice(tmp_path):
     data = pictures(40, 12)
     one, two, other = (
-        read(contact_sheet(data, tmp_path / f"{name}.png", rows=2, samples=3, seed=seed))
+        read(contact_sheet(data, tmp_path / f"{name}.png", rows=2, samples=3, random_state=seed))
         for name, seed in (("one", 1), ("two", 1), ("other", 2))
     )
     assert np.array_equal(one, two) and not np.array_equal(one, other)

@@ -59,7 +59,7 @@ def test_the_sharpness_to_train_at():
     [
         (SelectionSettings("auto"), True),
         (SelectionSettings("table"), True),
-        (SelectionSettings("soft", soft_rows=False), False),
+        (SelectionSettings("soft", soft_vectors=False), False),
         (SelectionSettings("linear"), False),
         (SelectionSettings("nearest"), False),
     ],

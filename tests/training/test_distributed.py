@@ -39,7 +39,8 @@ def learn(name, X, n_rows, **settings):
     for number, layer in enumerate(trained.layers):
         arrays[f"{name}/{number}.weight"], arrays[f"{name}/{number}.bias"] = layer[:2]
     arrays[f"{name}/decoder"] = trained.decoder.weight
-    arrays[f"{name}/soft"] = learner.fit_soft_rows(trained.decoder, 0.4, examples, held_out).weight
+    soft = learner.fit_soft_vectors(trained.decoder, 0.4, examples, held_out)
+    arrays[f"{name}/soft"] = soft.weight
     for column in ("loss", "intra", "inter", "validation_accuracy", "factor"):
         arrays[f"{name}/{column}"] = np.array(history.column(column))
 

@@ -30,7 +30,7 @@ def make_data(seed=0):
 def make_objective(seed=0, **options):
     generator = torch.Generator().manual_seed(seed)
     encoder = make_encoder("linear", D, 8, generator)
-    return Objective(encoder, StraightThrough(n_samples=2), 8, K, generator, **options)
+    return Objective(encoder, StraightThrough(n_draws=2), 8, K, generator, **options)
 
 
 def make_batches(seed=0, batch_size=40, partners=False):

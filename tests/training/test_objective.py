@@ -62,7 +62,7 @@ def test_the_loss_of_a_sure_code_is_its_likelihood(name, signs, smoothing):
 
 
 def test_the_loss_of_a_doubtful_code_is_a_mean_over_codes():
-    objective = make(gradient=StraightThrough(n_samples=20_000))
+    objective = make(gradient=StraightThrough(n_draws=20_000))
     logits = torch.tensor([[0.3, -1.0, 2.0]])
     codes = torch.tensor(list(itertools.product([0.0, 1.0], repeat=3)))
     phi = torch.sigmoid(logits)

@@ -25,7 +25,7 @@ from dsnc.classifier.inputs import (
 )
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
-from dsnc.errors import InputError
+from dsnc.errors import RENAMED, InputError, unknown_name
 from dsnc.features import TextFeatures, are_none, are_texts
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 from dsnc.training.settings import RunSettings
@@ -53,6 +53,13 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
     history_: "History"
     n_iter_: int
     data_: dict[str, Any]
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Name the present parameter to who uses an old one."""
+        for name in parameters.keys() & RENAMED.keys():
+            raise unknown_name(f"{cls.__name__}: parameter", name, cls._get_param_names())
+        made: Self = super().__new__(cls)
+        return made
 
     def predict(
         self, X: Any, *, reject_below: float | None = None, rejected: Any = None

@@ -46,14 +46,14 @@ class DSNCClassifier(LearnedClassifier):
     gradient : str or dsnc.gradients.Gradient
         How learning passes the sampling of bits: "straight_through", "reinforce", "relaxed",
         "disarm", or an instance.
-    n_samples : int
+    n_draws : int
         Codes sampled for each example in a step, for a gradient given by name.
     code_values : "signs" or "bits"
         Whether the decoder sees -1 and +1 in training, or the paper's 0 and 1.
     soft_share : float
         Share of the loss that is taken on the bits' probabilities instead of on drawn bits: what
         the decoders that re-rank by soft bits will see. The paper has 0.
-    soft_rows : bool
+    soft_vectors : bool
         Whether `fit` may give those decoders rows of their own: a fifth more epochs, of the rows
         alone, on bits as soft as held-out rows (or the decoder's setting) like them, where that is
         softer than what training saw (short codes of dense rows, above all) and turns out to be
@@ -135,10 +135,10 @@ class DSNCClassifier(LearnedClassifier):
         hidden: Sequence[int] = (1024,),
         normalize: bool = True,
         gradient: Any = "straight_through",
-        n_samples: int = 4,
+        n_draws: int = 4,
         code_values: str = "signs",
         soft_share: float = 0.25,
-        soft_rows: bool = True,
+        soft_vectors: bool = True,
         decoder: Any = "auto",
         scaling: str = "auto",
         text: Any = None,
@@ -170,10 +170,10 @@ class DSNCClassifier(LearnedClassifier):
         self.hidden = hidden
         self.normalize = normalize
         self.gradient = gradient
-        self.n_samples = n_samples
+        self.n_draws = n_draws
         self.code_values = code_values
         self.soft_share = soft_share
-        self.soft_rows = soft_rows
+        self.soft_vectors = soft_vectors
         self.decoder = decoder
         self.scaling = scaling
         self.text = text
@@ -265,7 +265,7 @@ class DSNCClassifier(LearnedClassifier):
         evidence = Evidence(linear)
         if not calls:  # a pass over some rows does not know the others
             rows: dict[str, Any] = {"examples": examples, "validation": held_out}
-            train_soft = partial(learner.fit_soft_rows, linear, **rows)
+            train_soft = partial(learner.fit_soft_vectors, linear, **rows)
             evidence = gather(trained, examples, held_out, train_soft)
         elif hasattr(self, "predictor_"):
             evidence = self._trained_further(linear, learner, examples, calls)
@@ -279,12 +279,12 @@ class DSNCClassifier(LearnedClassifier):
         known = Evidence.left_by(decoder, self.predictor_.trained) or Evidence(linear)
         soft, scoring = known.soft, known.scoring
         if soft is not None:
-            soft = learner.fit_soft_rows(soft, scoring.sharpness, examples, call=calls)
+            soft = learner.fit_soft_vectors(soft, scoring.sharpness, examples, call=calls)
         return Evidence(linear, scoring=scoring, soft=soft, before=decoder)
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""
-        chosen = choose(evidence, SelectionSettings(decoder, self.soft_rows))
+        chosen = choose(evidence, SelectionSettings(decoder, self.soft_vectors))
         fitted = {
             "predictor_": predictor.with_decoder(chosen.decoder, chosen.trained),
             "_evidence": chosen.evidence,

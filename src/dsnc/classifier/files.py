@@ -13,7 +13,7 @@ import dsnc
 from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.data.labels import object_array
 from dsnc.decoders import Decoder, decoder_names
-from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
+from dsnc.errors import RENAMED, DsncError, InputError, ModelFileError, unknown_name
 from dsnc.persistence import read_model, write_model
 from dsnc.persistence.layout import DTYPES
 from dsnc.predictor import Predictor
@@ -187,6 +187,7 @@ def _named_gradient(gradient: Any) -> dict[str, Any]:
 
 def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
     valid = set(kind._get_param_names()) - _OF_THE_RUN  # type: ignore[attr-defined]
+    plain = _with_present_names(plain)
     for name in plain:
         if name not in valid:
             raise unknown_name("parameters", name, valid)
@@ -195,10 +196,19 @@ def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
         parameters["class_weight"] = dict(parameters["class_weight"])
     if "text" in parameters:
         parameters["text"] = settings_of(parameters["text"])
-    if isinstance(parameters.get("adaptive"), bool):  # files of the first versions
-        parameters["adaptive"] = "previous" if parameters["adaptive"] else "none"
     if isinstance(parameters.get("hidden"), list):
         parameters["hidden"] = tuple(parameters["hidden"])
+    return parameters
+
+
+def _with_present_names(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of a file of an earlier version as they are called now."""
+    parameters = {RENAMED.get(name, name): value for name, value in plain.items()}
+    gradient = parameters.get("gradient")
+    if isinstance(gradient, dict):
+        parameters["gradient"] = {RENAMED.get(name, name): v for name, v in gradient.items()}
+    if isinstance(parameters.get("adaptive"), bool):
+        parameters["adaptive"] = "previous" if parameters["adaptive"] else "none"
     return parameters
 
 

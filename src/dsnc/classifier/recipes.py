@@ -6,10 +6,10 @@ from typing import Any
 
 PAPER: Mapping[str, Any] = MappingProxyType(
     {
-        "gradient": {"name": "straight_through", "n_samples": 1, "slope_growth": 1.0001},
+        "gradient": {"name": "straight_through", "n_draws": 1, "slope_growth": 1.0001},
         "code_values": "bits",
         "soft_share": 0.0,
-        "soft_rows": False,
+        "soft_vectors": False,
         "decoder": "linear",
         "scaling": "none",
         "schedule": "constant",

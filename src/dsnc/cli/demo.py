@@ -48,7 +48,7 @@ def demo(
     note(f"Drawing {classes} characters 60 times each, then training six models.")
     try:
         _, records = reproduce(
-            ["accuracy", "cost"], "glyphs", plan, runs, jobs=jobs, progress=not STATE.quiet
+            ["accuracy", "cost"], "glyphs", plan, runs, n_jobs=jobs, progress=not STATE.quiet
         )
     except KeyboardInterrupt:
         raise InterruptedRun(f"finished models are kept in {runs}; run it again.") from None

@@ -132,7 +132,7 @@ def reproduce(  # the options of the command, one parameter each
     check_data(data)
     try:
         tables, records = run(
-            names, data, plan, output, beside=beside, jobs=jobs, progress=not STATE.quiet
+            names, data, plan, output, beside=beside, n_jobs=jobs, progress=not STATE.quiet
         )
     except KeyboardInterrupt:
         raise InterruptedRun(

@@ -102,7 +102,7 @@ def tune(  # the options of the command, one parameter each
                 n_trials=trials,
                 time_limit=None if time_limit is None else c.seconds_of(time_limit),
                 study=study,
-                jobs=jobs,
+                n_jobs=jobs,
                 random_state=seed,
                 progress=not STATE.quiet,
             )

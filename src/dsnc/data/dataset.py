@@ -212,7 +212,7 @@ class Dataset:
         )
 
     def split(
-        self, train: float = 0.8, validation: float = 0.1, test: float = 0.1, seed: int = 0
+        self, train: float = 0.8, validation: float = 0.1, test: float = 0.1, random_state: int = 0
     ) -> Split:
         """Draw rows at random, without replacement: the paper's protocol is 80/10/10.
 
@@ -220,8 +220,8 @@ class Dataset:
         ----------
         train, validation, test : float
             Shares of the rows; together at most 1.
-        seed : int
-            The same seed gives the same parts.
+        random_state : int
+            The same random_state gives the same parts.
         """
         shares = np.array([train, validation, test], dtype=float)
         if not (np.all(shares >= 0) and 0 < shares.sum() <= 1 + 1e-9):
@@ -229,7 +229,7 @@ class Dataset:
                 f"train={train}, validation={validation}, test={test}: shares must be 0 or more "
                 "and add up to at most 1."
             )
-        order = np.random.default_rng(seed).permutation(len(self))
+        order = np.random.default_rng(random_state).permutation(len(self))
         ends = np.rint(np.cumsum(shares) * len(self)).astype(int)
         parts = np.split(order[: ends[-1]], ends[:-1])
         # Within a part the file's order is kept: reading a memmap or CSR in order is faster.
@@ -242,14 +242,14 @@ class Dataset:
         none = np.empty(0, dtype=np.int64)
         return Split(*(self.take(self.splits.get(name, none)) for name in SPLIT_NAMES))
 
-    def subset_classes(self, n: int, seed: int = 0) -> Self:
+    def subset_classes(self, n: int, random_state: int = 0) -> Self:
         """Keep `n` random classes and their rows: the paper's DMOZ-1K is made so from DMOZ-12K.
 
         The kept classes stay in their order and are numbered 0..n-1; a predefined split is kept.
         """
         if not 1 <= n <= self.n_classes:
             raise InputError(f"n={n} classes asked for; {self.name!r} has 1..{self.n_classes}.")
-        kept = np.sort(np.random.default_rng(seed).choice(self.n_classes, n, replace=False))
+        kept = np.sort(np.random.default_rng(random_state).choice(self.n_classes, n, replace=False))
         if self.y is None:
             sets = self.Y[:, kept]
             rows = np.flatnonzero(np.diff(sets.indptr))

@@ -56,7 +56,7 @@ _DRAWS = _LOOK + _FORM + SIZE * SIZE
 
 
 def load_glyphs(
-    n_classes: int = 1000, n_per_class: int = 60, seed: int = 0, *, cache: bool = True
+    n_classes: int = 1000, n_per_class: int = 60, random_state: int = 0, *, cache: bool = True
 ) -> Dataset:
     """Draw characters of the DejaVu fonts, distorted, as a data set of 20 x 20 pictures.
 
@@ -70,8 +70,8 @@ def load_glyphs(
         prefix of more, and the pictures of a class do not depend on this number.
     n_per_class : int
         Pictures of each.
-    seed : int
-        The same seed gives the same pictures, bit for bit, with the same versions installed.
+    random_state : int
+        The same number gives the same pictures, bit for bit, with the same versions installed.
     cache : bool
         Keep the pictures under `dsnc.data.home()`, and read them from there the next time.
 
@@ -86,11 +86,11 @@ def load_glyphs(
     """
     n_classes = _at_least("n_classes", n_classes, 1)
     n_per_class = _at_least("n_per_class", n_per_class, 1)
-    seed = _at_least("seed", seed, 0)
-    folder = home() / "glyphs" / _key(n_classes, n_per_class, seed)
+    random_state = _at_least("random_state", random_state, 0)
+    folder = home() / "glyphs" / _key(n_classes, n_per_class, random_state)
     stored = _read(folder, n_classes, n_per_class) if cache else None
     if stored is None:
-        stored = _generate(n_classes, n_per_class, seed)
+        stored = _generate(n_classes, n_per_class, random_state)
         if cache:
             _write(stored, folder, n_classes, n_per_class)
     return Dataset(
@@ -100,7 +100,7 @@ def load_glyphs(
         name="glyphs",
         source=(
             "characters of the DejaVu fonts inside matplotlib, drawn by "
-            f"load_glyphs(n_classes={n_classes}, n_per_class={n_per_class}, seed={seed}) in "
+            f"load_glyphs({n_classes}, {n_per_class}, random_state={random_state}) in "
             f"{len(STYLES)} styles with random shift, scale, rotation, slant, bend, stroke, noise"
         ),
         image_shape=(SIZE, SIZE),
@@ -131,7 +131,7 @@ def _at_least(parameter: str, value: Any, least: int) -> int:
 # The pictures
 
 
-def _generate(n_classes: int, n_per_class: int, seed: int) -> Dataset:
+def _generate(n_classes: int, n_per_class: int, random_state: int) -> Dataset:
     groups = glyph_groups()
     if n_classes > len(groups):
         raise InputError(
@@ -141,20 +141,22 @@ def _generate(n_classes: int, n_per_class: int, seed: int) -> Dataset:
     classes = [group[0] for group in groups[:n_classes]]
     pixels = np.empty((n_classes * n_per_class, SIZE * SIZE), dtype=np.uint8)
     end = 0
-    for drawn in _draw_classes(classes, n_per_class, seed):
+    for drawn in _draw_classes(classes, n_per_class, random_state):
         pixels[end : end + len(drawn)] = drawn
         end += len(drawn)
     y = np.repeat(np.arange(n_classes, dtype=np.int32), n_per_class)
     return Dataset(pixels, y, np.array(classes), image_shape=(SIZE, SIZE))
 
 
-def _draw_classes(classes: list[str], n_per_class: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+def _draw_classes(
+    classes: list[str], n_per_class: int, random_state: int
+) -> Iterator[NDArray[np.uint8]]:
     """Yield the pictures of one class after the other, in blocks."""
     clean, _ = clean_pictures(classes)
     for character, pictures in zip(classes, clean, strict=True):
         smooth = _smooth(pictures)
         # A generator of its own, so that no class depends on which others were asked for.
-        rng = np.random.default_rng([seed, ord(character)])
+        rng = np.random.default_rng([random_state, ord(character)])
         for start in range(0, n_per_class, _ROWS_AT_ONCE):
             rows = min(_ROWS_AT_ONCE, n_per_class - start)
             yield _draw(smooth, rng.random((rows, _DRAWS), dtype=np.float32))
@@ -239,9 +241,9 @@ def _sample(
 # The cache
 
 
-def _key(n_classes: int, n_per_class: int, seed: int) -> str:
+def _key(n_classes: int, n_per_class: int, random_state: int) -> str:
     made_with = "-".join(f"{package}{_version(package, module)}" for package, module in _DRAWN_WITH)
-    return f"v{GENERATOR_VERSION}-{n_classes}x{n_per_class}-seed{seed}-{made_with}"
+    return f"v{GENERATOR_VERSION}-{n_classes}x{n_per_class}-seed{random_state}-{made_with}"
 
 
 def _version(package: str, module: str) -> str:

@@ -48,7 +48,7 @@ def load_dataset(
     Examples
     --------
     >>> dataset = load_dataset("titles.tsv")  # doctest: +SKIP
-    >>> train, validation, test = dataset.split(0.8, 0.1, 0.1, seed=0)  # doctest: +SKIP
+    >>> train, validation, test = dataset.split(0.8, 0.1, 0.1, random_state=0)  # doctest: +SKIP
     """
     if reader is not None and reader not in READERS:
         raise unknown_name("reader", reader, READERS)

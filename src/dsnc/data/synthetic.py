@@ -27,7 +27,7 @@ def make_sparse_topics(
     branching: int = 10,
     background: float = 0.5,
     class_skew: float = 0.0,
-    seed: int = 0,
+    random_state: int = 0,
     part: int = 0,
 ) -> Dataset:
     """Make text-like word counts: documents of classes that are the leaves of a tree.
@@ -51,7 +51,7 @@ def make_sparse_topics(
         Share of words that say nothing of the class.
     class_skew : float
         Exponent of the classes' frequencies: 0 is balanced, 1 is Zipf's law.
-    seed : int
+    random_state : int
         The same arguments give the same data.
     part : int
         Other rows of the same problem: what does not fit memory can be made part by part.
@@ -61,7 +61,7 @@ def make_sparse_topics(
     _check_share(background=background)
     if branching < 2:
         raise InputError(f"branching={branching}: a node needs at least 2 children.")
-    rng = np.random.default_rng([seed, part])
+    rng = np.random.default_rng([random_state, part])
     y = _draw_classes(n_rows, n_classes, class_skew, rng)
     depth = max(1, int(np.ceil(np.log(n_classes) / np.log(branching) - 1e-9)))
     blocks = []
@@ -71,7 +71,7 @@ def make_sparse_topics(
         level = rng.integers(0, depth, shape, dtype=np.uint64)
         node = leaves // np.uint64(branching) ** level
         which = rng.integers(0, words_per_topic, shape, dtype=np.uint64)
-        topic = _hash(node, level, which, np.uint64(seed)) % np.uint64(n_features)
+        topic = _hash(node, level, which, np.uint64(random_state)) % np.uint64(n_features)
         common = _zipf(rng.random(shape), n_features)
         words = np.where(rng.random(shape) < background, common, topic.astype(np.int32))
         blocks.append(_count_words(words, n_features))
@@ -93,7 +93,7 @@ def make_dense_codes(
     n_bits: int = 32,
     bit_noise: float = 0.02,
     feature_noise: float = 1.0,
-    seed: int = 0,
+    random_state: int = 0,
     part: int = 0,
 ) -> Dataset:
     """Make dense rows with a known binary code behind them.
@@ -112,7 +112,7 @@ def make_dense_codes(
         Share of flipped bits.
     feature_noise : float
         Noise of the features.
-    seed : int
+    random_state : int
         The same arguments give the same data.
     part : int
         Other rows of the same problem: what does not fit memory can be made part by part.
@@ -121,11 +121,11 @@ def make_dense_codes(
     _check_share(bit_noise=bit_noise)
     if feature_noise < 0:
         raise InputError(f"feature_noise={feature_noise}: a standard deviation is 0 or more.")
-    codes = class_codes(n_classes, n_bits, seed)
-    shared = np.random.default_rng([seed, 1])
+    codes = class_codes(n_classes, n_bits, random_state)
+    shared = np.random.default_rng([random_state, 1])
     mixing = shared.standard_normal((n_bits, n_features), dtype=np.float32) / np.sqrt(n_bits)
     mixing = mixing.astype(np.float32)
-    rng = np.random.default_rng([seed, 2, part])
+    rng = np.random.default_rng([random_state, 2, part])
     y = _draw_classes(n_rows, n_classes, 0.0, rng)
     X = np.empty((n_rows, n_features), dtype=np.float32)
     for start in range(0, n_rows, _BLOCK):
@@ -143,9 +143,9 @@ def make_dense_codes(
     )
 
 
-def class_codes(n_classes: int, n_bits: int, seed: int = 0) -> PackedCodes:
+def class_codes(n_classes: int, n_bits: int, random_state: int = 0) -> PackedCodes:
     """Return the codes behind `make_dense_codes` with the same arguments."""
-    octets = np.random.default_rng([seed, 0]).bytes(n_classes * -(-n_bits // 8))
+    octets = np.random.default_rng([random_state, 0]).bytes(n_classes * -(-n_bits // 8))
     packed = np.frombuffer(octets, dtype=np.uint8).reshape(n_classes, -1)
     return PackedCodes.from_bits(np.unpackbits(packed, axis=1, count=n_bits).view(np.bool_))
 

@@ -59,7 +59,7 @@ def reproduce(
     runs: str | os.PathLike[str] = "runs",
     *,
     beside: str | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     progress: bool = False,
 ) -> tuple[list[Table], list[Record]]:
     """Run what is missing and return the tables of the experiments, and their records.
@@ -78,7 +78,7 @@ def reproduce(
     beside : str, optional
         The data set of the paper that the data stand for, such as "DMOZ-1K": its figures are shown
         beside ours. The paper's own sets need not say so.
-    jobs, progress
+    n_jobs, progress
         As in `run_all`.
     """
     names, folder = list(names), Path(runs)
@@ -98,8 +98,8 @@ def reproduce(
     trials: list[Record] = []
     if plan.select:
         fixed = dict(plan.settings)
-        definitions, trials = select(definitions, fixed, folder, jobs=jobs, progress=progress)
-    records = run_all(definitions, folder, jobs=jobs, progress=progress)
+        definitions, trials = select(definitions, fixed, folder, n_jobs=n_jobs, progress=progress)
+    records = run_all(definitions, folder, n_jobs=n_jobs, progress=progress)
     tables: list[Table] = []
     for name in names:
         EXPERIMENTS[name].measure(records, folder)

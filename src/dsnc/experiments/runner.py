@@ -32,7 +32,7 @@ def run_all(
     definitions: Iterable[Definition],
     runs: str | os.PathLike[str],
     *,
-    jobs: int = 1,
+    n_jobs: int = 1,
     progress: bool = False,
 ) -> list[Record]:
     """Run what has no record yet; return the records of all, failed ones included.
@@ -43,21 +43,21 @@ def run_all(
         Of equal ones the first counts.
     runs : path
         The folder of the records; it is made.
-    jobs : int
+    n_jobs : int
         Worker processes. Each gets its share of the cores, so that measured times are those of
-        one run at a time only with ``jobs=1``.
+        one run at a time only with ``n_jobs=1``.
     progress : bool
         Draw a bar on stderr.
     """
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise InputError(f"jobs={jobs!r} must be a whole number, 1 or more.")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
+        raise InputError(f"n_jobs={n_jobs!r} must be a whole number, 1 or more.")
     folder = Path(runs)
     wanted: dict[str, Definition] = {}
     for definition in definitions:
         wanted.setdefault(definition.digest, definition)
     missing = [d for d in wanted.values() if not _is_done(d, folder)]
     with _bar(len(missing), len(wanted), enabled=progress) as report:
-        errors = _work(missing, folder, min(jobs, len(missing)), report)
+        errors = _work(missing, folder, min(n_jobs, len(missing)), report)
     records = []
     for digest, definition in wanted.items():
         record = read_record(definition.folder(folder))
@@ -77,12 +77,12 @@ def _is_done(definition: Definition, runs: Path) -> bool:
     return not definition.keep_decoders or record.has_decoders
 
 
-def _work(definitions: list[Definition], runs: Path, jobs: int, report: Report) -> dict[str, str]:
-    """Let `jobs` threads each lead a worker process through the queue; return what went wrong."""
+def _work(definitions: list[Definition], runs: Path, n_jobs: int, report: Report) -> dict[str, str]:
+    """Let `n_jobs` threads each lead a worker process through the queue; return what went wrong."""
     waiting: queue.SimpleQueue[Definition] = queue.SimpleQueue()
     for definition in definitions:
         waiting.put(definition)
-    workers = [Worker(runs, max(1, (os.cpu_count() or 1) // max(1, jobs))) for _ in range(jobs)]
+    workers = [Worker(runs, max(1, (os.cpu_count() or 1) // max(1, n_jobs))) for _ in range(n_jobs)]
     stop = threading.Event()
     errors: dict[str, str] = {}
 
@@ -99,7 +99,7 @@ def _work(definitions: list[Definition], runs: Path, jobs: int, report: Report) 
                 errors[definition.digest] = error
             report(definition, error)
 
-    threads = ThreadPoolExecutor(max(1, jobs))
+    threads = ThreadPoolExecutor(max(1, n_jobs))
     try:
         for done in as_completed([threads.submit(lead, worker) for worker in workers]):
             done.result()  # a full disk, say, ends everything

@@ -23,7 +23,7 @@ def select(
     fixed: dict[str, Any],
     runs: Path,
     *,
-    jobs: int = 1,
+    n_jobs: int = 1,
     progress: bool = False,
 ) -> tuple[list[Definition], list[Record]]:
     """Return the definitions with what was chosen for them, and the records of all trials.
@@ -33,7 +33,7 @@ def select(
     definitions : iterable of Definition
     fixed : dict
         What the user set, which is not up for choice.
-    runs, jobs, progress
+    runs, n_jobs, progress
         As in `run_all`.
     """
     definitions = list(definitions)
@@ -43,7 +43,7 @@ def select(
     trials = run_all(
         [trial for definition in first.values() for trial in trials_of(definition, fixed)],
         runs,
-        jobs=jobs,
+        n_jobs=n_jobs,
         progress=progress,
     )
     chosen: dict[Cell, Record] = {}

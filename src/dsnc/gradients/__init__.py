@@ -52,9 +52,9 @@ def make_gradient(gradient: str | Mapping[str, Any] | Gradient) -> Gradient:
     Examples
     --------
     >>> make_gradient("straight_through")
-    StraightThrough(n_samples=1, slope_growth=1.0)
+    StraightThrough(n_draws=1, slope_growth=1.0)
     >>> make_gradient({"name": "relaxed", "temperature": 0.5})
-    Relaxed(n_samples=1, temperature=0.5)
+    Relaxed(n_draws=1, temperature=0.5)
     """
     if isinstance(gradient, Gradient):
         return copy.deepcopy(gradient)

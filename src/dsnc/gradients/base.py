@@ -79,9 +79,9 @@ class Gradient(ABC):
         return f"{type(self).__name__}({settings})"
 
 
-def sample_bits(probabilities: Tensor, noise: Noise, n_samples: int) -> Tensor:
-    """Draw `n_samples` codes per example: (B, c) probabilities -> (n_samples, B, c) of 0 and 1."""
-    return (noise((n_samples, *probabilities.shape)) < probabilities).to(probabilities.dtype)
+def sample_bits(probabilities: Tensor, noise: Noise, n_draws: int) -> Tensor:
+    """Draw `n_draws` codes per example: (B, c) probabilities -> (n_draws, B, c) of 0 and 1."""
+    return (noise((n_draws, *probabilities.shape)) < probabilities).to(probabilities.dtype)
 
 
 def check_count(parameter: str, value: object, minimum: int = 1) -> None:

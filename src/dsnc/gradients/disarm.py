@@ -25,26 +25,26 @@ class DisARM(Gradient):
 
     Parameters
     ----------
-    n_samples : int
+    n_draws : int
         Pairs drawn per example; each costs two evaluations of the loss.
     """
 
     unbiased: ClassVar[bool] = True
 
-    def __init__(self, *, n_samples: int = 1) -> None:
-        check_count("n_samples", n_samples)
-        self.n_samples = n_samples
+    def __init__(self, *, n_draws: int = 1) -> None:
+        check_count("n_draws", n_draws)
+        self.n_draws = n_draws
 
     def __call__(
         self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
     ) -> tuple[Tensor, Tensor]:
         """Evaluate all pairs in one call, and give each logit its share of the difference."""
-        uniform = noise((self.n_samples, *logits.shape))
+        uniform = noise((self.n_draws, *logits.shape))
         # sigmoid(-x), not 1 - sigmoid(x): that one is rounded to 0 for large x
         bits = (uniform >= torch.sigmoid(-logits)).to(logits.dtype)
         opposite = (uniform < torch.sigmoid(logits)).to(logits.dtype)
         mean, each = loss_of_code(torch.cat([bits, opposite]))
-        difference = each[: self.n_samples] - each[self.n_samples :]
+        difference = each[: self.n_draws] - each[self.n_draws :]
         direction = (bits - opposite) * torch.sigmoid(logits.abs())
         estimate = (difference.unsqueeze(-1) * direction / 2).mean(dim=0).detach()
         return mean + (estimate * logits).sum(), mean.detach()

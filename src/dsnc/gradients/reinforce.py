@@ -29,10 +29,10 @@ class Reinforce(Gradient):
 
     Parameters
     ----------
-    n_samples : int
+    n_draws : int
         Codes drawn per example (M); also the number of evaluations of the loss.
     baseline : {"leave_one_out", "running", "none"}
-        What a loss is compared with: the mean over the example's other samples (for `n_samples`
+        What a loss is compared with: the mean over the example's other samples (for `n_draws`
         of 2 and more), an exponential average over past batches, or nothing, as in the paper.
     """
 
@@ -41,13 +41,13 @@ class Reinforce(Gradient):
     def __init__(
         self,
         *,
-        n_samples: int = 4,
+        n_draws: int = 4,
         baseline: Literal["none", "running", "leave_one_out"] = "leave_one_out",
     ) -> None:
         if baseline not in _BASELINES:
             raise unknown_name("baseline", baseline, _BASELINES)
-        check_count("n_samples", n_samples, minimum=2 if baseline == "leave_one_out" else 1)
-        self.n_samples = n_samples
+        check_count("n_draws", n_draws, minimum=2 if baseline == "leave_one_out" else 1)
+        self.n_draws = n_draws
         self.baseline = baseline
         self._average: Tensor | None = None  # of the batches' losses; a tensor: no wait for a GPU
 
@@ -55,7 +55,7 @@ class Reinforce(Gradient):
         self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
     ) -> tuple[Tensor, Tensor]:
         """Add the score term to the loss of hard bits."""
-        bits = sample_bits(torch.sigmoid(logits), noise, self.n_samples)
+        bits = sample_bits(torch.sigmoid(logits), noise, self.n_draws)
         mean, each = loss_of_code(bits)
         log_probability = logsigmoid((2 * bits - 1) * logits).sum(dim=-1)
         advantage = (each - self._baseline_of(each)).detach()
@@ -64,9 +64,9 @@ class Reinforce(Gradient):
         return mean + score, mean.detach()
 
     def _baseline_of(self, each: Tensor) -> Tensor | float:
-        n_samples, n_examples = each.shape
+        n_draws, n_examples = each.shape
         if self.baseline == "leave_one_out":
-            return (each.sum(dim=0) - each) / (n_samples - 1)
+            return (each.sum(dim=0) - each) / (n_draws - 1)
         if self.baseline == "none" or self._average is None:
             return 0.0
         # a batch's loss is the sum over its examples, and the last batch may be a short one

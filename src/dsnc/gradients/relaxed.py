@@ -23,7 +23,7 @@ class Relaxed(Gradient):
 
     Parameters
     ----------
-    n_samples : int
+    n_draws : int
         Codes drawn per example; also the number of evaluations of the loss.
     temperature : float
         How soft the bits are: near 0 almost hard, at 1 and above hardly bits any more. The
@@ -32,17 +32,17 @@ class Relaxed(Gradient):
 
     unbiased: ClassVar[bool] = False
 
-    def __init__(self, *, n_samples: int = 1, temperature: float = 2 / 3) -> None:
-        check_count("n_samples", n_samples)
+    def __init__(self, *, n_draws: int = 1, temperature: float = 2 / 3) -> None:
+        check_count("n_draws", n_draws)
         check_positive("temperature", temperature, example=0.5)
-        self.n_samples = n_samples
+        self.n_draws = n_draws
         self.temperature = temperature
 
     def __call__(
         self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
     ) -> tuple[Tensor, Tensor]:
         """Evaluate the loss of codes between 0 and 1."""
-        uniform = noise((self.n_samples, *logits.shape))
+        uniform = noise((self.n_draws, *logits.shape))
         # zero is a possible draw, and rounding could bring a one: neither has a finite logit
         limits = torch.finfo(uniform.dtype)
         uniform = uniform.clamp(limits.tiny, 1 - limits.eps)

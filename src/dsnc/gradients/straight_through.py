@@ -36,7 +36,7 @@ class StraightThrough(Gradient):
 
     Parameters
     ----------
-    n_samples : int
+    n_draws : int
         Codes drawn per example; also the number of evaluations of the loss.
     slope_growth : float
         The logits are multiplied by ``slope_growth ** epoch``; 1 leaves them alone.
@@ -44,10 +44,10 @@ class StraightThrough(Gradient):
 
     unbiased: ClassVar[bool] = False
 
-    def __init__(self, *, n_samples: int = 1, slope_growth: float = 1.0) -> None:
-        check_count("n_samples", n_samples)
+    def __init__(self, *, n_draws: int = 1, slope_growth: float = 1.0) -> None:
+        check_count("n_draws", n_draws)
         check_positive("slope_growth", slope_growth, example=1.0001)
-        self.n_samples = n_samples
+        self.n_draws = n_draws
         self.slope_growth = slope_growth
         self._slope = 1.0
 
@@ -62,7 +62,7 @@ class StraightThrough(Gradient):
         """Evaluate the loss of hard bits, with soft bits behind them."""
         phi = torch.sigmoid(self._slope * logits)
         # the bracket is exactly zero, so that the code stays exactly 0 or 1
-        code = sample_bits(phi, noise, self.n_samples) + (phi - phi.detach())
+        code = sample_bits(phi, noise, self.n_draws) + (phi - phi.detach())
         mean, _ = loss_of_code(code)
         return mean, mean.detach()
 

@@ -30,7 +30,7 @@ def contact_sheet(
     rows: int = 16,
     columns: int = 2,
     samples: int = 8,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Path:
     """Write a PNG that shows samples of some classes of `dataset`.
 
@@ -44,8 +44,8 @@ def contact_sheet(
         Strips on the sheet; each shows one class, drawn at random.
     samples : int
         Pictures in a strip, drawn at random from the class; fewer where it has fewer.
-    seed : int
-        The same seed gives the same choice.
+    random_state : int
+        The same random_state gives the same choice.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def contact_sheet(
             f"dataset {dataset.name!r} has no image_shape, so its rows are not known to be "
             "pictures; set image_shape=(height, width)."
         )
-    strips = _choose(dataset, rows * columns, samples, np.random.default_rng(seed))
+    strips = _choose(dataset, rows * columns, samples, np.random.default_rng(random_state))
     figure = _figure(dataset, strips, columns, samples)
     return write_whole(
         Path(path), lambda file: figure.savefig(file, format="png", dpi=200, facecolor=PAPER)

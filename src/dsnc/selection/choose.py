@@ -22,12 +22,12 @@ class SelectionSettings:
     ----------
     decoder : str, mapping or Decoder
         As `dsnc.decoders.parse_decoder` takes it.
-    soft_rows : bool
+    soft_vectors : bool
         Whether decoders of soft bits may get class vectors of their own.
     """
 
     decoder: Any = "auto"
-    soft_rows: bool = True
+    soft_vectors: bool = True
 
 
 class Chosen(NamedTuple):
@@ -62,7 +62,7 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
         decoder = before.renewed(evidence.scorer)
         return Chosen(decoder, _beside(decoder, evidence), evidence, None)
     sees_soft_bits = wanted.kind is None or wanted.kind.sees_soft_bits
-    if settings.soft_rows and sees_soft_bits and wanted.instance is None:
+    if settings.soft_vectors and sees_soft_bits and wanted.instance is None:
         fixed = {key: value for key, value in wanted.settings.items() if key in SCORING}
         evidence = with_soft_vectors(evidence, fixed)
     evidence = replace(evidence, before=None, train_soft=None)

@@ -34,10 +34,10 @@ from dsnc.training.objective import code_objective
 from dsnc.training.regularizer import PartnerSampler
 from dsnc.training.scaling import scale_of
 from dsnc.training.settings import RunSettings, Settings
-from dsnc.training.soft_rows import SoftRowsObjective
+from dsnc.training.soft_vectors import SoftRowsObjective
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
-_SOFT_SHARE = 5  # rows for soft bits begin where training ended: a fifth of its epochs will do
+_SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
 _SOFT_SEED = 1 << 30  # of their batches, beside those of training
 
 MakeObjective = Callable[[Any, nn.Module, int, torch.Generator], BaseObjective]
@@ -163,7 +163,7 @@ class Learner:
         self._seconds = monotonic() - begun
         return history
 
-    def fit_soft_rows(
+    def fit_soft_vectors(
         self,
         decoder: LinearDecoder,
         sharpness: float,
@@ -207,7 +207,9 @@ class Learner:
         except KeyboardInterrupt:
             if call:
                 raise
-            message = "Interrupted before rows for soft bits were trained; they are left out."
+            message = (
+                "Interrupted before class vectors for soft bits were trained; they are left out."
+            )
             warnings.warn(message, DsncWarning, stacklevel=config.depth - 1)
             return decoder
         return objective.make_decoder()
@@ -359,7 +361,7 @@ class Learner:
     def _checkpoint(self, examples: Examples, validation: Examples | None) -> Checkpoint | None:
         if self.settings.checkpoint is None:
             return None
-        free = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_rows"}
+        free = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
         settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in free}
         data = [fingerprint(part) for part in (examples, validation) if part is not None]
         text = f"{settings} {self.seed} {self.n_classes} {data}"

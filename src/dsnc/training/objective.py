@@ -152,11 +152,11 @@ class Objective(SoftmaxObjective):
         """Return the gradient's surrogate, and the mean loss of the codes that were drawn."""
 
         def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
-            n_samples, n_rows, n_bits = code.shape
-            weight = (batch.weight / n_samples).repeat(n_samples)
+            n_draws, n_rows, n_bits = code.shape
+            weight = (batch.weight / n_draws).repeat(n_draws)
             inputs = self.decoder_input(code).reshape(-1, n_bits)
-            mean, each = self.cross_entropy(inputs, batch.y.repeat(n_samples), weight)
-            return mean, each.view(n_samples, n_rows) * batch.weight
+            mean, each = self.cross_entropy(inputs, batch.y.repeat(n_draws), weight)
+            return mean, each.view(n_draws, n_rows) * batch.weight
 
         total, loss = self.gradient(logits, loss_of_code, batch.uniform)
         if self.soft_share:
@@ -220,7 +220,7 @@ def code_objective(
     gradient = settings.gradient
     sampled = settings.validation_codes == "sampled"
     if isinstance(gradient, str):
-        gradient = {"name": gradient, "n_samples": settings.n_samples}
+        gradient = {"name": gradient, "n_draws": settings.n_draws}
     return Objective(
         encoder,
         make_gradient(gradient),

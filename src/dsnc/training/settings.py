@@ -101,13 +101,13 @@ class Settings(SoftmaxSettings):
     hidden: Sequence[int] = (1024,)
     normalize: bool = True
     gradient: Any = "straight_through"
-    n_samples: int = 4
+    n_draws: int = 4
     code_values: str = "signs"
     soft_share: float = 0.25
-    soft_rows: bool = True
+    soft_vectors: bool = True
     validation_codes: str = "hard"
 
-    counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_samples")
+    counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_draws")
     names: ClassVar[dict[str, Sequence[str]]] = {
         **RunSettings.names,
         "code_values": CODE_VALUES,
@@ -118,8 +118,8 @@ class Settings(SoftmaxSettings):
         """Refuse what cannot work, naming parameter, value and fix."""
         super().check()
         check_number("soft_share", self.soft_share, lowest=0.0, highest=1.0)
-        if not isinstance(self.soft_rows, bool | np.bool_):
-            raise InputError(f"soft_rows={self.soft_rows!r} must be True or False.")
+        if not isinstance(self.soft_vectors, bool | np.bool_):
+            raise InputError(f"soft_vectors={self.soft_vectors!r} must be True or False.")
         if not _all(_is_count, self.hidden) or not len(self.hidden):
             raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
 

@@ -15,7 +15,7 @@ from dsnc.training.batches import Batch
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
-from dsnc.training.soft_rows import SoftRowsObjective
+from dsnc.training.soft_vectors import SoftRowsObjective
 
 K, D, BITS = 60, 10, 7
 
@@ -74,8 +74,8 @@ def test_the_encoder_stays_and_soft_bits_win(learner):
         k: v.clone() for k, v in learner.objective.state_dict().items() if k != "_extra_state"
     }
     rows = hard_rows(learner)
-    soft = learner.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT)
-    again = learner.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT)
+    soft = learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT)
+    again = learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT)
     after = learner.objective.state_dict()
     assert all(torch.equal(after[name], value) for name, value in before.items())
     assert np.array_equal(soft.weight, again.weight) and np.array_equal(soft.bias, again.bias)
@@ -84,7 +84,7 @@ def test_the_encoder_stays_and_soft_bits_win(learner):
 
 def test_each_call_of_partial_fit_passes_once_in_an_order_of_its_own(learner):
     rows = hard_rows(learner)
-    one, two = (learner.fit_soft_rows(rows, 0.3, TRAIN, call=call) for call in (1, 2))
+    one, two = (learner.fit_soft_vectors(rows, 0.3, TRAIN, call=call) for call in (1, 2))
     assert not np.array_equal(one.weight, rows.weight)
     assert not np.array_equal(one.weight, two.weight)
 
@@ -95,7 +95,7 @@ def test_rows_of_no_weight_teach_nothing(learner):
     weight[::2] = 0
     kept = Examples(TRAIN.X, TRAIN.y, weight, np.flatnonzero(weight))
     other = kept._replace(y=np.where(weight > 0, TRAIN.y, 0).astype(np.int32))
-    answers = [learner.fit_soft_rows(rows, 0.3, part) for part in (kept, other)]
+    answers = [learner.fit_soft_vectors(rows, 0.3, part) for part in (kept, other)]
     assert np.array_equal(answers[0].weight, answers[1].weight)
 
 
@@ -104,7 +104,7 @@ def test_they_are_left_out_when_there_is_no_time(learner):
     settings = Settings(n_bits=BITS, max_epochs=3, device="cpu", time_limit=1e-9)
     late = Learner(settings, TRAIN, K, 0)
     assert late.fit(TRAIN, HELD_OUT).stopped == "time_limit reached"
-    assert late.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT) is rows
+    assert late.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
 
 
 def test_an_interrupted_training_is_not_followed_by_them():
@@ -117,7 +117,7 @@ def test_an_interrupted_training_is_not_followed_by_them():
     with pytest.warns(DsncWarning, match="interrupted in epoch 3"):
         stopped.fit(TRAIN, HELD_OUT)
     rows = hard_rows(stopped)
-    assert stopped.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT) is rows
+    assert stopped.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
 
 
 def test_interrupting_them_keeps_what_was_trained_before(learner, monkeypatch):
@@ -126,10 +126,10 @@ def test_interrupting_them_keeps_what_was_trained_before(learner, monkeypatch):
 
     monkeypatch.setattr(module, "train", interrupted)
     rows = hard_rows(learner)
-    with pytest.warns(DsncWarning, match="before rows for soft bits"):
-        assert learner.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT) is rows
+    with pytest.warns(DsncWarning, match="before class vectors for soft bits"):
+        assert learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
     with pytest.raises(KeyboardInterrupt):  # a loop over parts of the rows must end
-        learner.fit_soft_rows(rows, 0.3, TRAIN, call=1)
+        learner.fit_soft_vectors(rows, 0.3, TRAIN, call=1)
 
 
 def test_a_resumed_run_has_the_time_that_it_did_not_take(tmp_path):
@@ -139,13 +139,13 @@ def test_a_resumed_run_has_the_time_that_it_did_not_take(tmp_path):
     resumed = Learner(Settings(**settings, time_limit=0.9 * took), TRAIN, K, 0)
     resumed.fit(TRAIN, HELD_OUT)  # has nothing left to do
     rows = hard_rows(resumed)
-    assert resumed.fit_soft_rows(rows, 0.3, TRAIN, HELD_OUT) is not rows
+    assert resumed.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is not rows
 
 
 def test_a_checkpoint_does_not_care_for_them(tmp_path):
     settings = {"n_bits": BITS, "max_epochs": 2, "device": "cpu", "checkpoint": tmp_path}
-    for soft_rows in (True, False):
-        learner = Learner(Settings(**settings, soft_rows=soft_rows), TRAIN, K, 0)
+    for soft_vectors in (True, False):
+        learner = Learner(Settings(**settings, soft_vectors=soft_vectors), TRAIN, K, 0)
         assert len(learner.fit(TRAIN, HELD_OUT)) == 2
 
 
@@ -154,10 +154,10 @@ def test_many_small_passes_keep_what_the_optimizer_has_learned():
     settings = Settings(n_bits=BITS, max_epochs=10, learning_rate=0.03, device="cpu")
     learner = Learner(settings, TRAIN, K, 0)
     learner.fit(TRAIN, HELD_OUT)
-    first = rows = learner.fit_soft_rows(hard_rows(learner), 0.3, TRAIN, HELD_OUT)
+    first = rows = learner.fit_soft_vectors(hard_rows(learner), 0.3, TRAIN, HELD_OUT)
     for call in range(1, 61):
         part = TRAIN._replace(rows=np.arange(20 * call, 20 * call + 20))
-        rows = learner.fit_soft_rows(rows, 0.3, part, call=call)
+        rows = learner.fit_soft_vectors(rows, 0.3, part, call=call)
     lost = soft_accuracy(learner, first, 0.3) - soft_accuracy(learner, rows, 0.3)
     assert lost < 0.1
 
@@ -168,5 +168,5 @@ def test_the_bar_says_what_it_counts(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         talking.fit(TRAIN, HELD_OUT)
-        talking.fit_soft_rows(hard_rows(talking), 0.3, TRAIN, HELD_OUT)
+        talking.fit_soft_vectors(hard_rows(talking), 0.3, TRAIN, HELD_OUT)
     assert "soft epoch" in capsys.readouterr().err

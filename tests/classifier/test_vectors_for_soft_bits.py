@@ -8,12 +8,12 @@ from test_decoder_choice import FEW, X_TEST, Y_TEST, X, Y, quick, same_answers, 
 
 from dsnc.errors import DsncWarning, InputError
 from dsnc.training import learner
-from dsnc.training.soft_rows import SoftRowsObjective
+from dsnc.training.soft_vectors import SoftRowsObjective
 
 
 @pytest.fixture(scope="module")
 def softened():
-    """Trained for long enough to have rows for soft bits: a fifth of its epochs."""
+    """Trained for long enough to have class vectors for soft bits: a fifth of its epochs."""
     return quick(decoder="shortlist", max_epochs=20).fit(X, Y)
 
 
@@ -21,7 +21,7 @@ def test_short_codes_get_rows_for_soft_bits(softened, tmp_path):
     trained = softened.predictor_.trained
     assert trained is not None and softened.predictor_.decoder.sharpness < 1
     assert not np.array_equal(trained.weight, softened.predictor_.decoder.linear.weight)
-    without = quick(decoder="shortlist", max_epochs=20, soft_rows=False).fit(X, Y)
+    without = quick(decoder="shortlist", max_epochs=20, soft_vectors=False).fit(X, Y)
     assert without.predictor_.trained is None
     assert np.array_equal(without.encode(X_TEST).words, softened.encode(X_TEST).words)
     assert np.array_equal(without.predictor_.decoder.linear.weight, trained.weight)
@@ -82,13 +82,13 @@ def test_a_warning_about_them_points_at_the_call_of_fit(monkeypatch):
         return whole(objective, *arguments, **options)
 
     monkeypatch.setattr(learner, "train", interrupted)
-    with pytest.warns(DsncWarning, match="before rows for soft bits") as warned:
+    with pytest.warns(DsncWarning, match="before class vectors for soft bits") as warned:
         model = quick(decoder={"name": "soft", "sharpness": 0.5}, max_epochs=1).fit(X[FEW], Y[FEW])
     assert [warning.filename for warning in warned] == [__file__]
     assert model.predictor_.trained is None
 
 
-@pytest.mark.parametrize("soft_rows", [1, "yes", None])
-def test_soft_rows_are_a_yes_or_a_no(soft_rows):
-    with pytest.raises(InputError, match="soft_rows=.* must be True or False"):
-        quick(soft_rows=soft_rows).fit(X[FEW], Y[FEW])
+@pytest.mark.parametrize("soft_vectors", [1, "yes", None])
+def test_soft_vectors_are_a_yes_or_a_no(soft_vectors):
+    with pytest.raises(InputError, match="soft_vectors=.* must be True or False"):
+        quick(soft_vectors=soft_vectors).fit(X[FEW], Y[FEW])
