@@ -115,7 +115,7 @@ def test_ranges_are_read(text, expected):
         ({"space": {"n_bits": []}}, "'n_bits' has no values"),
         ({"space": {}}, "space is empty"),
         ({"n_trials": 0}, "n_trials=0 must be"),
-        ({"jobs": 2}, "give study='study.log'"),
+        ({"n_jobs": 2}, "give study='study.log'"),
     ],
 )
 def test_wrong_use_is_refused(options, message):

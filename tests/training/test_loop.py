@@ -210,7 +210,8 @@ def test_without_validation_the_last_is_kept():
 
 
 def test_the_regularizer_hears_of_accuracies():
-    _, history = run(validation=Script(0.1, 0.2, 0.3, 0.3, 0.2))
+    objective = make_objective(adaptive="previous")
+    _, history = run(objective, validation=Script(0.1, 0.2, 0.3, 0.3, 0.2))
     assert history.column("factor") == [1, 1, 2, 4, 4]  # as it was in the epoch
 
 
