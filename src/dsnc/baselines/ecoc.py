@@ -179,21 +179,24 @@ class ECOCBaseline(LinearBaseline):
     def _fit_base(self, X: Any, y: Any, sample_weight: Any) -> Self:
         from dsnc.training.history import History
 
-        self._settings()
-        features = learned_features(X, self.text)
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-        labels, numbers = learned_labels(y)
-        weight = row_weights(X, y, sample_weight, self.class_weight, relative=False)
-        rows = rows_that_count(weight)
-        codes = make_codebook(self.codebook, len(labels), self.n_bits, seed_of(self.random_state))
-        if rows is not None and weight is not None:
-            X, numbers, weight = X[rows], numbers[rows], weight[rows]
-        encoder = EstimatorEncoder.fit(
-            self.base, X, codes.to_bits(), numbers, weight, n_jobs=self.n_jobs
-        )
-        self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding), features)
-        self._labels, self.n_iter_ = labels, 1
-        self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
+        with self._all_or_nothing():
+            self._settings()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            labels, numbers = learned_labels(y)
+            weight = row_weights(X, y, sample_weight, self.class_weight, relative=False)
+            rows = rows_that_count(weight)
+            codes = make_codebook(
+                self.codebook, len(labels), self.n_bits, seed_of(self.random_state)
+            )
+            if rows is not None and weight is not None:
+                X, numbers, weight = X[rows], numbers[rows], weight[rows]
+            encoder = EstimatorEncoder.fit(
+                self.base, X, codes.to_bits(), numbers, weight, n_jobs=self.n_jobs
+            )
+            self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding), features)
+            self._labels, self.n_iter_ = labels, 1
+            self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
         return self
 
     def _settings(self) -> RunSettings:

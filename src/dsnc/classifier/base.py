@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -113,6 +114,16 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "predictor_")
         files.save(self, path, overwrite=overwrite)
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[dict[str, Any]]:
+        """Undo everything if learning fails; scikit-learn's checks set attributes on the way."""
+        before = dict(vars(self))
+        try:
+            yield before
+        except BaseException:  # Ctrl-C as well
+            self.__dict__ = before
+            raise
+
     def _n_jobs(self) -> int | None:
         """Return the number of threads that predict, for estimators that have the parameter."""
         n_jobs: int | None = getattr(self, "n_jobs", None)
@@ -177,7 +188,7 @@ class LearnedClassifier(PredictorClassifier):
         *,
         validation: tuple[Any, Any] | None = None,
     ) -> Self:
-        """Learn from rows and their labels.
+        """Learn from rows and their labels; where that fails, everything stays as it was.
 
         Parameters
         ----------
@@ -193,24 +204,27 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
-        settings = self._settings()
-        features = learned_features(X, self.text)
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-        labels, numbers = learned_labels(y)
-        seed = seed_of(self.random_state)
-        weight = row_weights(X, y, sample_weight, self.class_weight)
-        examples = Examples(X, Targets(numbers, len(labels)), weight, rows_that_count(weight))
-        held_out: Examples | None = None
-        if validation is not None:
-            held_out = self._given_validation(validation, labels, features)
-        else:
-            rows, held = hold_out(examples.targets, self.validation_fraction, seed, examples.rows)
-            if len(held):
-                held_out = examples._replace(rows=held)
-                examples = examples._replace(rows=rows)
-        learner = self._make_learner(settings, examples, len(labels), seed)
-        history = learner.fit(examples, held_out)
-        self._finish(learner, examples, labels, history, held_out=held_out, features=features)
+        with self._all_or_nothing():
+            settings = self._settings()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            labels, numbers = learned_labels(y)
+            seed = seed_of(self.random_state)
+            weight = row_weights(X, y, sample_weight, self.class_weight)
+            examples = Examples(X, Targets(numbers, len(labels)), weight, rows_that_count(weight))
+            held_out: Examples | None = None
+            if validation is not None:
+                held_out = self._given_validation(validation, labels, features)
+            else:
+                rows, held = hold_out(
+                    examples.targets, self.validation_fraction, seed, examples.rows
+                )
+                if len(held):
+                    held_out = examples._replace(rows=held)
+                    examples = examples._replace(rows=rows)
+            learner = self._make_learner(settings, examples, len(labels), seed)
+            history = learner.fit(examples, held_out)
+            self._finish(learner, examples, labels, history, held_out=held_out, features=features)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -225,28 +239,32 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
-        first = not hasattr(self, "predictor_")
-        features = learned_features(X, self.text) if first else self.predictor_.features
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
-        if first:
-            if classes is None:
-                raise InputError("classes must name all labels at the first call of partial_fit.")
-            labels, _ = learned_labels(classes, "classes")
-        else:
-            labels = self._labels
-            if classes is not None and set(np.asarray(classes).tolist()) != set(
-                labels.names.tolist()
-            ):
-                raise InputError(
-                    "classes differs from the classes of the first call of partial_fit."
-                )
-        targets = Targets(labels.numbers(y, "y"), len(labels))
-        weight = row_weights(X, y, sample_weight, self.class_weight)
-        examples = Examples(X, targets, weight, rows_that_count(weight))
-        learner = self._learner_for(examples, len(labels))
-        calls = getattr(self, "_calls", 0) + 1
-        history = learner.partial_fit(examples, calls)
-        self._finish(learner, examples, labels, history, calls=calls, features=features)
+        with self._all_or_nothing() as before:
+            first = not hasattr(self, "predictor_")
+            features = learned_features(X, self.text) if first else self.predictor_.features
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
+            if first:
+                if classes is None:
+                    raise InputError(
+                        "classes must name all labels at the first call of partial_fit."
+                    )
+                labels, _ = learned_labels(classes, "classes")
+            else:
+                labels = self._labels
+                if classes is not None and set(np.asarray(classes).tolist()) != set(
+                    labels.names.tolist()
+                ):
+                    raise InputError(
+                        "classes differs from the classes of the first call of partial_fit."
+                    )
+            targets = Targets(labels.numbers(y, "y"), len(labels))
+            weight = row_weights(X, y, sample_weight, self.class_weight)
+            examples = Examples(X, targets, weight, rows_that_count(weight))
+            learner = self._learner_for(examples, len(labels))
+            calls = getattr(self, "_calls", 0) + 1
+            before.pop("_learner", None)  # training moves it; what predicts stays as it is
+            history = learner.partial_fit(examples, calls)
+            self._finish(learner, examples, labels, history, calls=calls, features=features)
         return self
 
     def _settings(self) -> RunSettings:
@@ -312,7 +330,7 @@ class LearnedClassifier(PredictorClassifier):
         calls: int = 0,
         features: TextFeatures | None = None,
     ) -> None:
-        """Keep what was learned, all of it at once: a `fit` that fails changes nothing."""
+        """Keep what was learned, all of it at once."""
         trained = learner.export()
         encoder = trained.module or NumpyEncoder(
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
