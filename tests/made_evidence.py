@@ -4,6 +4,7 @@ import numpy as np
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Evidence, HeldOut, LinearDecoder
+from dsnc.labels import Targets
 from dsnc.selection import SelectionSettings, choose
 
 
@@ -16,9 +17,9 @@ def problem(n_classes=30, n_bits=12, n=400, noise=0.8, scale=1.0, seed=0):
     for _ in range(2):
         y = rng.integers(0, n_classes, n)
         logits = scale * (centers[y] + noise * rng.normal(size=(n, n_bits)))
-        sets.append(HeldOut(Encoded(logits), y))
+        sets.append(HeldOut(Encoded(logits), Targets(y, n_classes)))
     training, held_out = sets
-    return Evidence(linear, training.encoded.codes, training.y, held_out)
+    return Evidence(linear, training.encoded.codes, training.targets, held_out)
 
 
 def make_decoder(choice, evidence):

@@ -7,6 +7,7 @@ from dsnc.codes import Encoded
 from dsnc.decoders import CodebookDecoder, Evidence, HeldOut, LinearDecoder, ShortlistDecoder
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.errors import InputError
+from dsnc.labels import Targets
 from made_evidence import make_decoder, problem
 
 
@@ -16,14 +17,16 @@ def evidence():
 
 
 def test_rows_are_taken_evenly():
-    rows = HeldOut(Encoded(np.arange(22).reshape(11, 2)), np.arange(11), np.arange(11.0))
+    rows = HeldOut(
+        Encoded(np.arange(22).reshape(11, 2)), Targets(np.arange(11), 11), np.arange(11.0)
+    )
     some = rows.take(6)
-    assert some.y.tolist() == [0, 2, 4, 6, 8, 10]
+    assert some.targets.y.tolist() == [0, 2, 4, 6, 8, 10]
     assert some.encoded.logits.tolist() == rows.encoded.logits[::2].tolist()
-    assert some.encoded.codes == rows.encoded.codes.take(some.y)
-    assert some.weight.tolist() == some.y.tolist()
+    assert some.encoded.codes == rows.encoded.codes.take(some.targets.y)
+    assert some.weight.tolist() == some.targets.y.tolist()
     assert rows.take(11) is rows.take(99) is rows
-    assert rows.take(0).y.tolist() == [0]
+    assert rows.take(0).targets.y.tolist() == [0]
     assert rows._replace(weight=None).take(3).weight is None
 
 
@@ -98,7 +101,7 @@ def test_decoders_that_need_the_codes_of_all_rows_cannot_be_trained_further(evid
 
 
 def test_where_a_class_is_among_those_of_its_row():
-    rows = HeldOut(Encoded([[1.0], [2.0], [3.0]]), np.array([4, 5, 6]))
+    rows = HeldOut(Encoded([[1.0], [2.0], [3.0]]), Targets(np.array([4, 5, 6]), 10))
     assert rows.places(np.array([[4, 1], [9, 5], [1, 2]])).tolist() == [0, 1, -1]
 
 

@@ -19,6 +19,7 @@ from dsnc.decoders.scoring import (
     valid_scoring,
 )
 from dsnc.errors import InputError
+from dsnc.labels import Targets
 
 
 def problem(scale=1.0, bias=0.0, n=1200, n_classes=200, n_bits=16, seed=0):
@@ -33,7 +34,7 @@ def problem(scale=1.0, bias=0.0, n=1200, n_classes=200, n_bits=16, seed=0):
 def all_classes(linear, logits, y, doubts=None):
     classes = np.tile(np.arange(linear.n_classes), (len(y), 1))
     doubts = np.zeros(classes.shape, dtype=np.float32) if doubts is None else doubts
-    return Candidates(linear, logits, classes, doubts, y)
+    return Candidates(linear, logits, classes, doubts, Targets(y, linear.n_classes))
 
 
 def test_scores_are_those_of_the_formula():
@@ -42,7 +43,9 @@ def test_scores_are_those_of_the_formula():
     logits = rng.normal(size=(4, 3)).astype(np.float32)
     classes = rng.integers(0, 5, (4, 2))
     doubts = rng.random((4, 2)).astype(np.float32)
-    found = Candidates(linear, logits, classes, doubts, np.zeros(4, dtype=np.int64))
+    found = Candidates(
+        linear, logits, classes, doubts, Targets(np.zeros(4, dtype=np.int64), linear.n_classes)
+    )
     scores = found.scores(Scoring(0.7, 0.25, 0.5))
     for i in range(4):
         for place, k in enumerate(classes[i]):
@@ -122,7 +125,7 @@ def test_what_cannot_be_is_refused(settings, message):
 
 def test_all_classes_are_scored_as_held_out_rows_like_best(monkeypatch):
     linear, logits, y = problem(scale=5.0, bias=3.0)
-    held_out = HeldOut(Encoded(logits), y)
+    held_out = HeldOut(Encoded(logits), Targets(y, linear.n_classes))
     decoder, accuracy = SoftDecoder.tuned(linear, held_out)
     assert accuracy == (decoder.predict(held_out.encoded) == y).mean()
     plain = SoftDecoder(linear.weight, linear.bias)

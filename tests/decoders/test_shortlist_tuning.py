@@ -13,6 +13,7 @@ from dsnc.decoders import shortlist_tuning as tuning
 from dsnc.decoders.known_codes import leading_codes, training_codes, weight_codes
 from dsnc.decoders.scoring import TOLERANCE
 from dsnc.decoders.shortlist_tuning import tune_shortlist
+from dsnc.labels import Targets
 
 SETTINGS = ["size", "radius", "closeness"]
 
@@ -29,11 +30,11 @@ def problem(n=1500, n_classes=200, n_bits=24, noise=1.0, scale=0.2, seed=0, part
 
 def held_out(logits, y, weight=None):
     logits = np.asarray(logits, dtype=np.float32)
-    return HeldOut(Encoded(logits), np.asarray(y), weight)
+    return HeldOut(Encoded(logits), Targets(np.asarray(y), 200), weight)
 
 
 def codes_and_classes(rows):
-    return rows.encoded.codes, rows.y
+    return rows.encoded.codes, rows.targets.y
 
 
 def accuracy(decoder, rows):
@@ -83,7 +84,7 @@ def test_the_chosen_setting_loses_no_more_than_it_may(noise):
     # What rows that chose nothing say; the deviation is that of the rows in which both differ.
     differ = decoder.predict(fresh.encoded) != everything.predict(fresh.encoded)
     lost = accuracy(everything, fresh) - accuracy(decoder, fresh)
-    assert lost <= TOLERANCE + 3 * max(differ.sum(), 1) ** 0.5 / len(fresh.y)
+    assert lost <= TOLERANCE + 3 * max(differ.sum(), 1) ** 0.5 / len(fresh.targets.y)
     assert decoder.size < linear.n_classes
 
 
@@ -233,7 +234,7 @@ def test_weight_codes_are_the_signs_of_the_weights():
 
 
 def log_loss(decoder, rows):
-    proba = decoder.proba(rows.encoded)[np.arange(len(rows.y)), rows.y]
+    proba = decoder.proba(rows.encoded)[np.arange(len(rows.targets.y)), rows.targets.y]
     return -np.log(np.maximum(proba, 1e-9)).mean()
 
 
@@ -241,7 +242,7 @@ def calibration_error(decoder, rows):
     """How far confidence is from accuracy, on average over ten groups of equally sure rows."""
     classes, proba = decoder.top_k_proba(rows.encoded, 1)
     order = np.argsort(proba[:, 0])
-    right, sure = (classes[:, 0] == rows.y)[order], proba[order, 0]
+    right, sure = (classes[:, 0] == rows.targets.y)[order], proba[order, 0]
     groups = zip(np.array_split(right, 10), np.array_split(sure, 10), strict=True)
     return np.mean([abs(a.mean() - b.mean()) for a, b in groups])
 
@@ -263,8 +264,10 @@ def test_calibration_is_honest_on_fresh_rows(scale):
 def test_calibration_weighs_rows():
     """Rows of half the classes are made wrong; what these weigh decides how sure one may be."""
     linear, rows = problem(n=2000, noise=0.5)
-    wrong = rows.y < 100
-    rows = rows._replace(y=np.where(wrong, (rows.y + 1) % 200, rows.y))
+    wrong = rows.targets.y < 100
+    rows = rows._replace(
+        targets=Targets(np.where(wrong, (rows.targets.y + 1) % 200, rows.targets.y), 200)
+    )
     decoder = ShortlistDecoder(linear, *weight_codes(linear))
 
     def confidence(weight_of_wrong):

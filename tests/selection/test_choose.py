@@ -18,6 +18,7 @@ from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.shortlist import KNOWN
 from dsnc.decoders.shortlist_tuning import tune_shortlist
 from dsnc.errors import InputError
+from dsnc.labels import Targets
 from dsnc.selection import DecoderReport, SelectionSettings, Trial, choose
 from made_evidence import make_decoder, problem
 
@@ -74,7 +75,7 @@ def test_the_soft_decoder(evidence):
 
 def test_rows_held_out_may_be_none(evidence):
     none = slice(0, 0)
-    empty = HeldOut(evidence.held_out.encoded.take(none), evidence.held_out.y[none])
+    empty = HeldOut(evidence.held_out.encoded.take(none), evidence.held_out.targets.take(none))
     for name in ("linear", "soft", "shortlist"):
         decoder, _ = make_decoder(name, Evidence(evidence.linear, held_out=empty))
         assert decoder.temperature == 1
@@ -83,7 +84,7 @@ def test_rows_held_out_may_be_none(evidence):
 def test_the_nearest_decoder(evidence):
     decoder, report = make_decoder("nearest", evidence)
     assert type(decoder) is NearestDecoder
-    own = NearestDecoder.from_examples(evidence.codes, evidence.y, 30)
+    own = NearestDecoder.from_examples(evidence.codes, evidence.targets.y, 30)
     assert np.array_equal(
         decoder.predict(Encoded(codes=evidence.held_out.encoded.codes)),
         own.predict(Encoded(codes=evidence.held_out.encoded.codes)),
@@ -99,7 +100,7 @@ def test_the_nearest_decoder(evidence):
 def test_the_table_decoder(evidence):
     decoder, report = make_decoder("table", evidence)
     assert type(decoder) is TableDecoder
-    nearest = NearestDecoder.from_examples(evidence.codes, evidence.y, 30)
+    nearest = NearestDecoder.from_examples(evidence.codes, evidence.targets.y, 30)
     codes = evidence.held_out.encoded.codes
     assert np.array_equal(
         decoder.predict(Encoded(codes=codes)), nearest.predict(Encoded(codes=codes))
@@ -148,7 +149,9 @@ def test_a_shortlist_without_held_out_rows_takes_training_codes_if_there_are_any
     decoder, _ = make_decoder("shortlist", bare)
     assert decoder.codes == weight_codes(evidence.linear)[0]
     assert (decoder.size, decoder.radius) == (16, 4)
-    decoder, _ = make_decoder("shortlist", Evidence(evidence.linear, evidence.codes, evidence.y))
+    decoder, _ = make_decoder(
+        "shortlist", Evidence(evidence.linear, evidence.codes, evidence.targets)
+    )
     assert len(decoder.codes) > 100
 
 
@@ -247,7 +250,7 @@ def test_the_choice_is_the_same_twice(many, best):
 def test_many_classes_without_held_out_rows(many):
     for given, n_codes in (
         (Evidence(many.linear), 1200),
-        (Evidence(many.linear, many.codes, many.y), None),
+        (Evidence(many.linear, many.codes, many.targets), None),
     ):
         decoder, report = make_decoder("auto", given)
         assert type(decoder) is ShortlistDecoder
@@ -265,7 +268,7 @@ def bits_that_mislead(scale):
     y = rng.integers(0, 2048, 1000)
     logits = np.concatenate([scale * signs[y], rng.choice([-20, 20], (1000, 10))], axis=1)
     logits = logits.astype(np.float32)
-    held_out = HeldOut(Encoded(logits), y)
+    held_out = HeldOut(Encoded(logits), Targets(y, 2048))
     return Evidence(LinearDecoder(weight, np.zeros(2048)), held_out=held_out)
 
 
@@ -283,12 +286,13 @@ def test_decoders_are_compared_on_the_same_rows():
     given = problem(n_classes=1200, n=6000, noise=0.3)
     rng = np.random.default_rng(0)
     rows = given.held_out
-    mixed = np.where(rng.random(6000) < 0.5, rng.integers(0, 1200, 6000), rows.y)
-    report = make_decoder("auto", Evidence(given.linear, held_out=rows._replace(y=mixed)))[1]
+    mixed = np.where(rng.random(6000) < 0.5, rng.integers(0, 1200, 6000), rows.targets.y)
+    rows = rows._replace(targets=Targets(mixed, 1200))
+    report = make_decoder("auto", Evidence(given.linear, held_out=rows))[1]
     soft = SoftDecoder(given.linear.weight, given.linear.bias)
-    some = rows._replace(y=mixed).take(4096)
+    some = rows.take(4096)
     worth = {trial.decoder: trial.accuracy for trial in report.trials}
-    assert worth["soft"] == accuracy(soft, some) != accuracy(soft, rows._replace(y=mixed))
+    assert worth["soft"] == accuracy(soft, some) != accuracy(soft, rows)
     assert report.chosen == "shortlist"
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dsnc.errors import CheckpointError
+from dsnc.labels import Targets
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from dsnc.gradients import Reinforce, StraightThrough
+from dsnc.labels import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
@@ -30,7 +32,7 @@ from dsnc.training.settings import Settings
 torch.set_num_threads(1)
 y = (np.arange(300) % 30).astype(np.int32)
 X = 3 * np.eye(30, 40)[y] + np.random.default_rng(0).normal(size=(300, 40))
-examples = Examples(X.astype(np.float32), y, None, np.arange(200))
+examples = Examples(X.astype(np.float32), Targets(y, 30), None, np.arange(200))
 held_out = examples._replace(rows=np.arange(200, 300))
 cases = {
     "linear": dict(gradient=StraightThrough(slope_growth=1.05), beta=1e-3, gamma=1e-3),
@@ -115,7 +117,7 @@ def test_killed_and_resumed_is_uninterrupted(tmp_path):
 def make_data(n=120):
     y = (np.arange(n) % 4).astype(np.int32)
     X = 3 * np.eye(4, 6)[y] + np.random.default_rng(0).normal(size=(n, 6))
-    return Examples(X.astype(np.float32), y)
+    return Examples(X.astype(np.float32), Targets(y, 4))
 
 
 def fit(folder, *, examples=None, validation=None, seed=0, **settings):
@@ -211,7 +213,7 @@ def other_weights():
         {"gradient": "reinforce"},
         {"examples": make_data(119)},
         {"examples": make_data()._replace(rows=np.arange(100))},
-        {"examples": make_data()._replace(y=make_data().y[::-1].copy())},
+        {"examples": make_data()._replace(targets=make_data().targets.take(slice(None, None, -1)))},
         {"examples": make_data()._replace(X=make_data().X + 1)},
         {"examples": other_weights()},
         {"validation": make_data(80)},

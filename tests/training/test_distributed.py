@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from dsnc import DSNCClassifier
+from dsnc.labels import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
@@ -31,8 +32,8 @@ arrays = {}
 
 def learn(name, X, n_rows, **settings):
     defaults = {"n_bits": 8, "max_epochs": 4, "device": "cpu", "learning_rate": 0.03}
-    examples = Examples(X, y, weight, np.arange(n_rows))
-    held_out = Examples(X, y, weight, np.arange(n_rows, 161))
+    examples = Examples(X, Targets(y, 5), weight, np.arange(n_rows))
+    held_out = Examples(X, Targets(y, 5), weight, np.arange(n_rows, 161))
     learner = Learner(Settings(**defaults, **settings), examples, 5, 0)
     history = learner.fit(examples, held_out)
     trained = learner.export()

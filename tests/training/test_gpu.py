@@ -6,6 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from dsnc.encoders import SparseRows
+from dsnc.labels import Targets
 from dsnc.training.batches import make_source
 from dsnc.training.cross_entropy import linear_cross_entropy
 from dsnc.training.examples import Examples
@@ -22,7 +23,7 @@ K = 20
 def make_dense(n=1000):
     y = (np.arange(n) % K).astype(np.int32)
     X = 5 * np.eye(K, 30)[y] + np.random.default_rng(0).normal(size=(n, 30))
-    return Examples(X.astype(np.float32), y)
+    return Examples(X.astype(np.float32), Targets(y, K))
 
 
 def make_sparse(n=1000):
@@ -36,7 +37,7 @@ def learn(examples, device, **settings):
     few = {"n_bits": 32, "max_epochs": 12, "learning_rate": 0.02, "device": device}
     settings = few | settings
     learner = Learner(Settings(**settings), examples, K, 0)
-    rows = np.random.default_rng(1).permutation(len(examples.y))
+    rows = np.random.default_rng(1).permutation(len(examples.targets))
     training, held_out = (examples._replace(rows=part) for part in np.split(rows, [800]))
     return learner.export(), learner.fit(training, held_out), learner.export()
 

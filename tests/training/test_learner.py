@@ -9,6 +9,7 @@ from dsnc.decoders import LinearDecoder
 from dsnc.encoders import as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
+from dsnc.labels import Targets
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.learner import Learner, choose_device
@@ -23,7 +24,7 @@ def make_dense(n=300, seed=0):
     y = (np.arange(n) % K).astype(np.int32)
     X = 6 * np.eye(K, D)[y] + rng.normal(size=(n, D))
     X = X * np.exp(rng.normal(size=D)) + 50 * rng.normal(size=D)  # units differ
-    return Examples(X.astype(np.float32), y)
+    return Examples(X.astype(np.float32), Targets(y, K))
 
 
 def make_sparse(n=300, d=400, seed=0):
@@ -35,7 +36,7 @@ def make_sparse(n=300, d=400, seed=0):
     X = sp.csr_array((np.ones(6 * n, "f4"), (np.repeat(np.arange(n), 6), columns.ravel())), (n, d))
     X = X.tolil()
     X[::50] = 0
-    return Examples(X.tocsr(), y)
+    return Examples(X.tocsr(), Targets(y, K))
 
 
 def make_settings(**settings):
@@ -57,7 +58,7 @@ def predictor_of(learner):
 
 
 def accuracy(learner, examples):
-    return (predictor_of(learner).predict(examples.X) == examples.y).mean()
+    return (predictor_of(learner).predict(examples.X) == examples.targets.y).mean()
 
 
 # Learning
@@ -105,7 +106,7 @@ def test_the_predictor_agrees_with_the_validation(make):
     training, held_out = (examples._replace(rows=rows) for rows in np.split(chosen, [200]))
     learner, history = learn(training, held_out, max_epochs=3)
     rows = held_out.rows
-    share = (predictor_of(learner).predict(examples.X[rows]) == examples.y[rows]).mean()
+    share = (predictor_of(learner).predict(examples.X[rows]) == examples.targets.y[rows]).mean()
     assert history.best_accuracy == pytest.approx(share, abs=0.011)  # at most a row at its border
     assert share > 1 / K
 
@@ -139,7 +140,8 @@ def test_rows_of_no_weight_teach_nothing():
     weight[:20] = 1  # whole batches are left without any
     learner, history = learn(examples._replace(weight=weight), max_epochs=3)
     assert np.isfinite(history.column("loss")).all()
-    wrong = examples._replace(y=np.where(weight > 0, examples.y, 0).astype(np.int32), weight=weight)
+    y = np.where(weight > 0, examples.targets.y, 0).astype(np.int32)
+    wrong = examples._replace(targets=Targets(y, K), weight=weight)
     other, _ = learn(wrong, max_epochs=3)
     assert np.array_equal(learner.export().decoder.weight, other.export().decoder.weight)
 
@@ -185,7 +187,7 @@ def test_dense_features_are_standardized_over_the_rows_in_use(monkeypatch):
 def test_a_constant_feature_is_only_centered(value, n):
     X = np.random.default_rng(0).normal(size=(n, 2))
     X[:, 0] = value
-    examples = Examples(X, (np.arange(n) % K).astype(np.int32))
+    examples = Examples(X, Targets((np.arange(n) % K).astype(np.int32), K))
     layer = Learner(make_settings(scaling="standard"), examples, K, 0).objective.encoder.input
     assert layer.inverse_deviation[0] == 1
     assert layer.mean[0].item() == pytest.approx(value, rel=1e-6)
@@ -274,7 +276,7 @@ def test_partial_fit_learns_pass_by_pass():
 def test_partial_fit_of_a_single_row(encoder):
     examples = make_dense()
     learner = Learner(make_settings(encoder=encoder, hidden=(8,)), examples, K, 0)
-    learner.partial_fit(Examples(examples.X[:1], examples.y[:1]), 1)
+    learner.partial_fit(Examples(examples.X[:1], examples.targets.take(slice(1))), 1)
     assert np.isfinite(learner.export().decoder.weight).all()
 
 
@@ -372,7 +374,7 @@ def test_the_fingerprint_knows_the_data(make):
     examples = make()
     changes = [
         examples._replace(X=examples.X * 2),
-        examples._replace(y=examples.y[::-1].copy()),
+        examples._replace(targets=examples.targets.take(slice(None, None, -1))),
         examples._replace(weight=np.ones(300, dtype=np.float32)),
         examples._replace(rows=np.arange(10)),
         make(200),
@@ -394,7 +396,7 @@ def test_the_model_says_what_it_was_made_from():
 
 
 def test_empty_rows_only():
-    examples = Examples(sp.csr_array((40, 5), dtype=np.float32), make_dense(40).y)
+    examples = Examples(sp.csr_array((40, 5), dtype=np.float32), make_dense(40).targets)
     learner, _ = learn(examples, max_epochs=1)
     assert learner.objective.encoder(as_batch(examples.X, CPU)).shape == (40, 12)
 

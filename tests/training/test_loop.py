@@ -8,6 +8,7 @@ import torch
 from dsnc.encoders import make_encoder
 from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import StraightThrough
+from dsnc.labels import Targets
 from dsnc.training import loop
 from dsnc.training.batches import Batches, make_source
 from dsnc.training.distributed import World
@@ -49,7 +50,7 @@ def make_batches(seed=0, batch_size=40, partners=False):
 def make_validation(seed=1, weight=None):
     X, y = make_data(seed)
     weight = torch.ones(N) if weight is None else weight
-    return Validation(make_source(X, CPU, unit_rows=False), y, weight)
+    return Validation(make_source(X, CPU, unit_rows=False), Targets(y.numpy(), K), weight)
 
 
 class Script:
@@ -103,7 +104,7 @@ def test_a_separable_problem_is_learned(schedule):
     assert history.best_accuracy > 0.95
     assert history.epochs[-1].loss < 0.2 * history.epochs[0].loss
     X, y = make_data(seed=2)
-    assert objective.is_correct(torch.from_numpy(X), y).float().mean() > 0.95
+    assert (objective.predict(torch.from_numpy(X)) == y).float().mean() > 0.95
     assert not objective.training
 
 
@@ -165,7 +166,7 @@ def test_the_accuracy_is_weighted_and_by_hard_codes():
     objective, _ = run(max_epochs=2)
     validation = make_validation(weight=torch.rand(N, generator=torch.Generator().manual_seed(0)))
     X, y = make_data(1)
-    right = objective.is_correct(torch.from_numpy(X), y)
+    right = objective.predict(torch.from_numpy(X)) == y
     share = (right * validation.weight).sum() / validation.weight.sum()
     assert 0 < right.sum() < N
     accuracy = validation.accuracy(objective, World())

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from dsnc.labels import Targets
 from dsnc.training import scaling
 from dsnc.training.examples import Examples
 from dsnc.training.scaling import moments, scale_of
 
 
 def examples(X, rows=None):
-    return Examples(np.asarray(X), np.zeros(len(X), dtype=np.int32), None, rows)
+    return Examples(np.asarray(X), Targets(np.zeros(len(X), dtype=np.int32), 1), None, rows)
 
 
 def normal(*deviations, n=400):

@@ -10,6 +10,7 @@ from torch import nn
 from dsnc.codes import Encoded
 from dsnc.decoders import LinearDecoder, SoftDecoder
 from dsnc.errors import DsncWarning
+from dsnc.labels import Targets
 from dsnc.training import learner as module
 from dsnc.training.batches import Batch
 from dsnc.training.examples import Examples
@@ -24,7 +25,7 @@ def make_examples(n=1500, seed=0):
     rng = np.random.default_rng(seed)
     centers = np.random.default_rng(9).normal(size=(K, D))
     y = rng.integers(0, K, n).astype(np.int32)
-    return Examples((centers[y] + 0.3 * rng.normal(size=(n, D))).astype(np.float32), y)
+    return Examples((centers[y] + 0.3 * rng.normal(size=(n, D))).astype(np.float32), Targets(y, K))
 
 
 TRAIN, HELD_OUT = make_examples(), make_examples(400, seed=1)
@@ -45,7 +46,7 @@ def hard_rows(learner):
 def soft_accuracy(learner, rows, sharpness):
     logits = learner.objective.encoder(torch.from_numpy(HELD_OUT.X)).detach().numpy()
     classes, _ = SoftDecoder(rows.weight, rows.bias, sharpness=sharpness).top_k(Encoded(logits), 1)
-    return float((classes[:, 0] == HELD_OUT.y).mean())
+    return float((classes[:, 0] == HELD_OUT.targets.y).mean())
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -91,10 +92,11 @@ def test_each_call_of_partial_fit_passes_once_in_an_order_of_its_own(learner):
 
 def test_rows_of_no_weight_teach_nothing(learner):
     rows = hard_rows(learner)
-    weight = np.ones(len(TRAIN.y), dtype=np.float32)
+    weight = np.ones(len(TRAIN.targets), dtype=np.float32)
     weight[::2] = 0
-    kept = Examples(TRAIN.X, TRAIN.y, weight, np.flatnonzero(weight))
-    other = kept._replace(y=np.where(weight > 0, TRAIN.y, 0).astype(np.int32))
+    kept = Examples(TRAIN.X, TRAIN.targets, weight, np.flatnonzero(weight))
+    wrong = np.where(weight > 0, TRAIN.targets.y, 0).astype(np.int32)
+    other = kept._replace(targets=Targets(wrong, K))
     answers = [learner.fit_soft_vectors(rows, 0.3, part) for part in (kept, other)]
     assert np.array_equal(answers[0].weight, answers[1].weight)
 

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +18,7 @@ from dsnc.baselines.codebooks import (
 )
 from dsnc.baselines.linear import LinearBaseline
 from dsnc.baselines.wrapped import EstimatorEncoder
-from dsnc.classifier.inputs import check_classes, row_weights, rows_that_count, seed_of
+from dsnc.classifier.inputs import learned_labels, row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError, unknown_name
@@ -180,22 +179,24 @@ class ECOCBaseline(LinearBaseline):
     def _fit_base(self, X: Any, y: Any, sample_weight: Any) -> Self:
         from dsnc.training.history import History
 
-        self._settings()
-        features = learned_features(X, self.text)
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-        classes, numbers = np.unique(y, return_inverse=True)
-        check_classes("y", classes)
-        weight = row_weights(X, y, sample_weight, self.class_weight, relative=False)
-        rows = rows_that_count(weight)
-        codes = make_codebook(self.codebook, len(classes), self.n_bits, seed_of(self.random_state))
-        if rows is not None and weight is not None:
-            X, numbers, weight = X[rows], numbers[rows], weight[rows]
-        encoder = EstimatorEncoder.fit(
-            self.base, X, codes.to_bits(), numbers, weight, n_jobs=self.n_jobs
-        )
-        self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding), features)
-        self.classes_, self.n_iter_ = classes, 1
-        self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
+        with self._all_or_nothing():
+            self._settings()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            labels, numbers = learned_labels(y)
+            weight = row_weights(X, y, sample_weight, self.class_weight, relative=False)
+            rows = rows_that_count(weight)
+            codes = make_codebook(
+                self.codebook, len(labels), self.n_bits, seed_of(self.random_state)
+            )
+            if rows is not None and weight is not None:
+                X, numbers, weight = X[rows], numbers[rows], weight[rows]
+            encoder = EstimatorEncoder.fit(
+                self.base, X, codes.to_bits(), numbers, weight, n_jobs=self.n_jobs
+            )
+            self.predictor_ = Predictor(encoder, codebook_decoder(codes, self.decoding), features)
+            self._labels, self.n_iter_ = labels, 1
+            self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
         return self
 
     def _settings(self) -> RunSettings:

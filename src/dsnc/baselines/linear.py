@@ -45,7 +45,7 @@ class LinearBaseline(LearnedClassifier):
     def _make_learner(
         self, settings: Any, examples: "Examples", n_classes: int, seed: int
     ) -> "Learner":
-        n_rows = len(examples.y if examples.rows is None else examples.rows)
+        n_rows = examples.n_rows
         batch_size = settings.batch_size
         if batch_size == "auto":  # a large batch mentions each feature once for many rows
             largest = _LARGEST_SPARSE if sp.issparse(examples.X) else _LARGEST_DENSE

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dsnc.baselines.memory import linear_memory
 from dsnc.classifier.base import PredictorClassifier
-from dsnc.classifier.inputs import check_classes, row_weights
+from dsnc.classifier.inputs import learned_labels, row_weights
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import ScoresDecoder
 from dsnc.errors import InputError, unknown_name
@@ -74,36 +74,36 @@ class NearestCentroidBaseline(PredictorClassifier):
         sample_weight : array of shape (n,), optional
             How much each row counts.
         """
-        self._check_parameters()
-        features = learned_features(X, self.text)
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-        classes, numbers = np.unique(y, return_inverse=True)
-        check_classes("y", classes)
-        linear_memory(X.shape[1], len(classes), 0).check("cpu", verbose=False)
-        weight = row_weights(X, y, sample_weight, None, relative=False)
-        weight = np.ones(len(numbers)) if weight is None else weight
-        scaling = self.scaling
-        if scaling == "auto":
-            scaling = "unit_rows" if sp.issparse(X) else "none"
-        if scaling in ("standard", "common") and sp.issparse(X):
-            raise InputError(
-                f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
-            )
-        rows = unit_rows(X.astype(np.float32)) if scaling == "unit_rows" else X
-        means = weights = _means(rows, numbers, weight, len(classes))
-        if scaling == "standard":
-            deviation = StandardScaler().fit(X, sample_weight=weight).scale_
-            weights = means / deviation.astype(np.float32) ** 2
-        elif scaling == "unit_rows":
-            lengths = np.linalg.norm(means, axis=1, keepdims=True)
-            means /= np.where(lengths > 0, lengths, 1)
-        bias = -np.einsum("ij,ij->i", means, weights) / 2
-        bias[np.bincount(numbers, weight) == 0] = _NEVER
-        layer = Layer(weights.T, bias)
-        encoder = NumpyEncoder([layer], row_normalize=scaling == "unit_rows")
-        self.predictor_ = Predictor(encoder, ScoresDecoder(len(classes)), features)
-        self.classes_, self.n_iter_ = classes, 1
-        self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
+        with self._all_or_nothing():
+            self._check_parameters()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            labels, numbers = learned_labels(y)
+            linear_memory(X.shape[1], len(labels), 0).check("cpu", verbose=False)
+            weight = row_weights(X, y, sample_weight, None, relative=False)
+            weight = np.ones(len(numbers)) if weight is None else weight
+            scaling = self.scaling
+            if scaling == "auto":
+                scaling = "unit_rows" if sp.issparse(X) else "none"
+            if scaling in ("standard", "common") and sp.issparse(X):
+                raise InputError(
+                    f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
+                )
+            rows = unit_rows(X.astype(np.float32)) if scaling == "unit_rows" else X
+            means = weights = _means(rows, numbers, weight, len(labels))
+            if scaling == "standard":
+                deviation = StandardScaler().fit(X, sample_weight=weight).scale_
+                weights = means / deviation.astype(np.float32) ** 2
+            elif scaling == "unit_rows":
+                lengths = np.linalg.norm(means, axis=1, keepdims=True)
+                means /= np.where(lengths > 0, lengths, 1)
+            bias = -np.einsum("ij,ij->i", means, weights) / 2
+            bias[np.bincount(numbers, weight) == 0] = _NEVER
+            layer = Layer(weights.T, bias)
+            encoder = NumpyEncoder([layer], row_normalize=scaling == "unit_rows")
+            self.predictor_ = Predictor(encoder, ScoresDecoder(len(labels)), features)
+            self._labels, self.n_iter_ = labels, 1
+            self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
         return self
 
     def _check_parameters(self) -> None:

@@ -127,7 +127,7 @@ class OneVsRestBaseline(LinearBaseline):
         if self.loss == "logistic":
             return super().predict_top_k(X, k)
         numbers, scores = self.predictor_.top_k(self._check_rows(X), k)
-        return self.classes_[numbers], scores
+        return self._labels.of(numbers), scores
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import one_vs_rest_objective
@@ -138,7 +138,7 @@ class OneVsRestBaseline(LinearBaseline):
         self, settings: Any, examples: "Examples", n_classes: int, seed: int
     ) -> "Learner":
         batch_size = 1000 if isinstance(self.batch_size, str) else int(self.batch_size)
-        needed = self.memory(examples.X.shape[1], n_classes, min(batch_size, len(examples.y)))
+        needed = self.memory(examples.X.shape[1], n_classes, min(batch_size, len(examples.targets)))
         needed.check(self.device, verbose=self.verbose)
         settings = replace(settings, n_bits=n_classes)
         return super()._make_learner(settings, examples, n_classes, seed)

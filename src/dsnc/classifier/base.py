@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -14,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
 from dsnc.classifier.inputs import (
-    check_classes,
     check_range,
-    class_numbers,
     hold_out,
     is_clean,
+    learned_labels,
     row_weights,
     rows_that_count,
     seed_of,
@@ -27,6 +27,7 @@ from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
 from dsnc.errors import RENAMED, InputError, unknown_name
 from dsnc.features import TextFeatures, are_none, are_texts
+from dsnc.labels import Labels, Targets
 from dsnc.predictor import Layer, NumpyEncoder, Predictor
 from dsnc.training.settings import RunSettings
 
@@ -49,7 +50,7 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
     kind: ClassVar[str]  # the key in KINDS and in model files, for ever the same
     width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is
     predictor_: Predictor
-    classes_: NDArray[Any]
+    _labels: Labels
     history_: "History"
     n_iter_: int
     data_: dict[str, Any]
@@ -60,6 +61,11 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
             raise unknown_name(f"{cls.__name__}: parameter", name, cls._get_param_names())
         made: Self = super().__new__(cls)
         return made
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in the order of the columns of `predict_proba`."""
+        return self._labels.names
 
     def predict(
         self, X: Any, *, reject_below: float | None = None, rejected: Any = None
@@ -77,12 +83,11 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         """
         X = self._check_rows(X)
         if reject_below is None:
-            labels: NDArray[Any] = self.classes_[self.predictor_.predict(X, n_jobs=self._n_jobs())]
-            return labels
+            return self._labels.of(self.predictor_.predict(X, n_jobs=self._n_jobs()))
         if not 0 <= reject_below <= 1:
             raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
-        labels = self.classes_[numbers[:, 0]]
+        labels = self._labels.of(numbers[:, 0])
         kind = np.min_scalar_type(rejected)
         to_text = labels.dtype.kind == "U" != kind.kind  # numpy would cast a number to text
         if to_text or not np.can_cast(kind, labels.dtype):
@@ -99,7 +104,7 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         """Return the `k` most probable labels of each row, best first, and their probabilities."""
         X = self._check_rows(X)
         numbers, probabilities = self.predictor_.top_k_proba(X, k, n_jobs=self._n_jobs())
-        return self.classes_[numbers], probabilities
+        return self._labels.of(numbers), probabilities
 
     def cost(self) -> ModelCost:
         """Return the operations that one row takes, and the bytes that must be in memory."""
@@ -115,6 +120,16 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         files.save(self, path, overwrite=overwrite)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[dict[str, Any]]:
+        """Undo everything if learning fails; scikit-learn's checks set attributes on the way."""
+        before = dict(vars(self))
+        try:
+            yield before
+        except BaseException:  # Ctrl-C as well
+            self.__dict__ = before
+            raise
 
     def _n_jobs(self) -> int | None:
         """Return the number of threads that predict, for estimators that have the parameter."""
@@ -180,7 +195,7 @@ class LearnedClassifier(PredictorClassifier):
         *,
         validation: tuple[Any, Any] | None = None,
     ) -> Self:
-        """Learn from rows and their labels.
+        """Learn from rows and their labels; where that fails, everything stays as it was.
 
         Parameters
         ----------
@@ -196,25 +211,27 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
-        settings = self._settings()
-        features = learned_features(X, self.text)
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-        classes, numbers = np.unique(y, return_inverse=True)
-        check_classes("y", classes)
-        seed = seed_of(self.random_state)
-        weight = row_weights(X, y, sample_weight, self.class_weight)
-        examples = Examples(X, numbers.astype(np.int32), weight, rows_that_count(weight))
-        held_out: Examples | None = None
-        if validation is not None:
-            held_out = self._given_validation(validation, classes, features)
-        else:
-            rows, held = hold_out(examples.y, self.validation_fraction, seed, examples.rows)
-            if len(held):
-                held_out = examples._replace(rows=held)
-                examples = examples._replace(rows=rows)
-        learner = self._make_learner(settings, examples, len(classes), seed)
-        history = learner.fit(examples, held_out)
-        self._finish(learner, examples, classes, history, held_out=held_out, features=features)
+        with self._all_or_nothing():
+            settings = self._settings()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            labels, numbers = learned_labels(y)
+            seed = seed_of(self.random_state)
+            weight = row_weights(X, y, sample_weight, self.class_weight)
+            examples = Examples(X, Targets(numbers, len(labels)), weight, rows_that_count(weight))
+            held_out: Examples | None = None
+            if validation is not None:
+                held_out = self._given_validation(validation, labels, features)
+            else:
+                rows, held = hold_out(
+                    examples.targets, self.validation_fraction, seed, examples.rows
+                )
+                if len(held):
+                    held_out = examples._replace(rows=held)
+                    examples = examples._replace(rows=rows)
+            learner = self._make_learner(settings, examples, len(labels), seed)
+            history = learner.fit(examples, held_out)
+            self._finish(learner, examples, labels, history, held_out=held_out, features=features)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -229,24 +246,32 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
-        first = not hasattr(self, "predictor_")
-        features = learned_features(X, self.text) if first else self.predictor_.features
-        X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
-        if first:
-            if classes is None:
-                raise InputError("classes must name all labels at the first call of partial_fit.")
-            known = np.unique(classes)
-            check_classes("classes", known)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise InputError("classes differs from the classes of the first call of partial_fit.")
-        else:
-            known = self.classes_
-        weight = row_weights(X, y, sample_weight, self.class_weight)
-        examples = Examples(X, class_numbers(y, known), weight, rows_that_count(weight))
-        learner = self._learner_for(examples, len(known))
-        calls = getattr(self, "_calls", 0) + 1
-        history = learner.partial_fit(examples, calls)
-        self._finish(learner, examples, known, history, calls=calls, features=features)
+        with self._all_or_nothing() as before:
+            first = not hasattr(self, "predictor_")
+            features = learned_features(X, self.text) if first else self.predictor_.features
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
+            if first:
+                if classes is None:
+                    raise InputError(
+                        "classes must name all labels at the first call of partial_fit."
+                    )
+                labels, _ = learned_labels(classes, "classes")
+            else:
+                labels = self._labels
+                if classes is not None and set(np.asarray(classes).tolist()) != set(
+                    labels.names.tolist()
+                ):
+                    raise InputError(
+                        "classes differs from the classes of the first call of partial_fit."
+                    )
+            targets = Targets(labels.numbers(y, "y"), len(labels))
+            weight = row_weights(X, y, sample_weight, self.class_weight)
+            examples = Examples(X, targets, weight, rows_that_count(weight))
+            learner = self._learner_for(examples, len(labels))
+            calls = getattr(self, "_calls", 0) + 1
+            before.pop("_learner", None)  # training moves it; what predicts stays as it is
+            history = learner.partial_fit(examples, calls)
+            self._finish(learner, examples, labels, history, calls=calls, features=features)
         return self
 
     def _settings(self) -> RunSettings:
@@ -275,7 +300,7 @@ class LearnedClassifier(PredictorClassifier):
         return Learner(settings, examples, n_classes, seed, make_objective)
 
     def _given_validation(
-        self, validation: Any, classes: NDArray[Any], features: TextFeatures | None
+        self, validation: Any, labels: Labels, features: TextFeatures | None
     ) -> "Examples":
         from dsnc.training.examples import Examples
 
@@ -284,7 +309,7 @@ class LearnedClassifier(PredictorClassifier):
         X, y = validation
         X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=False)
         weight = row_weights(X, y, None, self.class_weight)
-        return Examples(X, class_numbers(y, classes), weight)
+        return Examples(X, Targets(labels.numbers(y, "y"), len(labels)), weight)
 
     def _learner_for(self, examples: "Examples", n_classes: int) -> "Learner":
         """Return the learner of the last call, or one that goes on from the trained arrays."""
@@ -305,14 +330,14 @@ class LearnedClassifier(PredictorClassifier):
         self,
         learner: "Learner",
         examples: "Examples",
-        classes: NDArray[Any],
+        labels: Labels,
         history: "History",
         *,
         held_out: "Examples | None" = None,
         calls: int = 0,
         features: TextFeatures | None = None,
     ) -> None:
-        """Keep what was learned, all of it at once: a `fit` that fails changes nothing."""
+        """Keep what was learned, all of it at once."""
         trained = learner.export()
         encoder = trained.module or NumpyEncoder(
             [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
@@ -320,7 +345,7 @@ class LearnedClassifier(PredictorClassifier):
         predictor = Predictor(encoder, trained.decoder, features)
         chosen = self._choose_decoder(predictor, learner, examples, held_out, calls)
         self.__dict__.update(chosen)
-        self.classes_, self.history_ = classes, history
+        self._labels, self.history_ = labels, history
         self.n_iter_ = len(self.history_)
         self.data_ = learner.describe(examples)
         self._learner, self._calls = learner, calls

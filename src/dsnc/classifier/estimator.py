@@ -7,16 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.base import LearnedClassifier
-from dsnc.classifier.inputs import class_numbers
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
 from dsnc.codes.threads import n_threads
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.errors import InputError
+from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
 from dsnc.training.settings import RunSettings, Settings
@@ -222,9 +221,8 @@ class DSNCClassifier(LearnedClassifier):
         if X is not None:
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
-            codes = self.predictor_.encode(X)
-            numbers = class_numbers(y, self.classes_).astype(np.int64)
-            evidence = replace(evidence, codes=codes, y=numbers)
+            targets = Targets(self._labels.numbers(y, "y"), len(self._labels))
+            evidence = replace(evidence, codes=self.predictor_.encode(X), targets=targets)
         other = copy.copy(self)
         other.decoder = decoder
         other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))

@@ -3,7 +3,6 @@
 import os
 import platform
 from importlib import metadata
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 
 import dsnc
 from dsnc.classifier.texts import plain_settings, settings_of
-from dsnc.data.labels import object_array
 from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import RENAMED, DsncError, InputError, ModelFileError, unknown_name
+from dsnc.labels import Labels, object_array
 from dsnc.persistence import read_model, write_model
 from dsnc.persistence.layout import DTYPES
 from dsnc.predictor import Predictor
@@ -99,10 +98,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         width = getattr(model, kind.width) if kind.width else model.predictor_.n_bits
         if width != model.predictor_.n_bits:
             raise InputError(f"{kind.width}={width} for codes of {model.predictor_.n_bits} bits.")
-        model.classes_ = _labels(header["classes"], header["features"]["label_kind"])
-        if len(model.classes_) != model.predictor_.n_classes:
+        model._labels = Labels(_labels(header["classes"], header["features"]["label_kind"]))
+        if len(model._labels) != model.predictor_.n_classes:
             raise InputError(
-                f"{len(model.classes_)} classes for {model.predictor_.n_classes} scores."
+                f"{len(model._labels)} classes for {model.predictor_.n_classes} scores."
             )
         if names := _names(header["features"]["names"], model.n_features_in_):
             model.feature_names_in_ = object_array(names)
@@ -232,8 +231,8 @@ def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
     if kind not in _LABEL_KINDS:
         raise unknown_name("label_kind", kind, _LABEL_KINDS)
     labels = _plain_labels(labels)
-    if not all(a < b for a, b in pairwise(labels)):
-        raise InputError("the classes are not in ascending order, each once.")
+    if len(set(labels)) != len(labels):
+        raise InputError("the classes are not each there once.")
     if kind == "object":
         return object_array(labels)
     array: NDArray[Any] = np.array(labels, dtype=_LABEL_KINDS[kind])

@@ -10,31 +10,18 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from dsnc.errors import InputError
+from dsnc.labels import Labels, Targets
 
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def check_classes(parameter: str, classes: NDArray[Any]) -> None:
-    """Refuse labels that leave nothing to choose from."""
-    if len(classes) < 2:
-        found = f"one class, {classes[0]!r}" if len(classes) else "no class"
+def learned_labels(y: Any, parameter: str = "y") -> tuple[Labels, NDArray[np.int32]]:
+    """Give labels numbers; refuse those that leave nothing to choose from."""
+    labels, numbers = Labels.fit(np.asarray(y), parameter)
+    if len(labels) < 2:
+        found = f"one class, {labels.names[0]!r}" if len(labels) else "no class"
         raise InputError(f"{parameter} has {found}; a classifier needs at least 2 classes.")
-
-
-def class_numbers(y: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
-    """Map labels to their numbers in the sorted `classes`; an unknown one is an error."""
-    labels = np.asarray(y)
-    try:
-        numbers = np.searchsorted(classes, labels)
-    except TypeError as error:
-        raise InputError(f"y and the classes are of different kinds ({error}).") from error
-    numbers[numbers == len(classes)] = 0
-    strange = classes[numbers] != labels
-    if strange.any():
-        raise InputError(
-            f"y holds {labels[strange][0]!r}, which is none of the {len(classes):,} classes."
-        )
-    return np.asarray(numbers, dtype=np.int32)
+    return labels, numbers
 
 
 def row_weights(
@@ -78,7 +65,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def hold_out(
-    y: NDArray[np.int32], fraction: float, seed: int, rows: NDArray[np.int64] | None = None
+    targets: Targets, fraction: float, seed: int, rows: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose rows (of all, or of some) to learn from, and rows to validate on.
 
@@ -86,9 +73,9 @@ def hold_out(
     """
     if not (isinstance(fraction, int | float | np.number) and 0 <= fraction < 1):
         raise InputError(f"validation_fraction={fraction!r} must be at least 0 and below 1.")
-    rows = np.arange(len(y)) if rows is None else rows
+    rows = np.arange(len(targets)) if rows is None else rows
     order = np.random.default_rng([seed, 1]).permutation(rows)
-    _, first = np.unique(y[order], return_index=True)
+    _, first = np.unique(targets.y[order], return_index=True)
     spare = np.delete(order, first)
     held = np.sort(spare[: int(fraction * len(rows))])
     return np.setdiff1d(rows, held, assume_unique=True), held

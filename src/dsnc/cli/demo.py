@@ -105,7 +105,7 @@ def _print_predictions(records: "list[Record]") -> None:
         return
     prepared = prepare(record.definition.source)
     test, y, top = prepared.parts.test, record.arrays["y"], record.arrays["top.shortlist"]
-    is_right = top[:, 0] == y
+    is_right = test.targets.contains(top[:, 0])
     wrong, right = _spread(~is_right, _SHOWN // 2), _spread(is_right, _SHOWN - _SHOWN // 2)
     height, width = prepared.image_shape or (1, test.width or 1)
     columns = min(_SHOWN, max(1, shutil.get_terminal_size().columns // (width + 2)))
@@ -113,7 +113,7 @@ def _print_predictions(records: "list[Record]") -> None:
     for row in [*right, *wrong][:columns]:
         said = [str(test.classes[k]) for k in top[row, :3]]
         sure = float(record.arrays["confidence.shortlist"][row])
-        mark = "right" if top[row, 0] == y[row] else f"wrong, it is {test.classes[y[row]]}"
+        mark = "right" if is_right[row] else f"wrong, it is {test.classes[y[row]]}"
         typer.echo(f"{said[0]}  ({percent(sure)}, {mark}; then {said[1]} {said[2]})")
         typer.echo(_drawn(test.X[row].reshape(height, width)))
 

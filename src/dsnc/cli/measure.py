@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dsnc.cli.common import percent, plain_errors
-from dsnc.cli.samples import is_known, rows_of, warn_of_unknown
+from dsnc.cli.samples import rows_of, warn_of_unknown
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dsnc.data import Dataset
+    from dsnc.labels import Targets
 
 _ROWS = 8192  # at a time
 
@@ -22,16 +23,16 @@ class Answers:
     """The best classes of each row and what they should have been."""
 
     truth: "NDArray[Any]"  # (n,) labels
-    known: "NDArray[np.bool_]"  # whether the model could know them
+    targets: "Targets"  # the same as numbers
     labels: "NDArray[Any]"  # (n, k), best first
+    hits: "NDArray[np.bool_]"  # (n, k), which of these are right
     probabilities: "NDArray[np.float32] | None"  # None for a model that gives none
     seconds: float
 
     @property
     def is_right(self) -> "NDArray[np.bool_]":
         """Tell which rows are right."""
-        right: NDArray[np.bool_] = (self.labels[:, 0] == self.truth) & self.known
-        return right
+        return self.hits[:, 0]
 
     def figures(self, ks: list[int]) -> dict[str, float]:
         """Return the accuracies, the calibration error and the speed."""
@@ -41,11 +42,10 @@ class Answers:
 
         right = self.is_right
         figures: dict[str, float] = {"rows": len(right), "accuracy": float(right.mean())}
-        hits = (self.labels == self.truth[:, None]) & self.known[:, None]
         for k in ks:
-            figures[f"top_{k}_accuracy"] = float(hits[:, :k].any(axis=1).mean())
-        _, number = np.unique(self.truth, return_inverse=True)
-        figures["macro_accuracy"] = float((np.bincount(number, right) / np.bincount(number)).mean())
+            figures[f"top_{k}_accuracy"] = float(self.hits[:, :k].any(axis=1).mean())
+        of_class = self.targets.counts(right) / self.targets.counts()
+        figures["macro_accuracy"] = float(of_class.mean())
         if self.probabilities is not None:
             sure = np.clip(self.probabilities[:, 0], 0, 1)
             figures["calibration_error"] = expected_calibration_error(right, sure)
@@ -58,10 +58,13 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     """Ask the model for the k best classes of every row."""
     import numpy as np
 
+    from dsnc.labels import Labels, Targets
+
     if not len(dataset):
         raise InputError(f"{dataset.name} has no rows to measure.")
     truth = dataset.labels
-    known = is_known(truth, model.classes_)
+    occurring, numbers = Labels.fit(truth)
+    known = np.isin(numbers, occurring.find(model.classes_))
     warn_of_unknown("test", truth, known, "they count as wrong")
     rows, labels, probabilities = rows_of(dataset), [], []
     with plain_errors():
@@ -73,7 +76,9 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
             probabilities.append(sure)
     seconds = time.perf_counter() - begin
     sure = np.concatenate(probabilities) if gives_probabilities(model) else None
-    return Answers(truth, known, np.concatenate(labels), sure, seconds)
+    targets, best = Targets(numbers, len(occurring)), np.concatenate(labels)
+    hits = targets.contains(occurring.find(best))
+    return Answers(truth, targets, best, hits, sure, seconds)
 
 
 def gives_probabilities(model: Any) -> bool:

@@ -115,17 +115,11 @@ def rows_of(dataset: "Dataset") -> Any:
     return dataset.X.tolist() if dataset.is_text else dataset.X
 
 
-def is_known(labels: "NDArray[Any]", classes: "NDArray[Any]") -> "NDArray[np.bool_]":
-    """Tell for each label whether it is one of the classes."""
-    import numpy as np
-
-    known = set(classes.tolist())
-    return np.fromiter((label in known for label in labels.tolist()), np.bool_, len(labels))
-
-
 def known_rows(dataset: "Dataset", labels: "NDArray[Any]") -> tuple[Any, "NDArray[Any]"]:
     """Return validation rows and their labels, without those that no training row has."""
-    known = is_known(dataset.labels, labels)
+    from dsnc.labels import Labels
+
+    known = Labels.fit(labels)[0].find(dataset.labels) >= 0
     warn_of_unknown("validation", dataset.labels, known, "they are left out")
     kept = dataset if known.all() else dataset.take(known)
     return rows_of(kept), kept.labels

@@ -3,7 +3,7 @@
 Labels of any kind are mapped once to 0..K-1; everything behind this door works on integers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.data.labels import Classes, encode_label_lists, encode_labels, object_array
 from dsnc.errors import InputError
+from dsnc.labels import Labels, Targets, object_array
 
 Rows = NDArray[np.int64]
+Classes = Sequence[Any] | NDArray[Any] | None
 SPLIT_NAMES = ("train", "validation", "test")
 
 
@@ -133,10 +134,10 @@ class Dataset:
         **rest
             The other fields of `Dataset`.
         """
-        y, known = encode_labels(labels, classes)
+        known, y = _numbered(labels, classes)
         if isinstance(X, list | tuple) and X and isinstance(X[0], str):
             X = object_array(X)
-        return cls(X if sp.issparse(X) else np.asanyarray(X), y, known, **rest)
+        return cls(X if sp.issparse(X) else np.asanyarray(X), y, known.names, **rest)
 
     @classmethod
     def from_label_lists(
@@ -149,8 +150,9 @@ class Dataset:
         **rest: Any,
     ) -> Self:
         """Make a multi-label data set from the labels of all rows, one row after the other."""
-        Y, known = encode_label_lists(labels, labels_per_row, classes)
-        return cls(X, None, known, Y=Y, **rest)
+        known, flat = _numbered(labels, classes)
+        sets = Targets.from_lists(flat, labels_per_row, len(known))
+        return cls(X, None, known.names, Y=sets.classes.astype(np.int8), **rest)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -184,9 +186,12 @@ class Dataset:
     @cached_property
     def rows_per_class(self) -> NDArray[np.int64]:
         """How many rows each class has."""
-        if self.y is None:
-            return np.bincount(self.Y.indices[self.Y.data != 0], minlength=self.n_classes)
-        return np.bincount(self.y, minlength=self.n_classes)
+        return self.targets.counts()
+
+    @property
+    def targets(self) -> Targets:
+        """The class, or the set of classes, of each row."""
+        return Targets(self.Y if self.y is None else self.y, self.n_classes)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -292,6 +297,14 @@ class Dataset:
             f"Dataset({self.name!r}: {len(self):,} rows{width} ({kind}{dtype}), "
             f"{labels}{self.n_classes:,} classes)"
         )
+
+
+def _numbered(labels: Any, classes: Classes) -> tuple[Labels, NDArray[np.int32]]:
+    """Return the known classes, or those that there are, and the class number of each label."""
+    if classes is None:
+        return Labels.fit(labels)
+    known = Labels(classes)
+    return known, known.numbers(labels)
 
 
 def _class_numbers(y: Any, n_classes: int) -> NDArray[np.int32]:

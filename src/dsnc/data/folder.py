@@ -24,8 +24,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import SPLIT_NAMES, Dataset
-from dsnc.data.labels import label_array
 from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
+from dsnc.labels import label_array
 
 _UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dsnc.data.dataset import SPLIT_NAMES, Dataset
 from dsnc.data.files import stem
 from dsnc.errors import DataFileError
+from dsnc.labels import Labels
 
 _FILE_NAMES = {
     "train": ("train", "training"),
@@ -77,14 +78,12 @@ def _shared_classes(parts: list[Dataset]) -> NDArray[Any]:
     first = parts[0].classes
     if all(np.array_equal(part.classes, first) for part in parts):
         return first  # also keeps an order that the user gave
-    return np.unique(np.concatenate([part.classes for part in parts]))
+    return Labels.fit(np.concatenate([part.classes for part in parts]))[0].names
 
 
 def _renumber(part: Dataset, classes: NDArray[Any]) -> NDArray[np.int32]:
     """Return the shared number of each class of a part."""
-    if np.array_equal(part.classes, classes):
-        return np.arange(len(classes), dtype=np.int32)
-    return np.searchsorted(classes, part.classes).astype(np.int32)
+    return Labels(classes).numbers(part.classes)
 
 
 def _label_sets(part: Dataset, classes: NDArray[Any]) -> Any:

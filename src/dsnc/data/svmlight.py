@@ -21,10 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.data.dataset import Dataset
+from dsnc.data.dataset import Classes, Dataset
 from dsnc.data.files import head, read_chunks, stem
-from dsnc.data.labels import Classes, UnknownLabelError
 from dsnc.errors import DataFileError
+from dsnc.labels import UnknownLabelError
 
 EXPECTED = "'label index:value index:value ...' with ascending indices"
 

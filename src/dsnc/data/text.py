@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dsnc.data.dataset import Dataset
+from dsnc.data.dataset import Classes, Dataset
 from dsnc.data.files import read_lines, stem
-from dsnc.data.labels import Classes, UnknownLabelError, object_array
 from dsnc.errors import DataFileError, InputError
+from dsnc.labels import UnknownLabelError, object_array
 
 LABEL_NAMES = ("label", "labels", "class", "category", "target")
 TEXT_NAMES = ("text", "texts", "title", "sentence", "document", "content", "query")

@@ -13,31 +13,32 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.scoring import PLAIN, Scoring
 from dsnc.errors import InputError
+from dsnc.labels import Targets
 
 
 class HeldOut(NamedTuple):
     """Rows that training did not see, as the encoder sees them."""
 
     encoded: Encoded
-    y: Ints
+    targets: Targets
     weight: NDArray[np.float32] | None = None  # how much each row counts
 
     def right(self, decoder: Decoder) -> NDArray[np.bool_]:
-        """Tell of each row whether a decoder finds its class."""
-        return np.asarray(decoder.predict(self.encoded) == self.y)
+        """Tell of each row whether a decoder's answer is right."""
+        return self.targets.contains(decoder.predict(self.encoded))
 
     def places(self, classes: Ints) -> Ints:
-        """Return where among the classes of its row each true class is; -1 where it is not."""
-        is_true = classes == self.y[:, None]
+        """Return where among the classes of its row the first right one is; -1 if none is."""
+        is_true = self.targets.contains(classes)
         return np.where(is_true.any(axis=1), is_true.argmax(axis=1), -1)
 
     def take(self, n: int) -> "HeldOut":
         """Return n of the rows, evenly spaced, or all."""
-        if n >= len(self.y):
+        if n >= len(self.targets):
             return self
-        rows = np.linspace(0, len(self.y) - 1, max(1, n)).astype(np.int64)
+        rows = np.linspace(0, len(self.targets) - 1, max(1, n)).astype(np.int64)
         weight = None if self.weight is None else self.weight[rows]
-        return HeldOut(self.encoded.take(rows), self.y[rows], weight)
+        return HeldOut(self.encoded.take(rows), self.targets.take(rows), weight)
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Evidence:
     ----------
     linear : LinearDecoder
         The class vectors that were trained with the codes.
-    codes, y : PackedCodes and int64 array, optional
-        The codes of the training rows and their classes.
+    codes, targets : PackedCodes and Targets, optional
+        The codes of the training rows and what they are codes of.
     held_out : HeldOut, optional
         Rows that training did not see.
     scoring : Scoring
@@ -64,7 +65,7 @@ class Evidence:
 
     linear: LinearDecoder
     codes: PackedCodes | None = None
-    y: Ints | None = None
+    targets: Targets | None = None
     held_out: HeldOut | None = None
     scoring: Scoring = PLAIN
     soft: LinearDecoder | None = None
@@ -92,13 +93,13 @@ class Evidence:
     @property
     def rows(self) -> HeldOut | None:
         """The held-out rows, if there are any."""
-        return self.held_out if self.held_out is not None and len(self.held_out.y) else None
+        return self.held_out if self.held_out is not None and len(self.held_out.targets) else None
 
     def training(self) -> tuple[PackedCodes, Ints]:
         """Return the codes of the training rows and their classes, or say that there are none."""
-        if self.codes is None or self.y is None:
+        if self.codes is None or self.targets is None:
             raise InputError(
                 "the model knows no training codes; pass the training rows as X and y, or take "
                 "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
             )
-        return self.codes, self.y
+        return self.codes, self.targets.y

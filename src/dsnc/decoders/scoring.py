@@ -23,6 +23,7 @@ from scipy.ndimage import uniform_filter
 
 from dsnc.decoders.checks import Check, Ints, valid_real
 from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.labels import Targets
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import HeldOut
@@ -84,13 +85,13 @@ class Candidates:
     logits: Floats
     classes: Ints
     doubts: Floats
-    y: Ints
+    targets: Targets
     weight: Floats | None = None  # of each row
 
     def right(self, scores: Floats) -> NDArray[np.bool_]:
-        """Tell of each row whether the class of the best score is its own."""
-        best = self.classes[np.arange(len(self.y)), scores.argmax(axis=1)]
-        return np.asarray(best == self.y)
+        """Tell of each row whether the class of the best score is right."""
+        best = np.take_along_axis(self.classes, scores.argmax(axis=1)[:, None], axis=1)
+        return self.targets.contains(best)[:, 0]
 
     def scores(self, scoring: Scoring) -> Floats:
         """Return the score of each class."""
@@ -104,7 +105,7 @@ class Candidates:
         bits, weight = soft_bits(self.logits, sharpness), self.linear.weight
         result = np.empty(self.classes.shape, dtype=np.float32)
         step = max(1, _AT_ONCE // (self.classes.shape[1] * self.linear.n_bits))
-        for start in range(0, len(self.y), step):
+        for start in range(0, len(self.targets), step):
             rows = slice(start, start + step)
             np.einsum("ij,ikj->ik", bits[rows], weight[self.classes[rows]], out=result[rows])
         return result
@@ -124,7 +125,7 @@ def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -
     the grid: a lucky one among poor ones does not win. Very few rows cannot tell anything.
     """
     plain = PLAIN._replace(**fixed)
-    if len(candidates.y) < FEWEST:
+    if len(candidates.targets) < FEWEST:
         return plain
     grid = {name: (fixed[name],) if name in fixed else values for name, values in _GRID.items()}
     near = candidates.first(WIDTH)

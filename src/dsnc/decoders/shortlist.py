@@ -38,6 +38,7 @@ from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
+from dsnc.labels import Targets
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
@@ -202,8 +203,8 @@ class ShortlistDecoder(Decoder):
 
         scoring = Scoring(self.sharpness, self.prior, self.closeness)
         is_known = self.codes_of != "weights"
-        codes, y = (self.codes, self.labels) if is_known else (None, None)
-        return Evidence(self.linear, codes, y, scoring=scoring)
+        targets = Targets(self.labels, self.n_classes) if is_known else None
+        return Evidence(self.linear, self.codes if is_known else None, targets, scoring=scoring)
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("codes_of", *_NUMBERS, *_REALS)}
@@ -337,9 +338,8 @@ class ShortlistDecoder(Decoder):
             slack = None if widen else self.radius
             labels = None if self._is_codebook else self.labels
             keys, owners = self._index.lists(codes, size, labels, slack=slack)
-        n = len(codes)
-        classes = np.empty((n, k), dtype=np.int64)
-        scores, inside = np.empty((n, k), dtype=np.float32), np.empty(n, dtype=np.int64)
+        classes = np.empty((len(codes), k), dtype=np.int64)
+        scores, inside = np.empty(classes.shape, np.float32), np.empty(len(codes), np.int64)
         self._rerank(
             keys,
             owners,

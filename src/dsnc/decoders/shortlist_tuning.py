@@ -142,7 +142,7 @@ def _try_out(
         doubts[rows] = np.einsum("ij,ikj->ik", np.abs(block.numbers()), differs)
     classes, weight = found.classes, sample.weight
     logits = sample.encoded.numbers()
-    candidates = Candidates(linear, logits, classes, doubts, sample.y, weight)
+    candidates = Candidates(linear, logits, classes, doubts, sample.targets, weight)
     scoring = best_scoring(candidates, fixed)
     beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
     nearest = found.distances[:, 0].astype(np.int64)

@@ -112,13 +112,13 @@ class SoftDecoder(LinearDecoder):
         """
         plain = cls(linear.weight, linear.bias, **fixed)
         n = rows_to_score(linear)
-        if n < min(256, len(held_out.y)):
+        if n < min(256, len(held_out.targets)):
             return plain, 0.0
         sample = held_out.take(n)
         classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
         doubts = np.zeros_like(scores)
         logits = sample.encoded.numbers()
-        candidates = Candidates(linear, logits, classes, doubts, sample.y, sample.weight)
+        candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)
         best = best_scoring(candidates, {**fixed, "closeness": 0.0})
         decoder = cls(linear.weight, linear.bias, sharpness=best.sharpness, prior=best.prior)
         return decoder, accuracy(sample.right(decoder), sample.weight)

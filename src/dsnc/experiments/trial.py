@@ -91,7 +91,7 @@ def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, An
     """Return the figures of a model on the test rows, their best classes, its confidence."""
     test = prepared.parts.test
     top, probabilities = model.predict_top_k(test.X, k=min(5, len(model.classes_)))
-    right = top == np.asarray(test.y)[:, None]
+    right = test.targets.contains(top)
     cost = model.cost().decoding
     figures = {
         "accuracy": float(right[:, 0].mean()),

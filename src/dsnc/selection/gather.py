@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dsnc.codes import Encoded
 from dsnc.decoders import Evidence, HeldOut, LinearDecoder
 from dsnc.errors import DsncWarning
+from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 
 if TYPE_CHECKING:
@@ -38,35 +39,32 @@ def gather(
         As of `Evidence`.
     """
     linear: Any = trained.decoder
-    X, y, _ = _some_rows(examples, _most_codes(linear.n_bits, examples))
-    evidence = Evidence(linear, trained.encode(X), y, train_soft=train_soft)
+    X, targets, _ = _some_rows(examples, _most_codes(linear.n_bits, examples))
+    evidence = Evidence(linear, trained.encode(X), targets, train_soft=train_soft)
     if held_out is None:
         return evidence
-    X, y, weight = _some_rows(held_out, _MAX_HELD_OUT)
-    return replace(evidence, held_out=HeldOut(Encoded(trained.logits(X)), y, weight))
+    X, targets, weight = _some_rows(held_out, _MAX_HELD_OUT)
+    return replace(evidence, held_out=HeldOut(Encoded(trained.logits(X)), targets, weight))
 
 
 def _most_codes(n_bits: int, examples: "Examples") -> int:
     """Return how many training codes fit the memory set aside for them; warn if not all do."""
     most = _CODE_BYTES // (8 * (-(-n_bits // 64) + 1))
-    n_rows = len(examples.y if examples.rows is None else examples.rows)
-    if n_rows > most:
+    if examples.n_rows > most:
         warnings.warn(
-            f"The codes of {n_rows:,} training rows would take more than {_CODE_BYTES:,} bytes: "
-            f"decoders that search them, such as 'nearest', know {most:,}, evenly spaced.",
+            f"The codes of {examples.n_rows:,} training rows would take more than {_CODE_BYTES:,} "
+            f"bytes: decoders that search them, such as 'nearest', know {most:,}, evenly spaced.",
             DsncWarning,
             stacklevel=2,
         )
     return most
 
 
-def _some_rows(
-    examples: "Examples", most: int
-) -> tuple[Any, NDArray[np.int64], NDArray[np.float32] | None]:
-    """Return rows, their classes and weights; evenly spaced ones where there are too many."""
-    rows = np.arange(len(examples.y)) if examples.rows is None else examples.rows
+def _some_rows(examples: "Examples", most: int) -> tuple[Any, Targets, NDArray[np.float32] | None]:
+    """Return rows, their targets and weights; evenly spaced ones where there are too many."""
+    rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
-    X = examples.X if len(rows) == len(examples.y) else examples.X[rows]
+    X = examples.X if len(rows) == len(examples.targets) else examples.X[rows]
     weight = None if examples.weight is None else examples.weight[rows]
-    return X, examples.y[rows].astype(np.int64), weight
+    return X, examples.targets.take(rows), weight

@@ -100,11 +100,11 @@ class BaseObjective(nn.Module, ABC):
         return Terms(total, loss, intra.detach(), inter.detach())
 
     @torch.no_grad()
-    def is_correct(self, rows: Rows, y: Tensor) -> Tensor:
-        """Tell for each row whether its class has the highest score."""
+    def predict(self, rows: Rows) -> Tensor:
+        """Return the class of the highest score for each row."""
         logits = self.encoder(rows)
         step = rows_at_once(self.n_classes, logits.device)
-        return torch.cat([self.scores(part).argmax(dim=1) for part in logits.split(step)]) == y
+        return torch.cat([self.scores(part).argmax(dim=1) for part in logits.split(step)])
 
     def start_epoch(self, epoch: int) -> None:  # noqa: B027
         """Hear which epoch begins."""

@@ -1,4 +1,4 @@
-"""What there is to learn from: rows, their classes, and how much each counts."""
+"""What there is to learn from: rows, what they should be, and how much each counts."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -7,16 +7,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc.labels import Targets
+
 _BLOCK = 1 << 15  # rows looked at at a time
 
 
 class Examples(NamedTuple):
-    """Rows, their class numbers, how much each counts, and which of them to use (all)."""
+    """Rows, what they should be, how much each counts, and which of them to use (all)."""
 
     X: Any
-    y: NDArray[np.int32]
+    targets: Targets
     weight: NDArray[np.float32] | None = None
     rows: NDArray[np.int64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are used."""
+        return len(self.targets if self.rows is None else self.rows)
+
+    def used(self) -> tuple[Targets, NDArray[np.float32] | None]:
+        """Return targets and weights of the rows that are used."""
+        if self.rows is None:
+            return self.targets, self.weight
+        weight = None if self.weight is None else self.weight[self.rows]
+        return self.targets.take(self.rows), weight
 
 
 def fingerprint(examples: Examples) -> str:
@@ -24,7 +38,7 @@ def fingerprint(examples: Examples) -> str:
     X = examples.X
     arrays = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
     digest = hashlib.blake2b(repr((X.shape, X.dtype.str)).encode(), digest_size=16)
-    for array in (*arrays, examples.y, examples.weight, examples.rows):
+    for array in (*arrays, *examples.targets.arrays(), examples.weight, examples.rows):
         for start in range(0, 0 if array is None else len(array), _BLOCK):
             digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
         digest.update(b"|")

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layers, LinearEncoder, MLPEncoder, ModuleEncoder, make_encoder
 from dsnc.errors import DsncWarning, InputError
+from dsnc.labels import Targets
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.checkpoint import Checkpoint
@@ -309,29 +310,25 @@ class Learner:
 
     def describe(self, examples: Examples) -> dict[str, Any]:
         """Return what the model was made from, for its file."""
-        n_rows = len(examples.y if examples.rows is None else examples.rows)
         return {
-            "rows": n_rows,
+            "rows": examples.n_rows,
             "features": self.n_features,
             "sparse": bool(sp.issparse(examples.X)),
             "fingerprint": fingerprint(examples),
         }
 
-    def _select(self, examples: Examples, source: RowSource) -> tuple[RowSource, Tensor, Tensor]:
-        """Return the rows to use, their classes and their weights, on the device."""
-        y = torch.from_numpy(examples.y.astype(np.int64)).to(self.device)
-        weight = torch.ones(len(y), device=self.device)
-        if examples.weight is not None:
-            weight = torch.from_numpy(examples.weight).to(self.device)
-        if examples.rows is None:
-            return source, y, weight
-        rows = torch.from_numpy(examples.rows).to(self.device)
-        return Subset(source, rows), y[rows], weight[rows]
+    def _select(self, examples: Examples, source: RowSource) -> tuple[RowSource, Targets, Tensor]:
+        """Return the rows to use, their targets and, on the device, their weights."""
+        targets, weight = examples.used()
+        if examples.rows is not None:
+            source = Subset(source, torch.from_numpy(examples.rows).to(self.device))
+        if weight is None:
+            return source, targets, torch.ones(len(targets), device=self.device)
+        return source, targets, torch.from_numpy(weight).to(self.device)
 
     def _expect_frequencies(self, examples: Examples) -> None:
-        rows = slice(None) if examples.rows is None else examples.rows
-        weight = None if examples.weight is None else examples.weight[rows]
-        counts = np.bincount(examples.y[rows], weight, minlength=self.n_classes)
+        targets, weight = examples.used()
+        counts = targets.counts(weight)
         self.objective.expect(torch.tensor(counts, dtype=torch.float32))
 
     def _source(self, X: Any) -> RowSource:
@@ -345,7 +342,8 @@ class Learner:
         seed: int,
         world: World,
     ) -> Batches:
-        chosen, y, weight = self._select(examples, source)
+        chosen, targets, weight = self._select(examples, source)
+        y = torch.from_numpy(targets.y.astype(np.int64)).to(self.device)
         regularized = objective.is_regularized
         return Batches(
             chosen,

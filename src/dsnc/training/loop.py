@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from dsnc.errors import DsncWarning, InputError
+from dsnc.labels import Targets
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource
 from dsnc.training.checkpoint import Checkpoint
@@ -71,18 +72,20 @@ class Validation:
     """Rows that training does not see, and how much each counts."""
 
     source: RowSource
-    y: Tensor
+    targets: Targets
     weight: Tensor
 
     def accuracy(self, objective: BaseObjective, world: World) -> float:
         """Return the (weighted) share of rows that the objective gets right."""
         objective.eval()
         device = objective.device
-        rows = torch.arange(len(self.y), device=device)[world.share(len(self.y))]
+        n_rows = len(self.targets)
+        rows = torch.arange(n_rows, device=device)[world.share(n_rows)]
         hits = 0.0
         for part in rows.split(_VALIDATION_ROWS):
-            right = objective.is_correct(self.source.take(part), self.y[part])
-            hits += float((right * self.weight[part]).sum())
+            answers = objective.predict(self.source.take(part)).cpu().numpy()
+            right = self.targets.take(part.cpu().numpy()).contains(answers)
+            hits += float((torch.from_numpy(right).to(device) * self.weight[part]).sum())
         objective.train()
         # Rounded, so that a row of next to no weight does not decide which epoch is best.
         total = float(self.weight.sum()) or 1.0  # the rows held out may all weigh nothing

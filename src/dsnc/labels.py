@@ -1,0 +1,264 @@
+"""Labels and class numbers, in both directions, and what each row should be.
+
+Users have labels of any type; everything inside works on class numbers 0..K-1. `Labels` is the one
+place where they meet, and `Targets` the one that knows whether an answer is right.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.errors import DataFileError, InputError, shorten
+
+
+class UnknownLabelError(InputError):
+    """A label that is none of the known classes."""
+
+    def __init__(self, name: str, position: int, label: object, n_classes: int) -> None:
+        super().__init__(
+            f"{name}[{position}] is {shorten(label)}, which is none of the {n_classes:,} classes."
+        )
+        self.name, self.position, self.label, self.n_classes = name, position, label, n_classes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the arguments; the message is made from them."""
+        return type(self), (self.name, self.position, self.label, self.n_classes)
+
+    def row(self, labels_per_row: NDArray[np.int64]) -> int:
+        """Return the row that the label belongs to."""
+        return int(np.searchsorted(np.cumsum(labels_per_row), self.position, side="right"))
+
+    def in_file(self, path: str | os.PathLike[str], line: int) -> DataFileError:
+        """Return the error that says where in a file the label stands."""
+        return DataFileError.at(
+            path,
+            "has an unknown label",
+            line=line,
+            text=str(self.label),
+            expected=f"one of the {self.n_classes:,} known classes",
+        )
+
+
+class Labels:
+    """The label of each class number; a label may be anything that can be looked up.
+
+    Nobody else may assume an order: `fit` numbers labels as they are sorted, but labels that a user
+    gave, or that came later, have the numbers that they have.
+
+    Parameters
+    ----------
+    names : sequence
+        The label of class 0, 1, ..., each once.
+
+    Examples
+    --------
+    >>> labels, y = Labels.fit(["ox", "bee", "ox"])
+    >>> y, labels.of(y[:2])
+    (array([1, 0, 1], dtype=int32), array(['ox', 'bee'], dtype=object))
+    """
+
+    def __init__(self, names: Iterable[Any]) -> None:
+        self.names = label_array(names)
+
+    @classmethod
+    def fit(cls, labels: Any, name: str = "labels") -> tuple[Self, NDArray[np.int32]]:
+        """Give labels numbers in sorted order; return this, and the number of each label.
+
+        Parameters
+        ----------
+        labels : sequence
+            One label a row.
+        name : str
+            What to call them in messages.
+        """
+        array = _one_a_row(labels, name)
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            row = int(np.flatnonzero(np.isnan(array))[0])
+            raise InputError(f"{name}[{row}] is NaN; remove the rows without a label.")
+        if array.dtype.kind != "O":
+            names, numbers = np.unique(array, return_inverse=True)
+            return cls(names), numbers.astype(np.int32)
+        try:
+            known = cls(object_array(sorted(set(array.tolist()))))
+        except TypeError as error:
+            raise InputError(
+                f"{name} mixes kinds that cannot be ordered ({error}); use strings throughout."
+            ) from None
+        return known, known.find(array)
+
+    def __len__(self) -> int:
+        """Return the number of classes."""
+        return len(self.names)
+
+    def of(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of class numbers, in an array of the same shape."""
+        names: NDArray[Any] = self.names[numbers]
+        return names
+
+    def find(self, labels: Any) -> NDArray[np.int32]:
+        """Return the class numbers of labels, in an array of the same shape; -1 where unknown."""
+        array, get = label_array(labels), self._number.get
+        found = (get(label, -1) for label in array.ravel().tolist())
+        return np.fromiter(found, dtype=np.int32, count=array.size).reshape(array.shape)
+
+    def numbers(self, labels: Any, name: str = "labels") -> NDArray[np.int32]:
+        """Return the class number of each label; an unknown one is an error."""
+        array = _one_a_row(labels, name)
+        numbers = self.find(array)
+        if numbers.size and numbers.min() < 0:
+            position = int(numbers.argmin())
+            label = array[position : position + 1].tolist()[0]
+            raise UnknownLabelError(name, position, label, len(self))
+        return numbers
+
+    @cached_property
+    def _number(self) -> dict[Any, int]:
+        """Made when a label is looked up: a model that only predicts has no use for it."""
+        number = {label: i for i, label in enumerate(self.names.tolist())}
+        if len(number) != len(self):
+            raise InputError("classes names a class twice; give each once.")
+        return number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the names alone."""
+        return type(self), (self.names,)
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What each row should be: one class, or a set of classes.
+
+    Parameters
+    ----------
+    classes : int array of shape (n,), or sparse matrix of shape (n, n_classes)
+        The class of each row; or its set, the columns that are not zero.
+    n_classes : int
+        Number of classes; some may have no row.
+
+    Examples
+    --------
+    >>> Targets(np.array([2, 0]), 3).contains([[1, 2], [1, 2]])
+    array([[False,  True],
+           [False, False]])
+    """
+
+    classes: Any
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        """Bring sets into one form: sorted columns, each once, no zeros."""
+        if sp.issparse(self.classes):
+            sets = sp.csr_array(self.classes)
+            if not (sets.has_canonical_format and sets.data.all()):
+                sets = sets.astype(np.bool_)  # a copy: what the caller has stays as it is
+                sets.sum_duplicates()
+                sets.eliminate_zeros()
+            object.__setattr__(self, "classes", sets)
+
+    @classmethod
+    def from_lists(cls, flat: NDArray[Any], counts: ArrayLike, n_classes: int) -> Self:
+        """Make sets from the class numbers of all rows, one row after the other.
+
+        Parameters
+        ----------
+        flat : int array
+            Class numbers; one that a row has twice counts once.
+        counts : int array of shape (n,)
+            How many of them each row has.
+        n_classes : int
+        """
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        shape = (len(ends) - 1, n_classes)
+        return cls(sp.csr_array((np.ones(len(flat), np.bool_), flat, ends), shape=shape), n_classes)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.classes.shape[0])
+
+    @property
+    def is_single(self) -> bool:
+        """Whether each row has one class."""
+        return not sp.issparse(self.classes)
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """The class of each row, for what can learn from one class a row only."""
+        if not self.is_single:
+            raise InputError("rows have sets of classes; one class a row is needed here.")
+        y: NDArray[Any] = self.classes
+        return y
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Return the arrays that make up the targets."""
+        return (self.y,) if self.is_single else (self.classes.indptr, self.classes.indices)
+
+    def take(self, rows: Any) -> "Targets":
+        """Return the targets of some rows: numbers, a boolean mask or a slice."""
+        return replace(self, classes=self.classes[rows])
+
+    def counts(self, weight: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return how many rows each class has; with weights of rows, how much they weigh."""
+        members = self.classes
+        if not self.is_single:
+            members = self.classes.indices
+            weight = None if weight is None else np.repeat(weight, np.diff(self.classes.indptr))
+        return np.bincount(members, weight, minlength=self.n_classes)
+
+    def contains(self, classes: ArrayLike) -> NDArray[np.bool_]:
+        """Tell of each answer whether it is right.
+
+        Parameters
+        ----------
+        classes : int array of shape (n,) or (n, k)
+            Class numbers, of which each row has one or k; what is not a class is wrong.
+        """
+        answers = np.asarray(classes)
+        column = (slice(None), *(None for _ in answers.shape[1:]))
+        if self.is_single:
+            return np.asarray(answers == self.classes[column])
+        # Row and class in one integer, ascending: sets are looked up by bisection.
+        rows = np.arange(len(self), dtype=np.int64)
+        members = np.repeat(rows, np.diff(self.classes.indptr)) * self.n_classes
+        members += self.classes.indices
+        wanted = rows[column] * self.n_classes + answers
+        places = np.minimum(np.searchsorted(members, wanted), max(0, len(members) - 1))
+        is_class = (answers >= 0) & (answers < self.n_classes)
+        found = members[places] == wanted if len(members) else np.False_
+        return np.asarray(is_class & found)
+
+
+def object_array(items: Sequence[Any]) -> NDArray[Any]:
+    """Return a 1-D object array, whatever the items are."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def label_array(labels: Iterable[Any]) -> NDArray[Any]:
+    """Turn labels into an array that keeps them as they are.
+
+    Strings stay objects: in numpy's own string arrays one long label would widen all, and a
+    trailing NUL would be lost. So do whole numbers that numpy would have to round (64-bit hashes).
+    """
+    if isinstance(labels, np.ndarray):
+        return labels
+    items = list(labels)
+    if items and all(isinstance(item, int | float | np.number) for item in items):
+        array = np.asarray(items)
+        rounded = array.dtype.kind == "f" and all(isinstance(item, int) for item in items)
+        if not rounded:
+            return array
+    return object_array(items)
+
+
+def _one_a_row(labels: Any, name: str) -> NDArray[Any]:
+    array = label_array(labels)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}; expected one label a row (1-D).")
+    return array
