@@ -111,6 +111,7 @@ def tune(
     ['n_bits']
     """
     optuna = require("optuna", extra="tune", caller="dsnc.tuning.tune")
+    require("torch", extra="torch", caller="dsnc.tuning.tune")
     _check(estimator, n_trials, jobs, study)
     distributions = {name: _distribution(name, value) for name, value in space.items()}
     _check_names(estimator, distributions)

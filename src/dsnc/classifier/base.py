@@ -25,9 +25,10 @@ from dsnc.classifier.inputs import (
 )
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
-from dsnc.errors import InputError
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.errors import InputError, require
 from dsnc.features import TextFeatures, are_none, are_texts
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -189,6 +190,7 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
+        require("torch", extra="torch", caller=f"{type(self).__name__}.fit")
         settings = self._settings()
         features = learned_features(X, self.text)
         X, y = self._check_rows_and_labels(as_numbers(X, features), y)
@@ -222,6 +224,7 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
+        require("torch", extra="torch", caller=f"{type(self).__name__}.partial_fit")
         first = not hasattr(self, "predictor_")
         features = learned_features(X, self.text) if first else self.predictor_.features
         X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)

@@ -19,6 +19,7 @@ from dsnc.cli.common import (
     settings_text,
 )
 from dsnc.cli.several import Several
+from dsnc.errors import require
 
 if TYPE_CHECKING:
     from dsnc.tuning import TuningResult
@@ -87,6 +88,7 @@ def tune(  # the options of the command, one parameter each
         parameters["text"] = whole.text_settings()
     model = kind_of(whole.method)(**parameters)
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
+    require("torch", extra="torch", caller="dsnc tune")
     parts = load_parts(data, reader, validation, None)
     held_out = None
     if parts.validation is not None and len(parts.validation):

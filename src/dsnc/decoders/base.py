@@ -7,7 +7,7 @@ be stored in a model file and exchanged for another on the same codes.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,13 @@ from numpy.typing import NDArray
 from dsnc.codes import Encoded
 from dsnc.decoders.checks import Check
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut
     from dsnc.decoders.linear import LinearDecoder
 
 _PROBABILITIES = 1 << 20  # held at a time
-
-
-class Cost(NamedTuple):
-    """What decoding one row takes."""
-
-    operations: float  # multiplications and additions, or word operations, counted alike
-    bytes: int  # what has to be kept in memory
 
 
 class Decoder(ABC):

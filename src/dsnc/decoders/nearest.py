@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import checks
-from dsnc.decoders.base import Cost, Decoder, search_operations
+from dsnc.decoders.base import Decoder, search_operations
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
 from dsnc.codes import Encoded
-from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.base import Decoder
 from dsnc.decoders.linear import Floats, best_classes, softmax
 from dsnc.errors import InputError, unknown_name
+from dsnc.rows import Cost
 
 _LARGEST = float(np.finfo(np.float32).max) / 4  # a difference of two is still a number
 LINKS = ("softmax", "sigmoid")  # model files hold the position: append only

@@ -23,7 +23,7 @@ from scipy.special import expit, logsumexp
 from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.limits import MAX_BITS, MAX_ROWS
-from dsnc.decoders.base import Cost, Decoder, search_operations
+from dsnc.decoders.base import Decoder, search_operations
 from dsnc.decoders.checks import (
     MAX_CLASSES,
     Check,
@@ -38,6 +38,7 @@ from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex

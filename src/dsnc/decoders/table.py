@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays, one_each
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, Ints, valid_name, valid_number, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
@@ -30,6 +30,7 @@ from dsnc.decoders.scoring import (
 )
 from dsnc.decoders.soft import soft_scoring
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import CodeTable

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dsnc.errors import unknown_name
+from dsnc.errors import require, unknown_name
 from dsnc.experiments import accuracy_table, cost_curve, latent_table
 from dsnc.experiments.definition import Definition, Source, file_name
 from dsnc.experiments.plan import Plan
@@ -81,6 +81,7 @@ def reproduce(
     jobs, progress
         As in `run_all`.
     """
+    require("torch", extra="torch", caller="dsnc.experiments.reproduce")
     names, folder = list(names), Path(runs)
     for name in names:
         if name not in EXPERIMENTS:

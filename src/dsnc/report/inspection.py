@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.decoders import CodebookDecoder, LinearDecoder
+from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError
 from dsnc.persistence import read_model
-from dsnc.predictor import NumpyEncoder
 
 _CALIBRATION = ("temperature", "other", "slope", "intercept")
 _COMPARED = 20_000  # labels that a misspelled one is compared with
