@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.limits import MAX_ROWS
-from dsnc.codes.threads import in_threads
 from dsnc.decoders import DECODERS, Decoder, LinearDecoder
 from dsnc.encoders.numpy import Encoder, NumpyEncoder
 from dsnc.errors import InputError, unknown_name
 from dsnc.features import TextFeatures, TextRows, are_texts
 from dsnc.rows import as_rows, concatenate, row_blocks
+from dsnc.threads import in_threads
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

@@ -13,7 +13,6 @@ from dsnc.cli.common import (
     plain_errors,
     print_json,
     print_table,
-    settings_text,
     size,
 )
 from dsnc.cli.config import Config
@@ -22,7 +21,7 @@ from dsnc.cli.methods import kind_of
 from dsnc.cli.progress import epoch_bar, interruptible
 from dsnc.cli.samples import Parts, known_rows, load_parts, rows_of
 from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
-from dsnc.progress import duration
+from dsnc.progress import duration, settings_text
 
 _CHECKPOINT = "checkpoint.pt"
 _MODEL_FILES = {"model.json", "model.safetensors"}
