@@ -194,7 +194,8 @@ import numpy as np
 from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders.known_codes import weight_codes
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.predictor import Predictor
 generator = np.random.default_rng(0)
 weight = generator.normal(size=(12_000, 64)).astype(np.float32)
 linear = LinearDecoder(weight, np.zeros(12_000))

@@ -198,7 +198,7 @@ def test_an_existing_model_is_replaced_only_on_request(model):
 
 
 def test_without_a_system_call_to_swap_it_is_replaced_all_the_same(model, monkeypatch):
-    monkeypatch.setattr("dsnc.persistence.writing._exchange", lambda a, b: False)
+    monkeypatch.setattr("dsnc.files._exchange", lambda a, b: False)
     write_model(model, {"kind": "new"}, {}, overwrite=True)
     assert read_model(model)[0] == {"kind": "new"}
     assert os.listdir(model.parent) == ["model"]
@@ -212,7 +212,7 @@ def test_without_it_a_failure_brings_the_old_one_back(model, monkeypatch):
             raise OSError(errno.EIO, "Input/output error")
         rename(source, target)
 
-    monkeypatch.setattr("dsnc.persistence.writing._exchange", lambda a, b: False)
+    monkeypatch.setattr("dsnc.files._exchange", lambda a, b: False)
     monkeypatch.setattr(os, "rename", fail)
     with pytest.raises(ModelWriteError, match="Input/output error"):
         write_model(model, {"kind": "new"}, {}, overwrite=True)
@@ -266,7 +266,7 @@ def test_a_failing_step_leaves_what_was_there_and_no_litter(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     if step == "rename":
-        monkeypatch.setattr("dsnc.persistence.writing._exchange", lambda a, b: False)
+        monkeypatch.setattr("dsnc.files._exchange", lambda a, b: False)
     owner = Path if step in ("open", "chmod") else os
     with monkeypatch.context() as patch:
         patch.setattr(owner, step, fail)

@@ -11,8 +11,9 @@ import oracles
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.limits import MAX_ROWS
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
+from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.predictor import Predictor
 
 SMALL = st.integers(-2, 2)
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
@@ -290,21 +291,6 @@ def test_any_encoder_will_do():
         predictor.arrays()
     with pytest.raises(InputError, match=r"gave logits of shape \(1, 5\) for 1 rows"):
         Predictor(Foreign(5), predictor.decoder).predict(np.zeros((1, 3)))
-
-
-@pytest.mark.parametrize(
-    ("layers", "message"),
-    [
-        ([], "layers is empty"),
-        ([Layer([1.0], [1.0])], r"layers\[0\].weight has shape \(1,\)"),
-        ([Layer([[1.0]], [1.0, 2.0])], r"layers\[0\].bias has shape \(2,\)"),
-        ([Layer([[1.0]], [1.0], "rleu")], "Did you mean 'relu'"),
-        ([Layer([[1.0]], [1.0]), Layer([[1.0], [1.0]], [1.0])], r"expected \(1, n_outputs\)"),
-    ],
-)
-def test_layers_that_do_not_fit_are_named(layers, message):
-    with pytest.raises(InputError, match=message):
-        NumpyEncoder(layers)
 
 
 @pytest.mark.parametrize("make_rows", [np.asarray, sp.csr_array])

@@ -1,6 +1,7 @@
-"""How far something is, for people: a bar that counts on stderr, and times in words."""
+"""How far something is, for people: a bar that counts on stderr; times and settings in words."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -36,3 +37,9 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings in one line, numbers short."""
+    shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in settings.items()}
+    return ", ".join(f"{key}={value}" for key, value in shown.items())

@@ -1,14 +1,23 @@
 """Rows of X as the numpy encoder takes them: of the right width, cut into blocks, of length 1."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from dsnc.errors import InputError
 
 _BLOCK = 1 << 22  # numbers in a temporary
 _MAX_ROWS = 8192  # more rows at once are not faster
+
+
+class Cost(NamedTuple):
+    """What encoding or decoding one row takes."""
+
+    operations: float  # multiplications and additions, or word operations, counted alike
+    bytes: int  # what has to be kept in memory
 
 
 def as_rows(X: Any, n_features: int) -> Any:
@@ -34,6 +43,11 @@ def row_blocks(X: Any, width: int, rows: slice) -> list[slice]:
     step = max(1, min(_MAX_ROWS, _BLOCK // max(own, width)))
     starts = range(rows.start, rows.stop, step)
     return [slice(start, min(start + step, rows.stop)) for start in starts]
+
+
+def concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Put the answers for blocks of rows together; a single block is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def unit_rows(rows: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
+from dsnc.checks import whole
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.errors import InputError, require, unknown_name
 from dsnc.progress import counting_bar
@@ -111,6 +112,7 @@ def tune(
     ['n_bits']
     """
     optuna = require("optuna", extra="tune", caller="dsnc.tuning.tune")
+    require("torch", extra="torch", caller="dsnc.tuning.tune")
     _check(estimator, n_trials, n_jobs, study)
     distributions = {name: _distribution(name, value) for name, value in space.items()}
     _check_names(estimator, distributions)
@@ -133,8 +135,7 @@ def _check(estimator: Any, n_trials: Any, n_jobs: Any, study: Any) -> None:
             "DSNCClassifier or MLPBaseline."
         )
     for name, value in (("n_trials", n_trials), ("n_jobs", n_jobs)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name}={value!r} must be a whole number, 1 or more.")
+        whole(name, value)
     if n_jobs > 1 and study is None:
         raise InputError(f"n_jobs={n_jobs} processes meet in a file; give study='study.log'.")
 

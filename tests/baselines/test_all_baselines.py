@@ -104,7 +104,7 @@ def test_the_best_come_first(name, fitted):
     assert np.array_equal(labels[:, 0], model.predict(X_TEST))
     assert (np.diff(values, axis=1) <= 0).all()
     assert all(len(set(row)) == 4 for row in labels)
-    with pytest.raises(InputError, match="k=7: there are 6 classes"):
+    with pytest.raises(InputError, match="k=7 must be a whole number from 1 to 6"):
         model.predict_top_k(X_TEST, k=7)
 
 

@@ -10,7 +10,7 @@ from test_all_baselines import X_TEST, Y_TEST, X, Y
 from dsnc.baselines import NearestCentroidBaseline, OneVsRestBaseline, memory
 from dsnc.baselines.objectives import OneVsRestObjective
 from dsnc.data import make_dense_codes
-from dsnc.encoders import make_encoder
+from dsnc.encoders.torch import make_encoder
 from dsnc.errors import InputError
 from dsnc.training.batches import Batch
 

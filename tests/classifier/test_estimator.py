@@ -92,11 +92,11 @@ def test_top_k_are_the_largest_probabilities(model, k):
 @pytest.mark.parametrize(
     ("k", "message"),
     [
-        (7, "k=7: there are 6 classes"),
-        (0, "k=0: there are 6"),
+        (7, "k=7 must be a whole number from 1 to 6"),
+        (0, "k=0 must be a whole number from 1 to 6"),
         (-1, "k=-1"),
-        (1.5, "k=1.5 is not a whole number"),
-        (True, "k=True is not a whole number"),
+        (1.5, "k=1.5 must be a whole number"),
+        (True, "k=True must be a whole number"),
     ],
 )
 def test_impossible_k(model, k, message):

@@ -245,7 +245,7 @@ def test_labels_at_an_odd_place_of_a_file_work():
         ({"n_bits": np.array([0])}, "n_bits=0"),
         ({"n_bits": np.array([-1])}, "n_bits=-1"),
         ({"n_bits": np.array([2**40])}, "1 to 28"),
-        ({"n_bits": np.array([3.0])}, "n_bits=3.0 is not a whole number"),
+        ({"n_bits": np.array([3.0])}, "n_bits=3.0 must be a whole number"),
         ({"n_bits": np.array([True])}, "n_bits=True"),
         ({"n_bits": np.array([3, 3])}, "one number"),
         ({"distances": np.zeros(8, dtype=np.int8)}, "distances .* int8"),

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from dsnc.codes import CodeTable, Encoded, HammingIndex, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, TableDecoder
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.predictor import Predictor
 for n_bits in (5, 36, 64, 100, 200, 300, 500):
     codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
     index = HammingIndex(codes)

@@ -156,7 +156,7 @@ def test_a_decoder_as_an_instance(tmp_path):
     [
         ("maen", "Did you mean 'mean'"),
         ({"name": "mean", "powr": 1}, "decoder setting of 'mean'='powr'.*Did you mean 'power'"),
-        ({"name": "mean", "power": 3}, "power=3 is not a number from 0.5 to 2"),
+        ({"name": "mean", "power": 3}, "power=3 must be a number from 0.5 to 2"),
     ],
 )
 def test_what_it_declares_is_checked_before_training(choice, message):

@@ -174,7 +174,11 @@ def test_cost_is_the_formula_of_the_paper():
         ((TWO, [0, 1], 1 << 40), {}, "n_classes="),
         ((TWO, [0, 1], 2), {"n_neighbors": 0}, "n_neighbors=0"),
         ((TWO, [0, 1], 2), {"n_neighbors": True}, "n_neighbors=True"),
-        ((TWO, [0, 1], 2), {"n_neighbors": 1 << 23}, "n_neighbors=8388608: expected 1 to 4194304"),
+        (
+            (TWO, [0, 1], 2),
+            {"n_neighbors": 1 << 23},
+            "n_neighbors=8388608 must be a whole number from 1 to 4194304",
+        ),
         ((TWO, [0, 1], 2), {"temperature": 0.0}, "temperature=0.0"),
         ((TWO, [0, 1], 2), {"temperature": np.nan}, "temperature=nan"),
     ],

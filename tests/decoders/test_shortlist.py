@@ -444,8 +444,8 @@ def test_a_size_beyond_all_classes_needs_no_more_memory():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"size": 0}, "size=0: expected 1 to"),
-        ({"size": 2.0}, "size=2.0 is not a whole number"),
+        ({"size": 0}, "size=0 must be a whole number from 1 to"),
+        ({"size": 2.0}, "size=2.0 must be a whole number"),
         ({"size": True}, "size=True"),
         ({"radius": -1}, "radius=-1"),
         ({"radius": 1.5}, "radius=1.5"),

@@ -57,7 +57,7 @@ def test_certain_bits_have_finite_log_probabilities():
 
 
 def test_leaving_one_out_needs_another_one():
-    with pytest.raises(InputError, match="n_draws=1 must be a whole number of at least 2"):
+    with pytest.raises(InputError, match="n_draws=1 must be a whole number, 2 or more"):
         Reinforce(n_draws=1, baseline="leave_one_out")
 
 

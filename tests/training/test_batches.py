@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsnc.encoders import SparseRows
+from dsnc.encoders.torch import SparseRows
 from dsnc.training.batches import Batches, Subset, make_source
 from dsnc.training.distributed import World
 from dsnc.training.regularizer import PartnerSampler

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dsnc.encoders import SparseRows
+from dsnc.encoders.torch import SparseRows
 from dsnc.labels import Targets
 from dsnc.training.batches import make_source
 from dsnc.training.cross_entropy import linear_cross_entropy

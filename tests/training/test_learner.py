@@ -6,11 +6,12 @@ from torch import nn
 
 from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder
-from dsnc.encoders import as_batch
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.encoders.torch import as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.predictor import Predictor
 from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.learner import Learner, choose_device
 from dsnc.training.settings import Settings

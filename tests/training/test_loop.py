@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from dsnc.encoders import make_encoder
+from dsnc.encoders.torch import make_encoder
 from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets

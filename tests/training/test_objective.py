@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from dsnc.encoders import as_batch, make_encoder
+from dsnc.encoders.torch import as_batch, make_encoder
 from dsnc.gradients import GRADIENTS, Reinforce, StraightThrough, make_gradient
 from dsnc.training import cross_entropy
 from dsnc.training.batches import Batch, Batches, make_source

@@ -18,10 +18,11 @@ from dsnc.baselines.codebooks import (
 )
 from dsnc.baselines.linear import LinearBaseline
 from dsnc.baselines.wrapped import EstimatorEncoder
+from dsnc.checks import one_of
 from dsnc.classifier.inputs import learned_labels, row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.codes import PackedCodes
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
 from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings
 
@@ -169,7 +170,7 @@ class ECOCBaseline(LinearBaseline):
     def with_decoding(self, decoding: str) -> Self:
         """Return the same model with another `decoding`; nothing is trained."""
         check_is_fitted(self, "predictor_")
-        _check_name("decoding", decoding, DECODINGS)
+        one_of("decoding", decoding, DECODINGS)
         other = copy.copy(self)
         other.decoding = decoding
         decoder = codebook_decoder(codes_of(self.predictor_.decoder), decoding)
@@ -200,9 +201,9 @@ class ECOCBaseline(LinearBaseline):
         return self
 
     def _settings(self) -> RunSettings:
-        _check_name("decoding", self.decoding, DECODINGS)
+        one_of("decoding", self.decoding, DECODINGS)
         if isinstance(self.codebook, str):
-            _check_name("codebook", self.codebook, (*BOOKS, _GIVEN))
+            one_of("codebook", self.codebook, (*BOOKS, _GIVEN))
         return super()._settings()
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
@@ -219,8 +220,3 @@ class ECOCBaseline(LinearBaseline):
     def _restore(self) -> None:
         if isinstance(self.codebook, str) and self.codebook == _GIVEN:
             self.codebook = codes_of(self.predictor_.decoder).to_bits()
-
-
-def _check_name(parameter: str, value: Any, valid: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in valid:
-        raise unknown_name(parameter, value, valid)

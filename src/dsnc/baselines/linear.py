@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import scipy.sparse as sp
 
+from dsnc.checks import real
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.errors import unknown_name
-from dsnc.training.settings import RunSettings, check_number
+from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
@@ -39,7 +40,7 @@ class LinearBaseline(LearnedClassifier):
     def _settings(self) -> RunSettings:
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
-        check_number("C", self.C, lowest=0.0, strict=True)
+        real("C", self.C, above=True)
         return super()._settings()
 
     def _make_learner(

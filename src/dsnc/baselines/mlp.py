@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dsnc.checks import whole
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.errors import unknown_name
-from dsnc.training.settings import RunSettings, SoftmaxSettings, at_least_one
+from dsnc.training.settings import RunSettings, SoftmaxSettings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
@@ -115,7 +116,7 @@ class MLPBaseline(LearnedClassifier):
         self.random_state = random_state
 
     def _settings(self) -> RunSettings:
-        at_least_one("n_units", self.n_units)
+        whole("n_units", self.n_units)
         if self.activation not in ACTIVATIONS:
             raise unknown_name("activation", self.activation, ACTIVATIONS)
         return replace(super()._settings(), n_bits=self.n_units)

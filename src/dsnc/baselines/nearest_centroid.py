@@ -16,8 +16,9 @@ from dsnc.classifier.base import PredictorClassifier
 from dsnc.classifier.inputs import learned_labels, row_weights
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import ScoresDecoder
+from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError, unknown_name
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.predictor import Predictor
 from dsnc.rows import unit_rows
 from dsnc.training.history import History
 from dsnc.training.settings import SCALINGS

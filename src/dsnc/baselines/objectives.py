@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dsnc.baselines.codebooks import codebook_decoder, codes_of
+from dsnc.baselines.row_adagrad import RowAdagrad, row_sparse_bag
 from dsnc.codes import PackedCodes
 from dsnc.decoders import Decoder, ScoresDecoder, SoftDecoder
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
 from dsnc.training.learner import MakeObjective
 from dsnc.training.objective import SoftmaxObjective
-from dsnc.training.row_adagrad import RowAdagrad, row_sparse_bag
 
 # Activation of a hidden layer to (what the next layer sees, what the regularizer sees). Sigmoid
 # units are shown as 2 s - 1 = tanh(x / 2): centered numbers train better, and the next layer's

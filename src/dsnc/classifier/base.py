@@ -25,10 +25,11 @@ from dsnc.classifier.inputs import (
 )
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
-from dsnc.errors import RENAMED, InputError, unknown_name
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.errors import RENAMED, InputError, require, unknown_name
 from dsnc.features import TextFeatures, are_none, are_texts
 from dsnc.labels import Labels, Targets
-from dsnc.predictor import Layer, NumpyEncoder, Predictor
+from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -211,6 +212,7 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
+        require("torch", extra="torch", caller=f"{type(self).__name__}.fit")
         with self._all_or_nothing():
             settings = self._settings()
             features = learned_features(X, self.text)
@@ -246,6 +248,7 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
+        require("torch", extra="torch", caller=f"{type(self).__name__}.partial_fit")
         with self._all_or_nothing() as before:
             first = not hasattr(self, "predictor_")
             features = learned_features(X, self.text) if first else self.predictor_.features

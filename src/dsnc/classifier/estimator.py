@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
-from dsnc.codes.threads import n_threads
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.errors import InputError
 from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
+from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings, Settings
 
 if TYPE_CHECKING:

@@ -1,14 +1,11 @@
 """A fitted classifier to a model file and back."""
 
 import os
-import platform
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import dsnc
 from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import RENAMED, DsncError, InputError, ModelFileError, unknown_name
@@ -17,6 +14,7 @@ from dsnc.persistence import read_model, write_model
 from dsnc.persistence.layout import DTYPES
 from dsnc.predictor import Predictor
 from dsnc.selection.report import plain_report, report_of
+from dsnc.versions import versions
 
 if TYPE_CHECKING:
     from dsnc.classifier.base import PredictorClassifier
@@ -61,11 +59,7 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
             **_report(model),
         },
         "data": dict(model.data_),
-        "versions": {
-            "dsnc": dsnc.__version__,
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in ("numpy", "scikit-learn", "torch")},
-        },
+        "versions": versions("numpy", "scikit-learn", "torch"),
     }
     write_model(path, header, model.predictor_.arrays(), overwrite=overwrite)
 

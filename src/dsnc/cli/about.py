@@ -1,6 +1,5 @@
 """``dsnc version`` and ``dsnc warm-up``: about this installation."""
 
-import dsnc
 from dsnc.cli.common import AsJson, note, print_json, print_table
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors", "typer", "rich")
@@ -12,15 +11,14 @@ def version(as_json: AsJson = False) -> None:
     Example: dsnc version --json
     """
     import platform
-    from importlib import metadata
 
-    versions = {"dsnc": dsnc.__version__, "python": platform.python_version()}
-    versions |= {name: metadata.version(name) for name in _PACKAGES}
-    versions["system"] = platform.platform()
+    from dsnc.versions import versions
+
+    found = {**versions(*_PACKAGES), "system": platform.platform()}
     if as_json:
-        print_json(versions)
+        print_json(found)
     else:
-        print_table(["", ""], list(versions.items()))
+        print_table(["", ""], list(found.items()))
 
 
 def warm_up() -> None:

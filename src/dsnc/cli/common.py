@@ -4,7 +4,7 @@ import codecs
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,12 +139,6 @@ def size(n_bytes: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} GB"
-
-
-def settings_text(settings: Mapping[str, Any]) -> str:
-    """Return settings in one line, numbers short."""
-    shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in settings.items()}
-    return ", ".join(f"{key}={value}" for key, value in shown.items())
 
 
 @contextmanager

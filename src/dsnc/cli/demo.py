@@ -9,6 +9,7 @@ import typer
 
 from dsnc.cli.common import STATE, InterruptedRun, note, percent, print_table, size
 from dsnc.cli.reproduce import tell_failures
+from dsnc.errors import require
 from dsnc.progress import duration
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def demo(
     from dsnc.experiments import Plan, reproduce
     from dsnc.report import write_report
 
+    require("torch", extra="torch", caller="dsnc demo")
     begin = time.monotonic()
     plan = Plan(
         bits=(24, 64),

@@ -10,7 +10,7 @@ from dsnc.cli.common import AsJson, Model, escape, load_model, note, print_json,
 from dsnc.errors import DsncError, InputError
 
 if TYPE_CHECKING:
-    from dsnc.report.inspection import BitFacts
+    from dsnc.inspection import BitFacts
 
 _SAMPLE = 5000  # texts that give n-grams their names
 _SHOWN = 8  # classes and features of each side of a bit
@@ -40,7 +40,7 @@ def inspect_model(
 
     Example: dsnc inspect model --class "night nurse" --bit 3 --data titles.tsv
     """
-    from dsnc.report import inspection as look
+    from dsnc import inspection as look
 
     estimator = load_model(model)
     facts = look.model_facts(estimator, model)
@@ -76,7 +76,7 @@ def _texts(estimator: Any, data: str) -> list[str]:
 
 
 def _bits(estimator: Any, numbers: list[int], texts: list[str] | None) -> "list[BitFacts]":
-    from dsnc.report import inspection as look
+    from dsnc import inspection as look
 
     sides = [look.pushing_features(estimator, bit, _SHOWN) for bit in numbers]
     columns = [column for high, low in sides for column in (*high, *low)]
@@ -93,7 +93,7 @@ def _page(
     near: list[Any],
     texts: list[str] | None,
 ) -> None:
-    from dsnc.report import inspection as look
+    from dsnc import inspection as look
     from dsnc.report.model_page import model_page
 
     try:
@@ -108,7 +108,7 @@ def _page(
 
 
 def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[BitFacts]") -> None:
-    from dsnc.report.model_page import summary, trial_cells
+    from dsnc.inspection import summary, trial_cells
 
     print_table(["", ""], [list(line) for line in summary(facts)])
     if facts.trials:

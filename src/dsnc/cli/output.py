@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dsnc.errors import OutputError
-from dsnc.report.files import whole_file
+from dsnc.files import whole_file
 
 Write = Callable[[Iterable[str]], None]
 

@@ -18,6 +18,7 @@ from dsnc.cli.common import (
     print_table,
 )
 from dsnc.cli.several import Several
+from dsnc.errors import require
 
 
 class Experiment(StrEnum):
@@ -112,6 +113,7 @@ def reproduce(  # the options of the command, one parameter each
     from dsnc.experiments import EXPERIMENTS, PRESETS
     from dsnc.experiments import reproduce as run
 
+    require("torch", extra="torch", caller="dsnc reproduce")
     chosen: dict[str, Any] = {
         "bits": bits and tuple(bits),
         "seeds": seeds and tuple(seeds),

@@ -13,7 +13,6 @@ from dsnc.cli.common import (
     plain_errors,
     print_json,
     print_table,
-    settings_text,
     size,
 )
 from dsnc.cli.config import Config
@@ -21,8 +20,8 @@ from dsnc.cli.measure import answer, figure_rows
 from dsnc.cli.methods import kind_of
 from dsnc.cli.progress import epoch_bar, interruptible
 from dsnc.cli.samples import Parts, known_rows, load_parts, rows_of
-from dsnc.errors import CheckpointError, InputError, OutputExistsError
-from dsnc.progress import duration
+from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
+from dsnc.progress import duration, settings_text
 
 _CHECKPOINT = "checkpoint.pt"
 _MODEL_FILES = {"model.json", "model.safetensors"}
@@ -50,7 +49,7 @@ class Run:
         self.folder = target.with_name(f"{target.name}.checkpoint")
         kind = kind_of(config.method)
         parameters = config.estimator_parameters()
-        learns = "checkpoint" in kind._get_param_names()
+        self.learns = learns = "checkpoint" in kind._get_param_names()
         self.keeps_epochs = learns and (keep_epochs or resume)
         if resume and not learns:
             raise InputError(f"--resume: method {config.method!r} has no epochs to go on from.")
@@ -65,6 +64,8 @@ class Run:
         begin = time.monotonic()
         self.model._check_parameters()
         self._check_output()
+        if self.learns:
+            require("torch", extra="torch", caller="dsnc train")
         with interruptible(self._what_is_kept):
             train = self.config.train
             parts = load_parts(

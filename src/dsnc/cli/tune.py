@@ -16,9 +16,10 @@ from dsnc.cli.common import (
     plain_errors,
     print_json,
     print_table,
-    settings_text,
 )
 from dsnc.cli.several import Several
+from dsnc.errors import require
+from dsnc.progress import settings_text
 
 if TYPE_CHECKING:
     from dsnc.tuning import TuningResult
@@ -70,7 +71,7 @@ def tune(  # the options of the command, one parameter each
     from dsnc.cli.methods import kind_of
     from dsnc.cli.output import check_folder_of
     from dsnc.cli.samples import known_rows, load_parts, rows_of
-    from dsnc.report.files import write_whole
+    from dsnc.files import write_whole
     from dsnc.tuning import PAPER_SPACE
     from dsnc.tuning import tune as run
 
@@ -87,6 +88,7 @@ def tune(  # the options of the command, one parameter each
         parameters["text"] = whole.text_settings()
     model = kind_of(whole.method)(**parameters)
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
+    require("torch", extra="torch", caller="dsnc tune")
     parts = load_parts(data, reader, validation, None)
     held_out = None
     if parts.validation is not None and len(parts.validation):
@@ -116,8 +118,7 @@ def tune(  # the options of the command, one parameter each
         _print_trials(found, ranges)
     if output is not None:
         whole.model |= found.parameters
-        text = c.print_config(whole).encode()
-        write_whole(output, lambda file: file.write(text))
+        write_whole(output, c.print_config(whole).encode())
         note(f"Next: dsnc train {data} --config {output} -o model")
 
 

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.checks import whole
 from dsnc.codes._kernels.nearest import FREE, NO_LABELS, NO_SLACK, ROW_BITS, empty_lists
 from dsnc.codes.multi_index import Counts, MultiIndex, no_tables
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
-from dsnc.codes.threads import in_threads
 from dsnc.errors import InputError, unknown_name
+from dsnc.threads import in_threads
 
 Ints = NDArray[np.int64]
 METHODS = ("auto", "scan", "multi_index")
@@ -287,9 +288,7 @@ class HammingIndex:
             raise InputError(
                 f"queries have {queries.n_bits} bits; the index was made of {self.codes.n_bits}."
             )
-        if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
-            raise InputError(f"k={k!r} is not a number of neighbors; give 1 or more.")
-        return int(k)
+        return whole("k", k)
 
     def __len__(self) -> int:
         """Return the number of codes."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.checks import whole
 from dsnc.errors import InputError
 
 Words = NDArray[np.uint64]
@@ -55,7 +56,7 @@ class PackedCodes:
     n_bits: int
 
     def __init__(self, words: Words, n_bits: int) -> None:
-        n_bits = _valid_n_bits(n_bits)
+        n_bits = whole("n_bits", n_bits)
         words = np.asarray(words)
         if words.dtype != np.uint64 or words.ndim != 2 or words.shape[1] != _n_words(n_bits):
             raise InputError(
@@ -100,7 +101,7 @@ class PackedCodes:
     @classmethod
     def from_ints(cls, values: ArrayLike, n_bits: int) -> Self:
         """Read non-negative integers as codes of at most 64 bits."""
-        if _valid_n_bits(n_bits) > _WORD:
+        if whole("n_bits", n_bits) > _WORD:
             raise InputError(f"n_bits={n_bits}: an integer holds at most {_WORD} bits.")
         array = np.asarray(values)
         if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
@@ -248,16 +249,6 @@ def _n_words(n_bits: int) -> int:
 def _last_word_mask(n_bits: int) -> np.uint64:
     used = n_bits - (_n_words(n_bits) - 1) * _WORD
     return np.uint64((1 << used) - 1)
-
-
-def _valid_n_bits(n_bits: Any) -> int:
-    if (
-        isinstance(n_bits, bool | np.bool_)
-        or not isinstance(n_bits, int | np.integer)
-        or n_bits < 1
-    ):
-        raise InputError(f"n_bits={n_bits!r}: a code needs a whole number of bits, 1 or more.")
-    return int(n_bits)
 
 
 def _matrix(values: ArrayLike, parameter: str) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.checks import whole
 from dsnc.codes._kernels import table as kernels
 from dsnc.codes.packed import PackedCodes, Words
 from dsnc.errors import InputError
@@ -285,9 +286,7 @@ def _lookup(values: NDArray[Any], words: Words, n_bits: int) -> NDArray[np.int64
 
 
 def _valid_n_bits(n_bits: Any) -> int:
-    if isinstance(n_bits, bool | np.bool_) or not isinstance(n_bits, int | np.integer):
-        raise InputError(f"n_bits={n_bits!r} is not a whole number.")
-    if not 1 <= n_bits <= _MAX_BITS:
+    if whole("n_bits", n_bits) > _MAX_BITS:
         raise InputError(
             f"n_bits={n_bits}: a table has an answer for each of 2**n_bits codes, for 1 to "
             f"{_MAX_BITS} bits. Use fewer bits, or the nearest or shortlist decoder."

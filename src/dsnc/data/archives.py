@@ -1,12 +1,11 @@
 """Unpacking archives that may come from anywhere."""
 
-import shutil
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from dsnc.errors import DataFileError, DownloadError
+from dsnc.files import whole_folder
 
 
 def unpack(archive: Path) -> Path:
@@ -14,15 +13,11 @@ def unpack(archive: Path) -> Path:
     target = archive.with_suffix("")
     if target.is_dir():
         return target
-    # Hidden, so that what a killed process leaves is never taken for data.
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=archive.parent))
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with whole_folder(target) as aside, zipfile.ZipFile(archive) as opened:
             for member in opened.infolist():
                 _check_member(archive, member.filename)
             opened.extractall(aside)
-        aside.chmod(0o755)
-        aside.rename(target)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
         raise DataFileError.at(
             archive,
@@ -32,8 +27,6 @@ def unpack(archive: Path) -> Path:
     except OSError as error:
         if not target.is_dir():  # else another process was faster, with the same archive
             raise DownloadError(f"{archive} cannot be unpacked into {target}: {error}") from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return target
 
 

@@ -12,8 +12,6 @@
 
 import json
 import os
-import shutil
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -25,6 +23,7 @@ from numpy.typing import NDArray
 
 from dsnc.data.dataset import SPLIT_NAMES, Dataset
 from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
+from dsnc.files import whole_folder
 from dsnc.labels import label_array
 
 _UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
@@ -63,9 +62,7 @@ def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.exists():
         raise OutputExistsError(f"{target} exists; write to another folder or remove it first.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with whole_folder(target) as aside:
         if dataset.is_sparse:
             sp.save_npz(aside / "X.npz", dataset.X)
         else:
@@ -79,11 +76,6 @@ def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
         _write_json(aside / "classes.json", dataset.classes.tolist())
         if dataset.image_shape is not None:
             _write_json(aside / "meta.json", {"image_shape": list(dataset.image_shape)})
-        aside.chmod(0o755)
-        aside.rename(target)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 def _split_numbers(dataset: Dataset) -> NDArray[np.int8]:

@@ -13,18 +13,17 @@ download. Two ideas make it fast and honest:
 """
 
 import math
-import operator
 import shutil
 import warnings
 from collections.abc import Iterator
 from functools import cache as remember
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import whole
 from dsnc.data.dataset import Dataset
 from dsnc.data.folder import read_folder, write_folder
 from dsnc.data.glyph_shapes import CLEAN_SIZE, STYLES, clean_pictures, glyph_groups, require_report
@@ -84,9 +83,9 @@ def load_glyphs(
     --------
     glyph_classes : the characters, and which of them share a class.
     """
-    n_classes = _at_least("n_classes", n_classes, 1)
-    n_per_class = _at_least("n_per_class", n_per_class, 1)
-    random_state = _at_least("random_state", random_state, 0)
+    n_classes = whole("n_classes", n_classes, 1)
+    n_per_class = whole("n_per_class", n_per_class, 1)
+    random_state = whole("random_state", random_state, 0)
     folder = home() / "glyphs" / _key(n_classes, n_per_class, random_state)
     stored = _read(folder, n_classes, n_per_class) if cache else None
     if stored is None:
@@ -116,16 +115,6 @@ def glyph_classes() -> list[str]:
     thousand classes are then a thousand shapes, and not fifty letters under twenty accents.
     """
     return list(glyph_groups())
-
-
-def _at_least(parameter: str, value: Any, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise InputError(f"{parameter}={value!r} is too few; give a whole number, {least} or more.")
-    return number
 
 
 # The pictures

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc.checks import real, whole
 from dsnc.codes.packed import PackedCodes
 from dsnc.data.dataset import Dataset
 from dsnc.errors import InputError
@@ -195,11 +196,9 @@ def _count_words(words: NDArray[np.int32], n_features: int) -> Any:
 
 def _check_positive(**sizes: int) -> None:
     for parameter, value in sizes.items():
-        if value < 1:
-            raise InputError(f"{parameter}={value}: must be 1 or more.")
+        whole(parameter, value)
 
 
 def _check_share(**shares: float) -> None:
     for parameter, value in shares.items():
-        if not 0 <= value <= 1:
-            raise InputError(f"{parameter}={value}: a share is between 0 and 1.")
+        real(parameter, value, most=1.0)

@@ -1,6 +1,6 @@
 """Code (and bit confidences) to classes: an open family, one small file per member."""
 
-from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.base import Decoder
 from dsnc.decoders.codebook import CodebookDecoder
 from dsnc.decoders.evidence import Evidence, HeldOut
 from dsnc.decoders.linear import LinearDecoder
@@ -10,6 +10,7 @@ from dsnc.decoders.scores import ScoresDecoder
 from dsnc.decoders.shortlist import ShortlistDecoder
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.decoders.table import TableDecoder
+from dsnc.rows import Cost
 
 __all__ = [
     "DECODERS",

@@ -7,27 +7,22 @@ be stored in a model file and exchanged for another on the same codes.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import whole
 from dsnc.codes import Encoded
 from dsnc.decoders.checks import Check
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut
     from dsnc.decoders.linear import LinearDecoder
 
 _PROBABILITIES = 1 << 20  # held at a time
-
-
-class Cost(NamedTuple):
-    """What decoding one row takes."""
-
-    operations: float  # multiplications and additions, or word operations, counted alike
-    bytes: int  # what has to be kept in memory
 
 
 class Decoder(ABC):
@@ -142,11 +137,7 @@ class Decoder(ABC):
 
     def check_k(self, k: int) -> int:
         """Refuse a k that is not a number of classes."""
-        if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer):
-            raise InputError(f"k={k!r} is not a whole number.")
-        if not 1 <= k <= self.n_classes:
-            raise InputError(f"k={k}: there are {self.n_classes} classes; k is 1 to that number.")
-        return int(k)
+        return whole("k", k, most=self.n_classes)
 
 
 def search_operations(n_bits: int, n_codes: int) -> float:

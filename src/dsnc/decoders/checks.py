@@ -1,12 +1,13 @@
 """Checks of what decoders are given, by the user or by a file that may be hostile."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.errors import InputError, unknown_name
+from dsnc.checks import real
+from dsnc.errors import InputError
 
 Ints = NDArray[np.int64]
 Check = Callable[[str, Any], Any]
@@ -30,29 +31,9 @@ def valid_classes(name: str, values: ArrayLike, n: int, n_classes: int = MAX_CLA
 
 def valid_temperature(temperature: float) -> float:
     """Return the temperature as the float32 that a file holds, or refuse it."""
-    if not (np.isfinite(temperature) and np.float32(temperature) > 0):
-        raise InputError(f"temperature={temperature!r} is not a number above 0.")
-    return float(np.float32(temperature))
+    return float(np.float32(real("temperature", temperature, 1e-45, above=True)))
 
 
 def valid_real(name: str, value: Any, least: float, most: float) -> float:
     """Return a number within the bounds as the float32 that a file holds, or refuse it."""
-    if not (isinstance(value, int | float | np.number) and least <= value <= most):
-        raise InputError(f"{name}={value!r} is not a number from {least:.3g} to {most:.3g}.")
-    return float(np.float32(value))
-
-
-def valid_name(name: str, value: Any, names: Collection[str]) -> str:
-    """Return one of the names, or refuse it with the nearest."""
-    if not isinstance(value, str) or value not in names:
-        raise unknown_name(name, value, names)
-    return value
-
-
-def valid_number(name: str, value: Any, limit: int, least: int = 1) -> int:
-    """Return a whole number from the least to the limit, or refuse it."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name}={value!r} is not a whole number.")
-    if not least <= value <= limit:
-        raise InputError(f"{name}={value}: expected {least} to {limit}.")
-    return int(value)
+    return float(np.float32(real(name, value, least, most)))

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders.base import Cost, Decoder, search_operations
+from dsnc.decoders.base import Decoder, search_operations
 from dsnc.decoders.linear import Floats, softmax
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex

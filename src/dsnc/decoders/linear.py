@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import bounded, check_arrays, one_each
 from dsnc.codes import Encoded
-from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut

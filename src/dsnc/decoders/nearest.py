@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import check_arrays, one_each
+from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import checks
-from dsnc.decoders.base import Cost, Decoder, search_operations
+from dsnc.decoders.base import Decoder, search_operations
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
@@ -59,8 +61,8 @@ class NearestDecoder(Decoder):
 
     name: ClassVar[str] = "nearest"
     settings: ClassVar[Mapping[str, checks.Check] | None] = {
-        "label": partial(checks.valid_name, names=LABELS),
-        "n_neighbors": partial(checks.valid_number, limit=_EXACT),
+        "label": partial(one_of, valid=LABELS),
+        "n_neighbors": partial(whole, most=_EXACT),
     }
     stands_alone: ClassVar[bool] = True  # its codes are all it needs, and few
 
@@ -76,9 +78,9 @@ class NearestDecoder(Decoder):
         if not len(codes):
             raise InputError("codes is empty; something has to be the nearest.")
         self.n_bits, self.temperature = codes.n_bits, checks.valid_temperature(temperature)
-        self.n_classes = checks.valid_number("n_classes", n_classes, checks.MAX_CLASSES)
+        self.n_classes = whole("n_classes", n_classes, most=checks.MAX_CLASSES)
         most = _EXACT // (self.n_bits + 1)
-        self.n_neighbors = checks.valid_number("n_neighbors", n_neighbors, most)
+        self.n_neighbors = whole("n_neighbors", n_neighbors, most=most)
         labels = checks.valid_classes("labels", labels, len(codes), self.n_classes)
         if (labels[1:] < labels[:-1]).any():
             # By class: the search orders equally near codes by row, and so by class.
@@ -116,8 +118,8 @@ class NearestDecoder(Decoder):
         n_neighbors : int
             How many of the nearest codes vote.
         """
-        checks.valid_name("label", label, LABELS)
-        n_classes = checks.valid_number("n_classes", n_classes, checks.MAX_CLASSES)
+        one_of("label", label, LABELS)
+        n_classes = whole("n_classes", n_classes, most=checks.MAX_CLASSES)
         y = checks.valid_classes("y", y, len(codes), n_classes)
         distinct, labels = majority_codes(codes, y)
         if label == "predicted":

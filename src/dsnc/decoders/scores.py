@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
+from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded
-from dsnc.decoders.base import Cost, Decoder
+from dsnc.decoders.base import Decoder
 from dsnc.decoders.linear import Floats, best_classes, softmax
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 _LARGEST = float(np.finfo(np.float32).max) / 4  # a difference of two is still a number
 LINKS = ("softmax", "sigmoid")  # model files hold the position: append only
@@ -36,12 +38,8 @@ class ScoresDecoder(Decoder):
     name: ClassVar[str] = "scores"
 
     def __init__(self, n_classes: int, link: str = "softmax") -> None:
-        if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 1:
-            raise InputError(f"n_classes={n_classes!r} must be a whole number, 1 or more.")
-        if link not in LINKS:
-            raise unknown_name("link", link, LINKS)
-        self.n_classes = self.n_bits = n_classes
-        self.link = link
+        self.n_classes = self.n_bits = whole("n_classes", n_classes)
+        self.link = one_of("link", link, LINKS)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""

@@ -21,16 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
 
 from dsnc.arrays import check_arrays, one_each
+from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.limits import MAX_BITS, MAX_ROWS
-from dsnc.decoders.base import Cost, Decoder, search_operations
+from dsnc.decoders.base import Decoder, search_operations
 from dsnc.decoders.checks import (
     MAX_CLASSES,
     Check,
     Ints,
     valid_classes,
-    valid_name,
-    valid_number,
     valid_real,
     valid_temperature,
 )
@@ -39,6 +38,7 @@ from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
 from dsnc.labels import Targets
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
@@ -57,9 +57,9 @@ _REALS = SCORING | dict.fromkeys(
 )
 _LARGEST = float(np.finfo(np.float32).max)
 _SETTINGS: dict[str, Check] = {  # what a user may set
-    "known": partial(valid_name, names=KNOWN),
-    "size": partial(valid_number, limit=MAX_CLASSES),
-    "radius": partial(valid_number, limit=1 << 62, least=0),
+    "known": partial(one_of, valid=KNOWN),
+    "size": partial(whole, most=MAX_CLASSES),
+    "radius": partial(whole, most=1 << 62, least=0),
     **SCORING_CHECKS,
     "closeness": partial(valid_real, least=0.0, most=1e18),  # no score can overflow
 }
@@ -150,7 +150,7 @@ class ShortlistDecoder(Decoder):
         # One code for each class, in their order: a search then need not look at labels.
         self._is_codebook = np.array_equal(self.labels, np.arange(self.n_classes))
         default = "weights" if self._is_codebook else "training"
-        self.codes_of = valid_name("codes_of", codes_of or default, KNOWN)
+        self.codes_of = one_of("codes_of", codes_of or default, KNOWN)
         self.size = _SETTINGS["size"]("size", size)
         self.radius = min(_SETTINGS["radius"]("radius", radius), self.n_bits)
         self.closeness = _SETTINGS["closeness"]("closeness", closeness)

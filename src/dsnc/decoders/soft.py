@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import check_arrays, one_each
+from dsnc.checks import one_of
 from dsnc.codes import Encoded
-from dsnc.decoders.checks import Check, valid_name
+from dsnc.decoders.checks import Check
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import (
     NOTHING,
@@ -91,7 +92,7 @@ class SoftDecoder(LinearDecoder):
         prior: float = 1.0,
     ) -> None:
         super().__init__(weight, bias, temperature)
-        self.inputs = valid_name("inputs", inputs, INPUTS)
+        self.inputs = one_of("inputs", inputs, INPUTS)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
         self._offset = np.float32(prior) * self.bias
 

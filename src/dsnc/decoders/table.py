@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays, one_each
+from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders.base import Cost, Decoder
-from dsnc.decoders.checks import Check, Ints, valid_name, valid_number, valid_temperature
+from dsnc.decoders.base import Decoder
+from dsnc.decoders.checks import Check, Ints, valid_temperature
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
@@ -30,6 +31,7 @@ from dsnc.decoders.scoring import (
 )
 from dsnc.decoders.soft import soft_scoring
 from dsnc.errors import InputError
+from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import CodeTable
@@ -49,7 +51,7 @@ _STORED, _REBUILT = 0, 1  # values of `source`: the table is in the file, or the
 
 
 def _valid_probes(name: str, value: Any) -> int:
-    probes = valid_number(name, value, _MAX_PROBES)
+    probes = whole(name, value, most=_MAX_PROBES)
     if probes.bit_count() != 1:
         raise InputError(f"{name}={value} is not a power of 2: 1, 2, 4, ..., {_MAX_PROBES}.")
     return probes
@@ -91,7 +93,7 @@ class TableDecoder(Decoder):
 
     name: ClassVar[str] = "table"
     settings: ClassVar[Mapping[str, Check] | None] = {
-        "source": partial(valid_name, names=SOURCES),
+        "source": partial(one_of, valid=SOURCES),
         "probes": _valid_probes,
         **SCORING_CHECKS,
     }

@@ -22,8 +22,9 @@ from dsnc.experiments.accuracy_table import groups
 from dsnc.experiments.definition import Definition, Source, file_name
 from dsnc.experiments.methods import TABLE_BITS
 from dsnc.experiments.plan import Plan
-from dsnc.experiments.record import Record, find_records, write_aside
+from dsnc.experiments.record import Record, find_records
 from dsnc.experiments.tables import Cell, Table
+from dsnc.files import write_whole
 
 CONTESTANTS = ("dsnc", "dsnc_reg", "mlp", "ecoc")
 TITLES = {
@@ -91,7 +92,7 @@ def measure(records: Iterable[Record], runs: Path) -> None:
         wanted = sorted(f"{r.definition.digest}/{name}" for r in group for name in r.outcomes)
         if wanted and sorted(_read(folder / _FILE)) != wanted:
             times = _decoding_times(group)
-            write_aside(folder / _FILE, json.dumps(times, indent=1).encode())
+            write_whole(folder / _FILE, json.dumps(times, indent=1).encode())
 
 
 def curves(records: Sequence[Record], runs: Path) -> list[Curve]:

@@ -1,9 +1,6 @@
 """What a run left, on disk: ``record.json`` and ``arrays.npz``, written once and whole."""
 
 import json
-import os
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,6 +17,7 @@ from dsnc.decoders import DECODERS, Decoder
 from dsnc.errors import OutputError
 from dsnc.experiments.definition import Definition
 from dsnc.experiments.methods import METHODS
+from dsnc.files import whole_folder
 
 FORMAT = 2
 OWN = "own"  # the outcome of a method that has one decoder only
@@ -120,9 +118,7 @@ def write_record(
     }
     text = json.dumps(fields, indent=1, ensure_ascii=False)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        try:
+        with whole_folder(target, replace=True) as aside:
             (aside / _JSON).write_text(text, encoding="utf-8")
             if arrays:
                 np.savez_compressed(aside / _ARRAYS, **arrays)
@@ -133,31 +129,10 @@ def write_record(
                     for name, array in decoder.arrays().items()
                 }
                 np.savez(aside / _DECODERS, logits=logits, **kept)
-            aside.chmod(0o755)
-            old = aside.with_name(f"{aside.name}-old")
-            if target.exists():
-                os.replace(target, old)
-            os.replace(aside, target)
-            shutil.rmtree(old, ignore_errors=True)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
-        raise _cannot_write(target, error) from error
-
-
-def write_aside(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; its folder is made."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}-{os.getpid()}")
-        aside.write_bytes(content)
-        os.replace(aside, path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-
-
-def _cannot_write(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"{path} cannot be written: {error}. Make room, or choose another folder.")
+        raise OutputError(
+            f"{target} cannot be written: {error}. Make room, or choose another folder."
+        ) from error
 
 
 _PLAIN = ("outcomes", "codes", "history", "rows", "seconds", "versions", "machine", "error")

@@ -1,6 +1,5 @@
 """From the name of an experiment to its tables."""
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -9,15 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dsnc.errors import unknown_name
+from dsnc.errors import require, unknown_name
 from dsnc.experiments import accuracy_table, cost_curve, latent_table
 from dsnc.experiments.definition import Definition, Source, file_name
 from dsnc.experiments.plan import Plan
 from dsnc.experiments.prepare import prepare
-from dsnc.experiments.record import Record, write_aside
+from dsnc.experiments.record import Record
 from dsnc.experiments.runner import run_all
 from dsnc.experiments.selection import select
 from dsnc.experiments.tables import Table
+from dsnc.files import write_whole
 
 ABOUT, PICTURES = "data.json", "pictures.npy"
 
@@ -81,6 +81,7 @@ def reproduce(
     n_jobs, progress
         As in `run_all`.
     """
+    require("torch", extra="torch", caller="dsnc.experiments.reproduce")
     names, folder = list(names), Path(runs)
     for name in names:
         if name not in EXPERIMENTS:
@@ -112,9 +113,7 @@ def _write_about(definition: Definition, runs: Path) -> None:
     prepared = prepare(definition.source, definition.weighting)
     folder = runs / file_name(prepared.name)
     text = json.dumps(prepared.about(), ensure_ascii=False)
-    write_aside(folder / ABOUT, text.encode())
+    write_whole(folder / ABOUT, text.encode())
     pictures = prepared.pictures()
     if pictures is not None:
-        file = io.BytesIO()
-        np.save(file, pictures)
-        write_aside(folder / PICTURES, file.getvalue())
+        write_whole(folder / PICTURES, lambda file: np.save(file, pictures))

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dsnc.errors import InputError
+from dsnc.checks import whole
 from dsnc.experiments.definition import Definition
 from dsnc.experiments.record import Record, read_record, write_record
 from dsnc.progress import counting_bar
@@ -49,8 +49,7 @@ def run_all(
     progress : bool
         Draw a bar on stderr.
     """
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-        raise InputError(f"n_jobs={n_jobs!r} must be a whole number, 1 or more.")
+    whole("n_jobs", n_jobs)
     folder = Path(runs)
     wanted: dict[str, Definition] = {}
     for definition in definitions:

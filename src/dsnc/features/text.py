@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dsnc.arrays import bounded, check_arrays, one_each
-from dsnc.codes.threads import in_threads, n_threads
+from dsnc.checks import is_whole, whole
 from dsnc.errors import InputError, shorten
 from dsnc.features.grams import LONGEST, NO_SIZES, Grams
 from dsnc.features.inputs import as_iterable, as_list, as_texts
 from dsnc.features.points import blocks_of
+from dsnc.threads import in_threads, n_threads
 
 _FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
 _ARRAYS = {
@@ -246,12 +247,11 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         for name in ("lowercase", "sublinear"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise InputError(f"{name}={shorten(getattr(self, name))} is not True or False.")
-        n = _whole("n_hashes", self.n_hashes)
+        n = whole("n_hashes", self.n_hashes)
         if n & (n - 1) or not _FEWEST_HASHES <= n <= _MOST_HASHES:
             raise InputError(f"n_hashes={n} is not a power of two from 2**8 to 2**28.")
         for name in ("min_rows", "max_features"):
-            if _whole(name, getattr(self, name)) < 1:
-                raise InputError(f"{name}={getattr(self, name)}; expected 1 or more.")
+            whole(name, getattr(self, name))
         n_threads(self.n_jobs)
 
     def _keep(self, buckets: NDArray[Any], idf: NDArray[Any], n_rows: int) -> None:
@@ -299,15 +299,8 @@ def _check_sizes(name: str, sizes: Any) -> None:
     if sizes is None:
         return
     fits = isinstance(sizes, tuple | list) and len(sizes) == 2
-    whole = fits and all(isinstance(n, int | np.integer) and n is not True for n in sizes)
-    if not whole or not 1 <= sizes[0] <= sizes[1] <= LONGEST:
+    if not fits or not is_whole(sizes[0]) or not is_whole(sizes[1], sizes[0], LONGEST):
         raise InputError(
-            f"{name}={shorten(sizes)} is no range of n-grams; give (shortest, longest), from 1 to "
-            f"{LONGEST}, or None."
+            f"{name}={shorten(sizes)} is not a range of n-grams; give (shortest, longest), from 1 "
+            f"to {LONGEST}, or None."
         )
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name}={shorten(value)} is not a whole number.")
-    return int(value)

@@ -9,7 +9,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError, require, unknown_name
+
+require("torch", extra="torch", caller="dsnc.gradients")
+
 from dsnc.gradients.base import Gradient, LossOfCode, Noise, sample_bits
 from dsnc.gradients.disarm import DisARM
 from dsnc.gradients.reinforce import Reinforce

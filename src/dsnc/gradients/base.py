@@ -9,10 +9,8 @@ loss, and returns a scalar whose ordinary derivative is an estimate of the above
 """
 
 import inspect
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
@@ -82,22 +80,3 @@ class Gradient(ABC):
 def sample_bits(probabilities: Tensor, noise: Noise, n_draws: int) -> Tensor:
     """Draw `n_draws` codes per example: (B, c) probabilities -> (n_draws, B, c) of 0 and 1."""
     return (noise((n_draws, *probabilities.shape)) < probabilities).to(probabilities.dtype)
-
-
-def check_count(parameter: str, value: object, minimum: int = 1) -> None:
-    """Refuse what is not a whole number from `minimum` on."""
-    # True is an integer to Python, and a mistake to everybody else
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-        raise InputError(
-            f"{parameter}={value!r} must be a whole number of at least {minimum}. "
-            f"Try {parameter}={max(minimum, 4)}."
-        )
-
-
-def check_positive(parameter: str, value: object, *, example: float) -> None:
-    """Refuse what is not a finite number above 0; suggest `example`."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:  # type: ignore[operator]
-        raise InputError(
-            f"{parameter}={value!r} must be a finite number above 0. Try {parameter}={example:g}."
-        )

@@ -17,7 +17,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dsnc.gradients.base import Gradient, LossOfCode, Noise, check_count
+from dsnc.checks import whole
+from dsnc.gradients.base import Gradient, LossOfCode, Noise
 
 
 class DisARM(Gradient):
@@ -32,7 +33,7 @@ class DisARM(Gradient):
     unbiased: ClassVar[bool] = True
 
     def __init__(self, *, n_draws: int = 1) -> None:
-        check_count("n_draws", n_draws)
+        whole("n_draws", n_draws)
         self.n_draws = n_draws
 
     def __call__(

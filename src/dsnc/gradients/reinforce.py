@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from dsnc.checks import whole
 from dsnc.errors import InputError, unknown_name
-from dsnc.gradients.base import Gradient, LossOfCode, Noise, check_count, sample_bits
+from dsnc.gradients.base import Gradient, LossOfCode, Noise, sample_bits
 
 _BASELINES = ("none", "running", "leave_one_out")
 _DECAY = 0.9  # of the running baseline: it remembers some ten batches
@@ -46,7 +47,7 @@ class Reinforce(Gradient):
     ) -> None:
         if baseline not in _BASELINES:
             raise unknown_name("baseline", baseline, _BASELINES)
-        check_count("n_draws", n_draws, minimum=2 if baseline == "leave_one_out" else 1)
+        whole("n_draws", n_draws, least=2 if baseline == "leave_one_out" else 1)
         self.n_draws = n_draws
         self.baseline = baseline
         self._average: Tensor | None = None  # of the batches' losses; a tensor: no wait for a GPU

@@ -15,7 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dsnc.gradients.base import Gradient, LossOfCode, Noise, check_count, check_positive
+from dsnc.checks import real, whole
+from dsnc.gradients.base import Gradient, LossOfCode, Noise
 
 
 class Relaxed(Gradient):
@@ -33,8 +34,8 @@ class Relaxed(Gradient):
     unbiased: ClassVar[bool] = False
 
     def __init__(self, *, n_draws: int = 1, temperature: float = 2 / 3) -> None:
-        check_count("n_draws", n_draws)
-        check_positive("temperature", temperature, example=0.5)
+        whole("n_draws", n_draws)
+        real("temperature", temperature, above=True)
         self.n_draws = n_draws
         self.temperature = temperature
 

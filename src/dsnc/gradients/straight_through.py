@@ -18,13 +18,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from dsnc.checks import real, whole
 from dsnc.errors import InputError
 from dsnc.gradients.base import (
     Gradient,
     LossOfCode,
     Noise,
-    check_count,
-    check_positive,
     sample_bits,
 )
 
@@ -45,8 +44,8 @@ class StraightThrough(Gradient):
     unbiased: ClassVar[bool] = False
 
     def __init__(self, *, n_draws: int = 1, slope_growth: float = 1.0) -> None:
-        check_count("n_draws", n_draws)
-        check_positive("slope_growth", slope_growth, example=1.0001)
+        whole("n_draws", n_draws)
+        real("slope_growth", slope_growth, above=True)
         self.n_draws = n_draws
         self.slope_growth = slope_growth
         self._slope = 1.0

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.checks import whole
 from dsnc.errors import InputError
 
 
@@ -86,8 +87,7 @@ def calibration_bins(
     >>> bins.accuracy.round(2), bins.confidence.round(2)
     (array([ nan, 0.67]), array([nan, 0.8]))
     """
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise InputError(f"n_bins={n_bins!r}: expected a whole number, 1 or more.")
+    whole("n_bins", n_bins)
     right, sure = _shares("correct", correct), _shares("confidence", confidence)
     _require_equal("confidence", len(sure), "correct", len(right))
     if not np.isin(right, (0, 1)).all():

@@ -1,13 +1,9 @@
 """Header and arrays to a folder, whole or not at all."""
 
-import contextlib
-import ctypes
 import hashlib
 import json
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dsnc.errors import DsncError, InputError, ModelWriteError, OutputExistsError
+from dsnc.files import sync, whole_folder
 from dsnc.persistence.layout import (
     ARRAY_NAME,
     ARRAYS_FILE,
@@ -44,35 +41,26 @@ def write_model(
     Parameters
     ----------
     folder : path
-        Where; its parents are made. The files are written aside, in a folder ``.NAME-*`` next to
-        it, and put in place when they are safe on the disk.
+        Where; its parents are made. The files are put in place when they are safe on the disk.
     header : mapping
         Keys of `HEADER_KEYS`, values as JSON has them; a tuple comes back as a list.
     arrays : mapping
         Name to array.
     overwrite : bool
-        Replace the model that is there. The two folders are swapped in one step, so that whenever
-        the power fails `folder` holds one of them, complete. (Where the system cannot swap, there
-        is a moment at which the old one is in ``.NAME-*.old`` and nothing in `folder`.) A folder
-        with other files in it is never replaced.
+        Replace the model that is there, as `dsnc.files.whole_folder` does: whenever the power
+        fails, `folder` holds one of the two, complete. A folder with other files in it is never
+        replaced.
     """
     target = Path(os.path.realpath(folder))
     text = _header_text(header)
     tensors = _storable(arrays)
     try:
         _check_target(target, overwrite=overwrite)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}-", dir=target.parent))
-        try:
+        with whole_folder(target, replace=overwrite, durable=True) as aside:
             text["sha256"] = _json(_write_file(aside / ARRAYS_FILE, _safetensors(tensors)))
             text["arrays"] = _json(_table(tensors))
             lines = [f"{_json(key)}: {text[key]}" for key in sorted(text)]
             _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
-            aside.chmod(0o755)  # a temporary folder is private
-            _sync_folder(aside)
-            _put_in_place(aside, target)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
     except DsncError:
         raise
     except OSError as error:
@@ -175,8 +163,7 @@ def _write_file(path: Path, pieces: Iterable[Any]) -> str:
             data = piece.encode() if isinstance(piece, str) else piece
             digest.update(data)
             file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        sync(file)
     return digest.hexdigest()
 
 
@@ -192,41 +179,3 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
         raise OutputExistsError(
             f"{target} holds {foreign[0]!r}, which is no part of a model; it is not replaced."
         )
-
-
-def _put_in_place(aside: Path, target: Path) -> None:
-    """Give the new folder its name; afterwards `aside` is gone, or is the old folder."""
-    if not target.exists():
-        os.rename(aside, target)
-    elif not _exchange(aside, target):
-        old = aside.with_name(f"{aside.name}.old")
-        os.rename(target, old)
-        try:
-            os.rename(aside, target)
-        except BaseException:
-            os.rename(old, target)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
-    _sync_folder(target.parent)
-
-
-def _exchange(a: Path, b: Path) -> bool:
-    """Swap two names in one step, where the system can; tell whether it did."""
-    here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
-    try:
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "renameat2"):
-            return bool(libc.renameat2(here, os.fsencode(a), here, os.fsencode(b), swap) == 0)
-        return bool(libc.renamex_np(os.fsencode(a), os.fsencode(b), swap) == 0)
-    except (AttributeError, TypeError, OSError):
-        return False
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make names durable; some file systems cannot, and keep them safe by other means."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dsnc.data.dataset import Dataset
 from dsnc.errors import InputError, require
+from dsnc.files import write_whole
 from dsnc.report.drawing import FAINT, INK, PAPER, label_font, readable
-from dsnc.report.files import write_whole
 
 _LABEL_LENGTH = 14  # characters of a label that are shown
 _LABEL_WIDTH = 1.6  # of a strip's label, in pictures

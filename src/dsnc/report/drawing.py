@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dsnc.errors import InputError, require
-from dsnc.report.files import write_whole
+from dsnc.files import write_whole
 
 FORMATS = ("png", "svg")
 # Okabe and Ito's colors, told apart by almost all eyes; shapes help the others, and printers.

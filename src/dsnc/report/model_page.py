@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dsnc.errors import require
-from dsnc.report.files import write_whole
-from dsnc.report.inspection import BitFacts, ModelFacts, Neighbor, Pair
+from dsnc.files import write_whole
+from dsnc.inspection import BitFacts, ModelFacts, Neighbor, Pair, summary, trial_cells
 
 _CALLER = "A page about a model"
 
@@ -30,7 +30,7 @@ def model_page(
     path : path
         The file to write; an older one is replaced.
     facts : ModelFacts
-        As `dsnc.report.inspection.model_facts` gives them.
+        As `dsnc.inspection.model_facts` gives them.
     title : str
         Stands above.
     bits : sequence of BitFacts
@@ -60,48 +60,4 @@ def model_page(
     )
     # Half a surrogate pair may stand in a label; HTML has no way to hold it.
     octets = html.encode("utf-8", errors="backslashreplace")
-    return write_whole(Path(path), lambda file: file.write(octets))
-
-
-def summary(facts: ModelFacts) -> list[tuple[str, str]]:
-    """Return names and values of the most important facts, as people read them."""
-    rows = "texts, " if facts.takes_text else ""
-    sizes = " → ".join(f"{n:,}" for n in (facts.n_features, *(out for _, out in facts.layers)))
-    accuracy, epoch = facts.metrics["validation_accuracy"], facts.metrics["best_epoch"]
-    lines = [
-        ("kind", facts.kind),
-        ("classes", f"{facts.n_classes:,}"),
-        ("input", f"{rows}{facts.n_features:,} features"),
-        ("encoder", f"{sizes} ({facts.parameters.get('encoder', 'linear')})"),
-        ("bits", f"{facts.n_bits:,}"),
-        ("decoder", facts.decoder + (f": {facts.reason}" if facts.reason else "")),
-    ]
-    if facts.decoder_settings:
-        lines.append(("decoder settings", _settings(facts.decoder_settings)))
-    if facts.calibration:
-        lines.append(("calibration", _settings(facts.calibration)))
-    if accuracy is not None:
-        lines.append(("validation accuracy", f"{100 * accuracy:.2f} % (epoch {epoch})"))
-    n_rows = facts.data.get("rows")
-    if type(n_rows) is int:  # a file may say anything
-        lines.append(("trained on", f"{n_rows:,} rows"))
-    if facts.files:
-        lines.append(("files", ", ".join(f"{n} {size:,} bytes" for n, size in facts.files.items())))
-    if facts.versions:
-        lines.append(("written by", ", ".join(f"{n} {v}" for n, v in facts.versions.items())))
-    return lines
-
-
-def trial_cells(trial: dict[str, Any]) -> list[str]:
-    """Return decoder, accuracy, time and settings of a trial, as people read them."""
-    return [
-        trial["decoder"],
-        f"{100 * trial['accuracy']:.2f} %",
-        f"{trial['nanoseconds'] / 1000:.2f} µs",
-        _settings(trial["settings"]),
-    ]
-
-
-def _settings(settings: dict[str, Any]) -> str:
-    shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in settings.items()}
-    return ", ".join(f"{key}={value}" for key, value in shown.items())
+    return write_whole(Path(path), octets)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsnc.errors import OutputError, OutputExistsError, require
 from dsnc.experiments.tables import Table
+from dsnc.files import write_whole
 from dsnc.progress import duration
 from dsnc.report.blocks import Block, Picture
 from dsnc.report.chapters import Chapter, DataSet, read_runs
@@ -19,7 +20,6 @@ from dsnc.report.code_sections import (
     distance_block,
 )
 from dsnc.report.drawing import look
-from dsnc.report.files import write_whole
 from dsnc.report.making import distinct, failures, runs_table, settings_of, warnings_of
 from dsnc.report.sections import (
     accuracy_block,
@@ -102,7 +102,7 @@ def write_report(
     require("jinja2", extra="report", caller=_CALLER)
     with look(_CALLER):  # at the door: what is missing is said before records are read
         text = render("report.html.j2", _CALLER, **_content(read_runs(runs)))
-    return write_whole(path, lambda file: file.write(text))
+    return write_whole(path, text)
 
 
 def _content(data_sets: Sequence[DataSet]) -> dict[str, Any]:

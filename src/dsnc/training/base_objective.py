@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dsnc.decoders import Decoder
-from dsnc.encoders import Rows, SparseRows
+from dsnc.encoders.torch import Rows, SparseRows
 from dsnc.training.batches import Batch
 from dsnc.training.cross_entropy import rows_at_once
 from dsnc.training.regularizer import AdaptiveFactor, pair_distance

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dsnc.encoders import Rows, SparseRows
+from dsnc.encoders.torch import Rows, SparseRows
 from dsnc.training.distributed import World
 from dsnc.training.regularizer import Partners, PartnerSampler
 

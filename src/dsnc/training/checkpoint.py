@@ -6,16 +6,16 @@ alone, a run that is killed anywhere and resumed ends with the same bits as one 
 """
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from dsnc.errors import CheckpointError
+from dsnc.files import whole_file
 
 _NAME = "checkpoint.pt"
-_ASIDE = ".checkpoint-"
+_ASIDE = ".checkpoint"
 
 
 class Checkpoint:
@@ -37,18 +37,10 @@ class Checkpoint:
         """Write the state aside and rename it: there is always one complete checkpoint."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle, aside = tempfile.mkstemp(prefix=_ASIDE, dir=self.path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    torch.save({"fingerprint": self._fingerprint, **state}, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(aside, self.path)
-                for left in self.path.parent.glob(f"{_ASIDE}*"):  # by a run that was killed
-                    left.unlink(missing_ok=True)
-            except BaseException:
-                Path(aside).unlink(missing_ok=True)
-                raise
+            with whole_file(self.path, durable=True) as file:
+                torch.save({"fingerprint": self._fingerprint, **state}, file)
+            for left in self.path.parent.glob(f"{_ASIDE}*"):  # by a run that was killed
+                left.unlink(missing_ok=True)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             raise CheckpointError(
                 f"checkpoint={str(self.path.parent)!r} cannot be written ({error}). Free some "

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
-from dsnc.encoders import Layers, LinearEncoder, MLPEncoder, ModuleEncoder, make_encoder
+from dsnc.encoders.torch import Layers, LinearEncoder, MLPEncoder, ModuleEncoder, make_encoder
 from dsnc.errors import DsncWarning, InputError
 from dsnc.labels import Targets
 from dsnc.training.base_objective import BaseObjective

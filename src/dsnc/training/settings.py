@@ -1,6 +1,5 @@
 """All that one can set about training, in one flat object that checks itself."""
 
-import math
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dsnc.errors import InputError, unknown_name
+from dsnc.checks import is_whole, one_of, real, whole
+from dsnc.errors import InputError
 
 SCALINGS = ("auto", "none", "standard", "common", "unit_rows")
 SCHEDULES = ("constant", "one_cycle")
@@ -64,23 +64,21 @@ class RunSettings:
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
             raise InputError(f"checkpoint={self.checkpoint!r} must be the path of a folder.")
         for name, valid in self.names.items():
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in valid:
-                raise unknown_name(name, value, valid)
+            one_of(name, getattr(self, name), valid)
 
     def _check_numbers(self) -> None:
         for name in self.counts:
-            at_least_one(name, getattr(self, name))
+            whole(name, getattr(self, name))
         if self.batch_size != "auto":
-            at_least_one("batch_size", self.batch_size)
+            whole("batch_size", self.batch_size)
         if self.patience is not None:
-            at_least_one("patience", self.patience)
+            whole("patience", self.patience)
         for name in self.weights:
-            check_number(name, getattr(self, name), lowest=0.0)
+            real(name, getattr(self, name))
         if self.learning_rate != "auto":
-            check_number("learning_rate", self.learning_rate, lowest=0.0, strict=True)
+            real("learning_rate", self.learning_rate, above=True)
         if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, lowest=0.0, strict=True)
+            real("time_limit", self.time_limit, above=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +89,7 @@ class SoftmaxSettings(RunSettings):
 
     def _check_numbers(self) -> None:
         super()._check_numbers()
-        check_number("label_smoothing", self.label_smoothing, lowest=0.0, highest=1.0)
+        real("label_smoothing", self.label_smoothing, most=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,36 +115,12 @@ class Settings(SoftmaxSettings):
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
         super().check()
-        check_number("soft_share", self.soft_share, lowest=0.0, highest=1.0)
+        real("soft_share", self.soft_share, most=1.0)
         if not isinstance(self.soft_vectors, bool | np.bool_):
             raise InputError(f"soft_vectors={self.soft_vectors!r} must be True or False.")
-        if not _all(_is_count, self.hidden) or not len(self.hidden):
+        if not _all(is_whole, self.hidden) or not len(self.hidden):
             raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
-
-
-def _is_count(value: Any) -> bool:
-    return not isinstance(value, bool) and hasattr(value, "__index__") and bool(value >= 1)
 
 
 def _all(fits: Callable[[Any], bool], values: Any) -> bool:
     return isinstance(values, Collection) and all(fits(value) for value in values)
-
-
-def at_least_one(name: str, value: Any) -> None:
-    """Refuse what is no whole number of 1 or more."""
-    if not _is_count(value):
-        raise InputError(f"{name}={value!r} must be a whole number, 1 or more.")
-
-
-def check_number(
-    name: str, value: Any, *, lowest: float, highest: float = math.inf, strict: bool = False
-) -> None:
-    """Refuse what is no number within the bounds; `strict` excludes 0."""
-    try:
-        fits = math.isfinite(value) and lowest <= value <= highest and not (strict and value == 0)
-    except TypeError:
-        fits = False
-    if not fits:
-        bounds = f"above {lowest:g}" if strict else f"{lowest:g} or more"
-        upper = f" and at most {highest:g}" if highest < math.inf else ""
-        raise InputError(f"{name}={value!r} must be a number {bounds}{upper}.")

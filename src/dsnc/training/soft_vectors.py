@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
-from dsnc.encoders import Rows
+from dsnc.encoders.torch import Rows
 from dsnc.training.batches import Batch
 from dsnc.training.objective import SoftmaxObjective
 

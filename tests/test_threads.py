@@ -4,9 +4,9 @@ import threading
 import numpy as np
 import pytest
 
-from dsnc.codes import threads
-from dsnc.codes.threads import in_threads, n_threads
+from dsnc import threads
 from dsnc.errors import InputError
+from dsnc.threads import in_threads, n_threads
 
 
 def test_the_number_of_threads(monkeypatch):

@@ -1,12 +1,14 @@
 """What is inside a model, against what its arrays say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dsnc
+from dsnc import inspection as look
 from dsnc.baselines import ECOCBaseline, MLPBaseline, NearestCentroidBaseline
 from dsnc.errors import InputError
-from dsnc.report import inspection as look
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +123,11 @@ def test_what_has_no_codes_says_so(data, model):
     for bit in (-1, 12):
         with pytest.raises(InputError, match="0 to 11"):
             look.bit_facts(model, bit)
+
+
+def test_a_number_of_rows_that_is_none_is_left_out(model):
+    facts = look.model_facts(model)
+    assert ("trained on", "360 rows") in look.summary(facts)
+    for rows in ("x", None, [1], True):
+        forged = replace(facts, data={"rows": rows})
+        assert "trained on" not in dict(look.summary(forged))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dsnc.checks import is_whole
 from dsnc.errors import InputError
 
 _MIN_ROWS = 64  # of a thread
@@ -16,12 +17,10 @@ def n_threads(n_jobs: Any) -> int:
     """Return the number of threads that `n_jobs` asks for: 1 for None, all cores for -1."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
-        raise InputError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or -1.")
-    if n_jobs == -1:
+    if is_whole(n_jobs, -1, -1):
         available = getattr(os, "sched_getaffinity", None)
         return len(available(0)) if available else os.cpu_count() or 1
-    if n_jobs < 1:
+    if not is_whole(n_jobs):
         raise InputError(f"n_jobs={n_jobs!r} is not a number of threads; give 1 or more, or -1.")
     return int(n_jobs)
 

@@ -4,7 +4,8 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from dsnc.encoders import (
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.encoders.torch import (
     ENCODERS,
     InputLayer,
     LinearEncoder,
@@ -16,7 +17,6 @@ from dsnc.encoders import (
     unit_rows,
 )
 from dsnc.errors import InputError
-from dsnc.predictor import Layer, NumpyEncoder
 
 CPU = torch.device("cpu")
 VARIANTS = [

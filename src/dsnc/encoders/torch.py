@@ -1,4 +1,4 @@
-"""x to logits: what maps a row to the c numbers whose signs are its code.
+"""Encoders that learn: linear, several layers, or a module of the user's own.
 
 Rows reach an encoder as a dense tensor or as `SparseRows`. A sparse row is never made dense: its
 product with the first layer is a weighted sum of that layer's rows, an embedding bag.
@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.errors import InputError, require, unknown_name
+
+require("torch", extra="torch", caller="dsnc.encoders.torch")
+
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor, nn
-
-from dsnc.errors import InputError, unknown_name
 
 
 class SparseRows(NamedTuple):

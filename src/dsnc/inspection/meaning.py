@@ -1,14 +1,11 @@
-"""What is inside a model: its parts, what each bit separates, which classes are near each other.
+"""What codes mean: what each bit separates, and which classes are near each other.
 
-Plain facts for people and programs; how they look is the business of who asks. Class codes are the
-signs of a linear decoder's rows, or the codebook where there is one.
+Class codes are the signs of a linear decoder's weights, or the codebook where there is one.
 """
 
 import difflib
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,34 +13,10 @@ from numpy.typing import NDArray
 
 from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.decoders import CodebookDecoder, LinearDecoder
+from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError
-from dsnc.persistence import read_model
-from dsnc.predictor import NumpyEncoder
 
-_CALIBRATION = ("temperature", "other", "slope", "intercept")
 _COMPARED = 20_000  # labels that a misspelled one is compared with
-
-
-@dataclass(frozen=True)
-class ModelFacts:
-    """What a model is made of."""
-
-    kind: str
-    n_classes: int
-    n_features: int
-    n_bits: int
-    takes_text: bool
-    layers: list[tuple[int, int]]  # inputs and outputs of the encoder's; none of a user's module
-    decoder: str
-    decoder_settings: dict[str, Any]
-    reason: str  # why this decoder; empty where nobody chose
-    trials: list[dict[str, Any]]  # what others were worth on held-out rows
-    calibration: dict[str, float]
-    metrics: dict[str, Any]
-    parameters: dict[str, Any]
-    data: dict[str, Any]
-    versions: dict[str, str] = field(default_factory=dict)
-    files: dict[str, int] = field(default_factory=dict)  # name to bytes
 
 
 @dataclass(frozen=True)
@@ -73,46 +46,6 @@ class BitFacts:
     unset_classes: list[tuple[Any, float]]
     set_features: list[tuple[str, float]]  # name and weight; empty behind hidden layers
     unset_features: list[tuple[str, float]]
-
-
-def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> ModelFacts:
-    """Gather what is known of a fitted model.
-
-    Parameters
-    ----------
-    model : estimator of this package
-    folder : path, optional
-        Its files, for their sizes and the versions that wrote them.
-    """
-    predictor, history = model.predictor_, model.history_
-    decoder, report = predictor.decoder, getattr(model, "decoder_report_", None)
-    layers: list[tuple[int, int]] = []
-    if isinstance(predictor.encoder, NumpyEncoder):
-        layers = [layer.weight.shape for layer in predictor.encoder.layers]
-    calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
-    versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})
-    return ModelFacts(
-        kind=model.kind,
-        n_classes=predictor.n_classes,
-        n_features=predictor.n_features,
-        n_bits=predictor.n_bits,
-        takes_text=predictor.features is not None,
-        layers=layers,
-        decoder=decoder.name,
-        decoder_settings={} if report is None else dict(report.settings),
-        reason="" if report is None else report.reason,
-        trials=[] if report is None else [trial._asdict() for trial in report.trials],
-        calibration=calibration,
-        metrics={
-            "validation_accuracy": history.best_accuracy,
-            "best_epoch": history.best_epoch,
-            "epochs": model.n_iter_,
-        },
-        parameters=model.get_params(deep=False),
-        data=dict(model.data_),
-        versions=versions,
-        files=files,
-    )
 
 
 def class_codes(model: Any) -> PackedCodes:
@@ -261,9 +194,3 @@ def _check_bit(model: Any, bit: int) -> None:
 
 def _label(model: Any, number: int) -> Any:
     return model.classes_[number : number + 1].tolist()[0]
-
-
-def _of_folder(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
-    header, _ = read_model(folder, verify=False)
-    versions = {str(key): str(value) for key, value in header.get("versions", {}).items()}
-    return versions, {file.name: file.stat().st_size for file in sorted(folder.iterdir())}

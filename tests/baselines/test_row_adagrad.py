@@ -4,8 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from dsnc.encoders import as_batch, embedding_bag
-from dsnc.training.row_adagrad import RowAdagrad, row_sparse_bag
+from dsnc.baselines.row_adagrad import RowAdagrad, row_sparse_bag
+from dsnc.encoders.torch import as_batch, embedding_bag
 
 CPU = torch.device("cpu")
 

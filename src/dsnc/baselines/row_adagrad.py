@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dsnc.encoders import SparseRows
+from dsnc.encoders.torch import SparseRows
 
 _TINY = 1e-12
 

@@ -1,0 +1,22 @@
+"""x to logits: what maps a row to the c numbers whose signs are its code.
+
+Each encoder stands here twice: for training (`dsnc.encoders.torch`, imported at first use) and for
+prediction (`dsnc.encoders.numpy`).
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dsnc.encoders.numpy import Encoder, Layer, NumpyEncoder
+
+if TYPE_CHECKING:
+    from dsnc.encoders.torch import SparseRows as SparseRows
+
+__all__ = ["Encoder", "Layer", "NumpyEncoder", "SparseRows"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what a user's own module needs at its first use (PEP 562)."""
+    if name == "SparseRows":
+        return importlib.import_module("dsnc.encoders.torch").SparseRows
+    raise AttributeError(f"module 'dsnc.encoders' has no attribute {name!r}")

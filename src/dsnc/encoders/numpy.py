@@ -1,0 +1,168 @@
+"""x to logits on plain arrays, without torch: the encoder of every model that predicts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.arrays import bounded, check_arrays
+from dsnc.codes import PackedCodes
+from dsnc.errors import InputError, unknown_name
+from dsnc.rows import Cost, as_rows, concatenate, row_blocks, unit_rows
+
+Floats = NDArray[np.float32]
+ACTIVATIONS = ("none", "relu")  # model files hold the position: append, never reorder
+
+
+class Encoder(Protocol):
+    """What the predictor needs of an encoder; `NumpyEncoder` is one, a wrapped module another."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of a row."""
+
+    @property
+    def n_bits(self) -> int:
+        """Number of logits."""
+
+    def logits(self, X: Any) -> Floats:
+        """Return (n, n_bits) numbers for n rows, dense or CSR; a bit is set where it is above 0."""
+
+
+class Layer(NamedTuple):
+    """``activation(x @ weight + bias)``."""
+
+    weight: Any  # (n_inputs, n_outputs)
+    bias: Any  # (n_outputs,)
+    activation: str = "none"
+
+
+class NumpyEncoder:
+    """A linear or multi-layer encoder in float32.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        One is a linear encoder.
+    row_normalize : bool
+        Divide each row by its Euclidean norm first; a row of zeros stays.
+
+    Examples
+    --------
+    >>> encoder = NumpyEncoder([Layer([[1, -1], [1, 0]], [0, 0.5])])
+    >>> encoder.logits([[2, 1]])
+    array([[ 3. , -1.5]], dtype=float32)
+    """
+
+    def __init__(self, layers: Sequence[Layer], *, row_normalize: bool = False) -> None:
+        if not layers:
+            raise InputError("layers is empty; an encoder has one at least.")
+        width: int | None = None
+        for number, layer in enumerate(layers):
+            width = _check_layer(number, layer, width)
+        self.layers = tuple(
+            Layer(bounded(f"layers[{i}].weight", w), bounded(f"layers[{i}].bias", b), activation)
+            for i, (w, b, activation) in enumerate(layers)
+        )
+        self.row_normalize = bool(row_normalize)
+        self.n_features: int = self.layers[0].weight.shape[0]
+        self.n_bits: int = self.layers[-1].weight.shape[1]
+        self.width = max(layer.weight.shape[1] for layer in self.layers)
+
+    def logits(self, X: Any) -> Floats:
+        """Return the (n, n_bits) outputs of the last layer."""
+        X = as_rows(X, self.n_features)
+        blocks = row_blocks(X, self.width, slice(0, X.shape[0]))
+        return concatenate([self.encode(X, rows)[1] for rows in blocks])
+
+    def encode(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
+        """Return the logits of some rows, and their codes where these come with them.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix
+            As `as_rows` gives it.
+        rows : slice
+            From the first row to the last, both given.
+        """
+        first, *others = self.layers
+        if not isinstance(X, np.ndarray):
+            from dsnc.codes.encode import encode_csr  # brings the compiler with it
+
+            codes, hidden = encode_csr(X, rows, first.weight, first.bias, unit=self.row_normalize)
+            if not others and first.activation == "none":
+                return codes, hidden
+        # Numbers beyond float32 become infinite, and their bits are still right: no warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(X, np.ndarray):
+                hidden = X[rows].astype(np.float32, copy=False)
+                if self.row_normalize:
+                    hidden = unit_rows(hidden)
+                hidden = hidden @ first.weight
+                hidden += first.bias
+            _activate(hidden, first)
+            for layer in others:
+                hidden = hidden @ layer.weight
+                hidden += layer.bias
+                _activate(hidden, layer)
+        return None, hidden
+
+    def cost(self) -> Cost:
+        """Return the multiplications of a dense row, and the bytes of all layers."""
+        n_bytes = sum(layer.weight.nbytes + layer.bias.nbytes for layer in self.layers)
+        return Cost(float(sum(layer.weight.size for layer in self.layers)), n_bytes)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        numbers = [ACTIVATIONS.index(layer.activation) for layer in self.layers]
+        arrays: dict[str, NDArray[Any]] = {
+            "activations": np.array(numbers, dtype=np.int8),
+            "row_normalize": np.array([self.row_normalize]),
+        }
+        for i, layer in enumerate(self.layers):
+            arrays |= {f"{i}.weight": layer.weight, f"{i}.bias": layer.bias}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the encoder from what `arrays` gave, checking everything."""
+        numbers = np.asarray(arrays.get("activations", np.empty(0, dtype=np.int8)))
+        if numbers.ndim != 1 or len(numbers) > len(arrays):
+            raise InputError(f"encoder: array 'activations' has shape {numbers.shape}.")
+        expected = {"activations": "int8 1", "row_normalize": "bool 1"}
+        for i in range(len(numbers)):
+            expected |= {f"{i}.weight": "float32 2", f"{i}.bias": "float32 1"}
+        check_arrays("encoder", arrays, expected)
+        wrong = [n for n in numbers.tolist() if not 0 <= n < len(ACTIVATIONS)]
+        if wrong or arrays["row_normalize"].size != 1:
+            raise InputError(
+                f"encoder: unknown activations {wrong}, or row_normalize is not one value."
+            )
+        layers = [
+            Layer(arrays[f"{i}.weight"], arrays[f"{i}.bias"], ACTIVATIONS[n])
+            for i, n in enumerate(numbers.tolist())
+        ]
+        return cls(layers, row_normalize=arrays["row_normalize"].item())
+
+
+def _check_layer(number: int, layer: Layer, n_inputs: int | None) -> int:
+    """Refuse a layer that does not fit; return its number of outputs."""
+    shape = np.shape(layer.weight)
+    if len(shape) != 2 or min(shape) < 1 or n_inputs not in (None, shape[0]):
+        wanted = "n_inputs" if n_inputs is None else n_inputs
+        raise InputError(
+            f"layers[{number}].weight has shape {shape}; expected ({wanted}, n_outputs)."
+        )
+    if np.shape(layer.bias) != shape[1:]:
+        raise InputError(
+            f"layers[{number}].bias has shape {np.shape(layer.bias)}; expected {shape[1:]}."
+        )
+    if layer.activation not in ACTIVATIONS:
+        raise unknown_name(f"layers[{number}].activation", layer.activation, ACTIVATIONS)
+    return int(shape[1])
+
+
+def _activate(hidden: Floats, layer: Layer) -> None:
+    if layer.activation == "relu":
+        np.maximum(hidden, 0, out=hidden)

@@ -1,0 +1,34 @@
+"""What is inside a model: plain facts for people and programs; needs no extra."""
+
+from dsnc.inspection.facts import ModelFacts, model_facts, summary, trial_cells
+from dsnc.inspection.meaning import (
+    BitFacts,
+    Neighbor,
+    Pair,
+    bit_facts,
+    class_codes,
+    class_number,
+    class_weights,
+    closest_pairs,
+    feature_names,
+    nearest_classes,
+    pushing_features,
+)
+
+__all__ = [
+    "BitFacts",
+    "ModelFacts",
+    "Neighbor",
+    "Pair",
+    "bit_facts",
+    "class_codes",
+    "class_number",
+    "class_weights",
+    "closest_pairs",
+    "feature_names",
+    "model_facts",
+    "nearest_classes",
+    "pushing_features",
+    "summary",
+    "trial_cells",
+]

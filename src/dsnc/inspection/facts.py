@@ -1,0 +1,119 @@
+"""What a model is made of, as plain facts and in words."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dsnc.encoders import NumpyEncoder
+from dsnc.persistence import read_model
+from dsnc.progress import settings_text
+
+_CALIBRATION = ("temperature", "other", "slope", "intercept")
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a model is made of."""
+
+    kind: str
+    n_classes: int
+    n_features: int
+    n_bits: int
+    takes_text: bool
+    layers: list[tuple[int, int]]  # inputs and outputs of the encoder's; none of a user's module
+    decoder: str
+    decoder_settings: dict[str, Any]
+    reason: str  # why this decoder; empty where nobody chose
+    trials: list[dict[str, Any]]  # what others were worth on held-out rows
+    calibration: dict[str, float]
+    metrics: dict[str, Any]
+    parameters: dict[str, Any]
+    data: dict[str, Any]
+    versions: dict[str, str] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)  # name to bytes
+
+
+def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> ModelFacts:
+    """Gather what is known of a fitted model.
+
+    Parameters
+    ----------
+    model : estimator of this package
+    folder : path, optional
+        Its files, for their sizes and the versions that wrote them.
+    """
+    predictor, history = model.predictor_, model.history_
+    decoder, report = predictor.decoder, getattr(model, "decoder_report_", None)
+    layers: list[tuple[int, int]] = []
+    if isinstance(predictor.encoder, NumpyEncoder):
+        layers = [layer.weight.shape for layer in predictor.encoder.layers]
+    calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
+    versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})
+    return ModelFacts(
+        kind=model.kind,
+        n_classes=predictor.n_classes,
+        n_features=predictor.n_features,
+        n_bits=predictor.n_bits,
+        takes_text=predictor.features is not None,
+        layers=layers,
+        decoder=decoder.name,
+        decoder_settings={} if report is None else dict(report.settings),
+        reason="" if report is None else report.reason,
+        trials=[] if report is None else [trial._asdict() for trial in report.trials],
+        calibration=calibration,
+        metrics={
+            "validation_accuracy": history.best_accuracy,
+            "best_epoch": history.best_epoch,
+            "epochs": model.n_iter_,
+        },
+        parameters=model.get_params(deep=False),
+        data=dict(model.data_),
+        versions=versions,
+        files=files,
+    )
+
+
+def summary(facts: ModelFacts) -> list[tuple[str, str]]:
+    """Return names and values of the most important facts, as people read them."""
+    rows = "texts, " if facts.takes_text else ""
+    sizes = " → ".join(f"{n:,}" for n in (facts.n_features, *(out for _, out in facts.layers)))
+    accuracy, epoch = facts.metrics["validation_accuracy"], facts.metrics["best_epoch"]
+    lines = [
+        ("kind", facts.kind),
+        ("classes", f"{facts.n_classes:,}"),
+        ("input", f"{rows}{facts.n_features:,} features"),
+        ("encoder", f"{sizes} ({facts.parameters.get('encoder', 'linear')})"),
+        ("bits", f"{facts.n_bits:,}"),
+        ("decoder", facts.decoder + (f": {facts.reason}" if facts.reason else "")),
+    ]
+    if facts.decoder_settings:
+        lines.append(("decoder settings", settings_text(facts.decoder_settings)))
+    if facts.calibration:
+        lines.append(("calibration", settings_text(facts.calibration)))
+    if accuracy is not None:
+        lines.append(("validation accuracy", f"{100 * accuracy:.2f} % (epoch {epoch})"))
+    n_rows = facts.data.get("rows")
+    if type(n_rows) is int:  # a file may say anything
+        lines.append(("trained on", f"{n_rows:,} rows"))
+    if facts.files:
+        lines.append(("files", ", ".join(f"{n} {size:,} bytes" for n, size in facts.files.items())))
+    if facts.versions:
+        lines.append(("written by", ", ".join(f"{n} {v}" for n, v in facts.versions.items())))
+    return lines
+
+
+def trial_cells(trial: dict[str, Any]) -> list[str]:
+    """Return decoder, accuracy, time and settings of a trial, as people read them."""
+    return [
+        trial["decoder"],
+        f"{100 * trial['accuracy']:.2f} %",
+        f"{trial['nanoseconds'] / 1000:.2f} µs",
+        settings_text(trial["settings"]),
+    ]
+
+
+def _of_folder(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
+    header, _ = read_model(folder, verify=False)
+    versions = {str(key): str(value) for key, value in header.get("versions", {}).items()}
+    return versions, {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
