@@ -138,8 +138,8 @@ def test_what_is_missing_is_named(model):
         assert name in str(refused(model, "is missing"))
         (model / name).mkdir()
         assert name in str(refused(model, "is missing"))
-    refused(model.parent / "nowhere", "nowhere: is no folder")
-    refused(str(model.parent / "nul\0"), "is no folder")
+    refused(model.parent / "nowhere", "nowhere: is not a folder")
+    refused(str(model.parent / "nul\0"), "is not a folder")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

@@ -110,8 +110,8 @@ def test_ranges_are_read(text, expected):
     ("options", "message"),
     [
         ({"space": {"n_bit": [1]}}, "space='n_bit' is not known. Did you mean 'n_bits'"),
-        ({"space": {"n_bits": "many"}}, "n_bits='many' is no range; write '1e-3..1e-1 log'"),
-        ({"space": {"n_bits": "8..2"}}, "n_bits='8..2' is no range"),
+        ({"space": {"n_bits": "many"}}, "n_bits='many' is not a range; write '1e-3..1e-1 log'"),
+        ({"space": {"n_bits": "8..2"}}, "n_bits='8..2' is not a range"),
         ({"space": {"n_bits": []}}, "'n_bits' has no values"),
         ({"space": {}}, "space is empty"),
         ({"n_trials": 0}, "n_trials=0 must be"),

@@ -171,7 +171,7 @@ def _distribution(name: str, value: Any) -> Any:
         return od.FloatDistribution(float(low), float(high), log=log)
     except ValueError as error:
         raise InputError(
-            f"space: {name}={value!r} is no range; write '1e-3..1e-1 log', '2..8' or a list."
+            f"space: {name}={value!r} is not a range; write '1e-3..1e-1 log', '2..8' or a list."
         ) from error
 
 

@@ -406,8 +406,8 @@ def test_wrong_rows_and_labels(rows, labels, message):
         ({"device": "cuda:99"}, "device='cuda:99' cannot be used here .*; try 'cpu'"),
         ({"device": "nonsense"}, "device='nonsense' cannot be used here"),
         ({"device": None}, "device=None cannot be used here"),
-        ({"random_state": -1}, "random_state=-1 is no seed; use a whole number"),
-        ({"random_state": "a"}, "random_state='a' is no seed"),
+        ({"random_state": -1}, "random_state=-1 is not a seed; use a whole number"),
+        ({"random_state": "a"}, "random_state='a' is not a seed"),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -273,7 +273,7 @@ def refused(folder, message):
 
 
 def test_files_that_are_no_model(tmp_path, saved):
-    refused(tmp_path / "nowhere", "is no folder")
+    refused(tmp_path / "nowhere", "is not a folder")
     (saved / "model.safetensors").unlink()
     refused(saved, "is missing")
 
@@ -334,8 +334,8 @@ HUGE = 10**4000
         ("features", "label_kind", ["int64"], "do not fit together"),
         ("features", "label_kind", None, "label_kind=None is not known"),
         ("features", "names", ["a"], "1 names for 5 features"),
-        ("features", "names", [1, 2, 3, 4, 5], "names is no list of texts"),
-        ("features", "names", "abcde", "names is no list of texts"),
+        ("features", "names", [1, 2, 3, 4, 5], "names is not a list of texts"),
+        ("features", "names", "abcde", "names is not a list of texts"),
         ("metrics", "epochs", "2", "metrics: epochs is a str"),
         ("metrics", "epochs", True, "metrics: epochs is a bool"),
         ("metrics", "best_epoch", [], "metrics: best_epoch is a list"),

@@ -153,8 +153,8 @@ def test_settings_of_the_features(text):
     ("text", "message"),
     [
         ({"word": (1, 2)}, "text='word' is not known. Did you mean 'words'?"),
-        ({"words": (2, 1)}, r"words=\(2, 1\) is no range"),
-        ({"words": [1] * 999}, r"words=\[1, 1, .{,60}\.\.\. \(2997 characters\) is no range"),
+        ({"words": (2, 1)}, r"words=\(2, 1\) is not a range"),
+        ({"words": [1] * 999}, r"words=\[1, 1, .{,60}\.\.\. \(2997 characters\) is not a range"),
         ("words", "text='words': give settings such as"),
         (TextFeatures(n_hashes=3), "n_hashes=3 is not a power of two"),
     ],

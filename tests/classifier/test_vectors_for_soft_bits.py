@@ -8,7 +8,7 @@ from test_decoder_choice import FEW, X_TEST, Y_TEST, X, Y, quick, same_answers, 
 
 from dsnc.errors import DsncWarning, InputError
 from dsnc.training import learner
-from dsnc.training.soft_vectors import SoftRowsObjective
+from dsnc.training.soft_objective import SoftRowsObjective
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def test_options_beat_the_file_and_the_file_beats_defaults(run, tmp_path):
         ("[train]\ndate = 'a'", "Did you mean 'data'"),
         ("[text]\nword = [1, 1]", "Did you mean 'words'"),
         ("[train]\nmethod = 'dnsc'", "Did you mean 'dsnc'"),
-        ("[train]\ndata = 3", "data=3 is no text"),
+        ("[train]\ndata = 3", "data=3 is not text"),
         ("model = 3", "write a table [model]"),
         ("[model", "is not TOML"),
         ("\udcff", "is not TOML"),
@@ -82,7 +82,7 @@ def test_a_file_that_means_nothing_is_refused(run, tmp_path, text, message):
         ),
         (["--learning-rate", "fast"], "--learning-rate 'fast' is neither a number nor auto"),
         (["--batch-size", "1.5"], "neither a whole number nor auto"),
-        (["--time-limit", "soon"], "'soon' is no time"),
+        (["--time-limit", "soon"], "'soon' is not a time"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(run, arguments, message):

@@ -126,8 +126,11 @@ def test_features_that_were_never_learned_are_left_out(run, files):
         ("1:1\n3:1 2:1\n", "-, line 2: index does not ascend"),
         ("0:1\n", "-, line 1: uses index 0"),
         ("1,2,3\n", "line 1: has 3 features; the model was trained on 8"),
-        ("1,2,3,4,5,6,7,8\n1,2,x,4,5,6,7,8\n", "-, line 2: has what is no number in column 3: 'x'"),
-        ("0.5,NA,1,2,3,4,5,6\n", "-, line 1: has what is no number in column 2: 'NA'"),
+        (
+            "1,2,3,4,5,6,7,8\n1,2,x,4,5,6,7,8\n",
+            "-, line 2: has what is not a number in column 3: 'x'",
+        ),
+        ("0.5,NA,1,2,3,4,5,6\n", "-, line 1: has what is not a number in column 2: 'NA'"),
         ("\na,b,c,d,e,f,g,h\n1,2\n", "-, line 3: has 2 features"),
         ("1,2,3,4,5,6,7,nan\n", "-, line 1: has NaN or infinity"),
         ("night nurse\n", "was trained on numbers, and the input holds texts: b'night nurse'"),

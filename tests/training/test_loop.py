@@ -313,7 +313,7 @@ def test_a_late_divergence_keeps_the_best():
     with pytest.warns(DsncWarning, match="loss became nan in epoch 3; .* try learning_rate=0.003"):
         objective, history = run(validation=script, callbacks=[weights, poison])
     assert history.stopped == "the loss is not finite"
-    assert script.asked == 2  # what is no number is no candidate
+    assert script.asked == 2  # what is not a number is no candidate
     assert history.best_epoch == 2
     assert same(state_of(objective), weights.kept[1])
 

@@ -238,7 +238,7 @@ def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
 def _names(names: Any, n_features: int) -> list[str]:
     """Return the names of the features as they were, if there are any."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError("features: names is no list of texts.")
+        raise InputError("features: names is not a list of texts.")
     if names and len(names) != n_features:
         raise InputError(f"features: {len(names)} names for {n_features} features.")
     return names

@@ -60,7 +60,7 @@ def seed_of(random_state: Any) -> int:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:
         raise InputError(
-            f"random_state={random_state!r} is no seed; use a whole number, 0 or more."
+            f"random_state={random_state!r} is not a seed; use a whole number, 0 or more."
         ) from error
 
 

@@ -154,7 +154,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def load_model(path: Path) -> Any:
-    """Load a model; what is no model is said at once."""
+    """Load a model; what is not a model is said at once."""
     import dsnc
 
     if not path.is_dir():

@@ -52,7 +52,7 @@ class Config:
             if key not in TRAIN_KEYS:
                 raise unknown_name(f"{where}[train] key", key, TRAIN_KEYS)
             if not isinstance(value, str):
-                raise InputError(f"{where}[train] {key}={value!r} is no text; put it in quotes.")
+                raise InputError(f"{where}[train] {key}={value!r} is not text; put it in quotes.")
         for table, valid in (("model", model_defaults(self.method)), ("text", text_defaults())):
             for key in getattr(self, table):
                 if key not in valid:
@@ -169,7 +169,7 @@ def seconds_of(text: str) -> float:
     """
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*)\s*", text)
     if not found or found[2] not in _UNITS:
-        raise InputError(f"time limit {text!r} is no time; write seconds, or 90s, 10m, 1.5h.")
+        raise InputError(f"time limit {text!r} is not a time; write seconds, or 90s, 10m, 1.5h.")
     return float(found[1]) * _UNITS[found[2]]
 
 

@@ -164,7 +164,7 @@ def _table_rows(
         except ValueError:
             column = next(i for i, cell in enumerate(cells) if not _is_number(cell))
             text = cells[column].decode("utf-8", errors="backslashreplace").strip()
-            problem = f"has what is no number in column {column + 1}"
+            problem = f"has what is not a number in column {column + 1}"
             raise DataFileError.at(name, problem, line=first + row, text=text) from None
         if len(values) != n_features:
             raise _wrong_width(f"{name}, line {first + row}", len(values), n_features)

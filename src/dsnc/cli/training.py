@@ -97,7 +97,7 @@ class Run:
             )
             if foreign:
                 raise OutputExistsError(
-                    f"-o {self.output} is no model: it holds {foreign[0]!r}. Not even --force "
+                    f"-o {self.output} is not a model: it holds {foreign[0]!r}. Not even --force "
                     "replaces it; choose another folder."
                 )
         nearest = next(parent for parent in self.folder.parents if parent.exists())

@@ -220,7 +220,7 @@ class HammingIndex:
         def work(rows: slice) -> None:
             self._update(queries.take(rows), labels, keys[rows], owners[rows], slack)
 
-        if type(n_jobs) is int and n_jobs == 1:  # most calls, and True is no number of threads
+        if type(n_jobs) is int and n_jobs == 1:  # most calls, and True is not a number of threads
             self._update(queries, labels, keys, owners, slack)
         else:
             in_threads(work, len(queries), n_jobs)

@@ -33,7 +33,7 @@ def blocks_of(texts: Iterable[Any]) -> Iterator[list[Any]]:
     while block := list(islice(iterator, _ROWS)):
         try:
             total = sum(map(len, block))
-        except TypeError:  # what has no length is no text, either
+        except TypeError:  # what has no length is not text, either
             total = 0
         if total <= _LENGTH:
             yield block
@@ -88,14 +88,14 @@ def normalized(text: str, *, lowercase: bool) -> str:
 
 
 def not_a_text(texts: Iterable[Any], first: int = 0) -> InputError:
-    """Name the first item that is no text."""
+    """Name the first item that is not text."""
     for row, item in enumerate(texts, first):
         if not isinstance(item, str):
             missing = item is None or item != item
             fix = "give missing texts as ''" if missing else "convert it with str()"
             shown = shorten(repr(item)).strip("\"'")
             return InputError(f"texts[{row}] is {shown}, a {type(item).__name__}; {fix}.")
-    return InputError("texts holds something that is no text.")
+    return InputError("texts holds something that is not text.")
 
 
 @functools.cache

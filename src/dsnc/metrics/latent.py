@@ -62,7 +62,7 @@ def class_distances(codes: PackedCodes, y: ArrayLike) -> ClassDistances:
         sum g^2 = |S' S|^2 = |S S'|^2      (S has the rows s_i; the sum of the squared entries)
 
     so one pass over all rows and one over each class give means and deviations, in
-    n * n_bits^2 multiplications at most. A row is no pair with itself.
+    n * n_bits^2 multiplications at most. A row does not pair with itself.
 
     The paper's Table 3 has deviations of 0 between classes for 24 bits. Over pairs that cannot be
     (the mean of g^2 over all pairs is n_bits at least: a deviation of about 2.4 for its 1,000
@@ -88,7 +88,7 @@ def class_distances(codes: PackedCodes, y: ArrayLike) -> ClassDistances:
     if labels.shape != (n,):
         raise InputError(f"y has shape {labels.shape}; {n} codes need ({n},).")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise InputError(f"y[{int(np.argmax(np.isnan(labels)))}] is NaN, which is no class.")
+        raise InputError(f"y[{int(np.argmax(np.isnan(labels)))}] is NaN, which is not a class.")
     _, number, counts = np.unique(labels, return_inverse=True, return_counts=True)
     members = np.split(np.argsort(number, kind="stable"), np.cumsum(counts)[:-1])
 

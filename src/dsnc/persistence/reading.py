@@ -76,7 +76,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _read(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Arrays]:
     if not folder.is_dir():
-        raise ModelFileError.at(folder, "is no folder", expected="the folder of a saved model")
+        raise ModelFileError.at(folder, "is not a folder", expected="the folder of a saved model")
     header = _read_header(folder / HEADER_FILE)
     path = folder / ARRAYS_FILE
     arrays, raw = _read_arrays(path, header["arrays"])
@@ -193,7 +193,7 @@ def _check_entry(path: Path, name: str, entry: Any, keys: set[str]) -> None:
     for key in keys - {"dtype"}:
         numbers = entry[key]
         if not isinstance(numbers, list) or any(type(n) is not int or n < 0 for n in numbers):
-            raise ModelFileError.at(path, f"{where}: {key} is no list of numbers, 0 or more")
+            raise ModelFileError.at(path, f"{where}: {key} is not a list of numbers, 0 or more")
     if len(entry["shape"]) > MAX_AXES or len(entry.get("data_offsets", "12")) != 2:
         raise ModelFileError.at(path, f"{where}: too many axes, or not two offsets")
 
@@ -235,7 +235,7 @@ def _check_by_safetensors(path: Path) -> None:
         with safe_open(path, framework="numpy"):
             pass
     except (SafetensorError, OSError, ValueError) as error:
-        raise ModelFileError.at(path, f"is no safetensors file ({error})") from error
+        raise ModelFileError.at(path, f"is not a safetensors file ({error})") from error
 
 
 def _view(path: Path, name: str, entry: Mapping[str, Any], data: NDArray[np.uint8]) -> NDArray[Any]:

@@ -177,5 +177,5 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     foreign = sorted(set(os.listdir(target)) - {HEADER_FILE, ARRAYS_FILE})
     if foreign:
         raise OutputExistsError(
-            f"{target} holds {foreign[0]!r}, which is no part of a model; it is not replaced."
+            f"{target} holds {foreign[0]!r}, which is not part of a model; it is not replaced."
         )

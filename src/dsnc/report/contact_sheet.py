@@ -124,7 +124,7 @@ def _figure(
 
 
 def _write(axes: Any, x: float, y: float, text: str, font: Any, look: dict[str, Any]) -> None:
-    """Write text as it is: a dollar sign is no mathematics, whatever the user's settings say."""
+    """Write text as it is: a dollar sign is not mathematics, whatever the user's settings say."""
     # The size comes after the font, whose own size would otherwise win.
     size = look.pop("fontsize")
     written = axes.text(x, y, text, fontproperties=font, parse_math=False, usetex=False, **look)

@@ -56,7 +56,7 @@ _LOOK = {
     "lines.markersize": 5,
     "svg.fonttype": "none",  # letters stay letters: small files, text that can be found and copied
     "text.color": INK,
-    "text.parse_math": False,  # a dollar sign is no mathematics
+    "text.parse_math": False,  # a dollar sign is not mathematics
     "xtick.color": FAINT,
     "xtick.labelcolor": INK,
     "ytick.color": FAINT,

@@ -35,7 +35,7 @@ from dsnc.training.objective import code_objective
 from dsnc.training.regularizer import PartnerSampler
 from dsnc.training.scaling import scale_of
 from dsnc.training.settings import RunSettings, Settings
-from dsnc.training.soft_vectors import SoftRowsObjective
+from dsnc.training.soft_objective import SoftRowsObjective
 
 _OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
 _SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do

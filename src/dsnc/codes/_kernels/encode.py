@@ -33,7 +33,7 @@ def encode_csr(
     With `unit` each row counts as divided by its norm. Where the indices of a row do not ascend
     then, so that an entry may be in several pieces, it says SCATTERED and stops. Where a row is not
     within the entries, or an index not within the weights, it says OUTSIDE and stops. Otherwise it
-    tells whether there was a logit that is no number.
+    tells whether there was a logit that is not a number.
     """
     n_bits, last = weight.shape[1], min(indices.shape[0], data.shape[0]) - 1
     n_features = np.uint64(weight.shape[0])

@@ -16,7 +16,7 @@ from dsnc.training.batches import Batch
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
-from dsnc.training.soft_vectors import SoftRowsObjective
+from dsnc.training.soft_objective import SoftRowsObjective
 
 K, D, BITS = 60, 10, 7
 
