@@ -39,15 +39,12 @@ def labeled_bits(draw, max_bits=10, max_rows=8):
 @given(labeled_bits())
 def test_answers_as_the_naive_twin(case):
     bits, labels = case
-    table = CodeTable.build(PackedCodes.from_bits(bits), labels, keep_distances=True)
-    distances, nearest = oracles.code_table(bits, labels)
+    table = CodeTable.build(PackedCodes.from_bits(bits), labels)
+    _, nearest = oracles.code_table(bits, labels)
     codes = all_codes(bits.shape[1])
     assert np.array_equal(table.labels, nearest)
-    assert np.array_equal(table.distances, distances)
     assert np.array_equal(table.lookup(codes), nearest)
-    assert np.array_equal(table.lookup_words(codes.to_ints()), nearest)
-    assert np.array_equal(table.lookup_distances(codes), distances)
-    assert table.lookup(codes).dtype == table.lookup_distances(codes).dtype == np.int64
+    assert table.lookup(codes).dtype == np.int64
     assert table.max_label == max(nearest)
     assert table.n_bits == bits.shape[1]
 
@@ -56,7 +53,7 @@ def test_answers_as_the_naive_twin(case):
 @pytest.mark.parametrize("n_bits", [*range(11, 21), 23])
 def test_every_width_is_exact(n_bits):
     known, labels = random_codes(5, n_bits), np.array([3, 1, 70_000, 2, 1])
-    table = CodeTable.build(known, labels, keep_distances=True)
+    table = CodeTable.build(known, labels)
     queries = all_codes(n_bits)
     step = 2**16
     for start in range(0, len(queries), step):
@@ -64,27 +61,20 @@ def test_every_width_is_exact(n_bits):
         distances = queries.take(rows).distance(known).astype(np.int64)
         best = (distances << 27 | labels).min(axis=1)
         assert np.array_equal(table.labels[rows], best & MAX_LABEL)
-        assert np.array_equal(table.distances[rows], best >> 27)
 
 
 def test_twenty_bits_against_a_search_among_many_codes():
     known, queries = random_codes(5_000, 20), random_codes(500, 20, seed=1)
     labels = np.random.default_rng(2).integers(0, 900, len(known))
     best = (queries.distance(known).astype(np.int64) << 27 | labels).min(axis=1)
-    table = CodeTable.build(known, labels, keep_distances=True)
+    table = CodeTable.build(known, labels)
     assert np.array_equal(table.lookup(queries), best & MAX_LABEL)
-    assert np.array_equal(table.lookup_distances(queries), best >> 27)
 
 
 @pytest.mark.slow  # 2 GB
 def test_the_widest_table_reaches_the_farthest_code():
-    n_bits, codes = 28, PackedCodes.from_ints([0], 28)
-    table = CodeTable.build(codes, [MAX_LABEL], keep_distances=True)
+    table = CodeTable.build(PackedCodes.from_ints([0], 28), [MAX_LABEL])
     assert table.labels.min() == MAX_LABEL
-    for bit in range(n_bits):
-        queries = PackedCodes.from_ints([1 << bit, 2**n_bits - 1 - (1 << bit)], n_bits)
-        assert table.lookup_distances(queries).tolist() == [1, n_bits - 1]
-    assert table.lookup_distances(PackedCodes.from_ints([2**n_bits - 1], n_bits)).tolist() == [28]
 
 
 def test_ties_go_to_the_smallest_label_wherever_it_stands():
@@ -99,16 +89,14 @@ def test_ties_go_to_the_smallest_label_wherever_it_stands():
 
 
 def test_one_code_answers_everything():
-    table = CodeTable.build(PackedCodes.from_ints([77], 12), [5], keep_distances=True)
+    table = CodeTable.build(PackedCodes.from_ints([77], 12), [5])
     assert set(table.labels.tolist()) == {5}
-    assert np.array_equal(table.distances, np.bitwise_count(np.arange(2**12) ^ 77))
 
 
 def test_all_codes_answer_for_themselves():
     labels = np.random.default_rng(0).permutation(2**12)
-    table = CodeTable.build(all_codes(12), labels, keep_distances=True)
+    table = CodeTable.build(all_codes(12), labels)
     assert np.array_equal(table.labels, labels)
-    assert not table.distances.any()
 
 
 @pytest.mark.parametrize(
@@ -144,11 +132,11 @@ def test_a_function_is_asked_block_by_block(n_bits):
 
 def test_building_takes_the_memory_that_it_says():
     codes, labels = random_codes(100, 22), np.arange(100) * 600
-    for n_classes, keep in ((1, True), (600, False), (59_401, True), (70_000, True)):
-        expected = CodeTable.memory(22, n_classes, keep_distances=keep)
+    for n_classes in (1, 600, 59_401, 70_000):
+        expected = CodeTable.memory(22, n_classes)
         kept = np.minimum(labels * 2, n_classes - 1)
         tracemalloc.start()
-        CodeTable.build(codes, kept, keep_distances=keep, max_bytes=expected)
+        CodeTable.build(codes, kept, max_bytes=expected)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert 0.99 * expected < peak < 1.05 * expected + 1e6
@@ -191,27 +179,23 @@ def test_a_table_never_changes():
     table = CodeTable.from_answers(answers, 3)
     answers[0] = 9
     assert table.labels.tolist() == list(range(8))
-    built = CodeTable.build(random_codes(2, 3), [1, 70_000], keep_distances=True)
-    for array in (table.labels, built.labels, built.distances):
+    built = CodeTable.build(random_codes(2, 3), [1, 70_000])
+    for array in (table.labels, built.labels):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(AttributeError, match="immutable"):
         table.n_bits = 4
     copy = pickle.loads(pickle.dumps(built))
     assert np.array_equal(copy.labels, built.labels)
-    assert np.array_equal(copy.distances, built.distances)
 
 
-@pytest.mark.parametrize("keep", [False, True])
-def test_arrays_survive_a_model_file(tmp_path, keep):
-    table = CodeTable.build(random_codes(9, 8), np.arange(9) * 100, keep_distances=keep)
+def test_arrays_survive_a_model_file(tmp_path):
+    table = CodeTable.build(random_codes(9, 8), np.arange(9) * 100)
     save_file(table.arrays(), tmp_path / "table.safetensors")
     again = CodeTable.from_arrays(load_file(tmp_path / "table.safetensors"))
     assert np.array_equal(again.labels, table.labels)
     assert again.labels.dtype == table.labels.dtype
     assert (again.n_bits, again.max_label, again.nbytes) == (8, table.max_label, table.nbytes)
-    assert (again.distances is None) == (not keep)
-    assert not keep or np.array_equal(again.distances, table.distances)
 
 
 def test_a_memory_map_is_shared_not_copied(tmp_path):
@@ -248,9 +232,7 @@ def test_labels_at_an_odd_place_of_a_file_work():
         ({"n_bits": np.array([3.0])}, "n_bits=3.0 must be a whole number"),
         ({"n_bits": np.array([True])}, "n_bits=True"),
         ({"n_bits": np.array([3, 3])}, "one number"),
-        ({"distances": np.zeros(8, dtype=np.int8)}, "distances .* int8"),
-        ({"distances": np.zeros(4, dtype=np.uint8)}, r"distances has shape \(4,\)"),
-        ({"distances": np.full(8, 4, dtype=np.uint8)}, "distances has a 4"),
+        ({"distances": np.zeros(8, dtype=np.uint8)}, r"unknown \['distances'\]"),
         ({"extra": 1}, r"unknown \['extra'\]"),
     ],
 )
@@ -291,12 +273,6 @@ TABLE = CodeTable.from_answers(np.zeros(8, dtype=int), 3)
         (lambda: CodeTable.memory(3, 0), "n_classes=0"),
         (lambda: CodeTable.memory(3, 2**27 + 1), "n_classes=134217729"),
         (lambda: TABLE.lookup(PackedCodes.from_ints([1], 4)), "codes have 4 bits.*for 3"),
-        (lambda: TABLE.lookup_words(np.array([1])), "int64"),
-        (lambda: TABLE.lookup_words(np.zeros((1, 2), dtype=np.uint64)), r"\(1, 2\)"),
-        (lambda: TABLE.lookup_words(np.array(1, dtype=np.uint64)), r"shape \(\)"),
-        (lambda: TABLE.lookup_words(np.array([7, 8], dtype=np.uint64)), r"words\[1\] .* beyond"),
-        (lambda: TABLE.lookup_words(np.array([2**63], dtype=np.uint64)), r"words\[0\] .* beyond"),
-        (lambda: TABLE.lookup_distances(TWO), "keep_distances=True"),
     ],
 )
 def test_wrong_input_is_named(make, message):
@@ -304,14 +280,8 @@ def test_wrong_input_is_named(make, message):
         make()
 
 
-def test_words_come_in_any_layout():
-    table = CodeTable.from_answers(np.arange(8), 3)
-    words = np.arange(8, dtype=np.uint64)
-    assert table.lookup_words(words[::-2]).tolist() == [7, 5, 3, 1]
-    assert table.lookup_words(words[:, None]).tolist() == list(range(8))
-    assert table.lookup_words(np.stack([words, words], axis=1)[:, 1]).tolist() == list(range(8))
-    assert table.lookup_words(words[:0]).tolist() == []
-    assert table.lookup(PackedCodes.from_ints(words[:0], 3)).tolist() == []
+def test_no_codes_have_no_labels():
+    assert TABLE.lookup(PackedCodes.from_ints(np.zeros(0, dtype=int), 3)).tolist() == []
 
 
 def test_lookup_and_build_from_many_threads():
@@ -327,5 +297,5 @@ def test_lookup_and_build_from_many_threads():
 
 
 def test_repr_shows_width_labels_and_size():
-    table = CodeTable.build(PackedCodes.from_ints([1, 2], 10), [3, 300], keep_distances=True)
-    assert repr(table) == "CodeTable(10 bits, uint16 labels up to 300 with distances, 3,072 bytes)"
+    table = CodeTable.build(PackedCodes.from_ints([1, 2], 10), [3, 300])
+    assert repr(table) == "CodeTable(10 bits, uint16 labels up to 300, 2,048 bytes)"

@@ -25,9 +25,8 @@ def warm_up() -> None:
             scan.search(codes.take(slice(0, 1)), k)
     few = PackedCodes.from_ints([1, 2], n_bits=4)
     for largest in (1, 1 << 8, 1 << 16):  # labels of one, two and four octets
-        table = CodeTable.build(few, [0, largest], keep_distances=True)
+        table = CodeTable.build(few, [0, largest])
         table.lookup(few)
-        table.lookup_distances(few)
         signs = few.to_signs(np.float32)
         weight, bias = np.zeros((largest + 1, 4), np.float32), np.zeros(largest + 1, np.float32)
         weight.flags.writeable = bias.flags.writeable = False

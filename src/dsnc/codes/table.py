@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.checks import whole
 from dsnc.codes._kernels import table as kernels
-from dsnc.codes.packed import PackedCodes, Words
+from dsnc.codes.packed import PackedCodes
 from dsnc.errors import InputError
 
 _MAX_BITS = 28
@@ -35,8 +35,6 @@ class CodeTable:
         array (a memory map, say) is shared; a writeable one is copied.
     n_bits : int
         Bits per code, 1 to 28.
-    distances : uint8 array of shape (2**n_bits,), optional
-        How far each code is from its nearest known one.
 
     Attributes
     ----------
@@ -51,45 +49,23 @@ class CodeTable:
     array([7, 5, 5])
     """
 
-    __slots__ = ("distances", "labels", "max_label", "n_bits")
+    __slots__ = ("labels", "max_label", "n_bits")
 
     labels: NDArray[Any]
-    distances: NDArray[np.uint8] | None
     n_bits: int
     max_label: int
 
-    def __init__(
-        self, labels: NDArray[Any], n_bits: int, distances: NDArray[np.uint8] | None = None
-    ) -> None:
+    def __init__(self, labels: NDArray[Any], n_bits: int) -> None:
         n_bits = _valid_n_bits(n_bits)
-        labels = _frozen("labels", labels, n_bits, _TYPES)
+        labels = _frozen(labels, n_bits)
         max_label = int(labels.max())
         if max_label > _MAX_LABEL:
             raise InputError(f"labels has a label {max_label}; the largest is {_MAX_LABEL}.")
-        if distances is not None:
-            distances = _frozen("distances", distances, n_bits, (np.uint8,))
-            if distances.max() > n_bits:
-                raise InputError(
-                    f"distances has a {distances.max()}; codes of {n_bits} bits are at most that "
-                    "far apart."
-                )
-        for name, value in (
-            ("labels", labels),
-            ("distances", distances),
-            ("n_bits", n_bits),
-            ("max_label", max_label),
-        ):
+        for name, value in (("labels", labels), ("n_bits", n_bits), ("max_label", max_label)):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def build(
-        cls,
-        codes: PackedCodes,
-        labels: ArrayLike,
-        *,
-        keep_distances: bool = False,
-        max_bytes: int | None = None,
-    ) -> Self:
+    def build(cls, codes: PackedCodes, labels: ArrayLike, *, max_bytes: int | None = None) -> Self:
         """Give every code the label of the nearest known code.
 
         Of several codes equally near (equal ones among them) the one with the smallest label
@@ -102,8 +78,6 @@ class CodeTable:
             The known codes, 1 or more, of at most 28 bits; they may repeat.
         labels : int array of shape (len(codes),)
             The label of each, 0 to 2**27 - 1.
-        keep_distances : bool
-            Also keep the distance to the nearest known code, one byte each.
         max_bytes : int, optional
             The memory that may be used; by default what the machine has available.
         """
@@ -112,22 +86,16 @@ class CodeTable:
             raise InputError("codes is empty; a table needs at least one code to be near to.")
         array = _valid_labels("labels", labels, len(codes))
         max_label = int(array.max())
-        needed = cls.memory(n_bits, max_label + 1, keep_distances=keep_distances)
-        _require_memory(n_bits, needed, max_bytes)
+        _require_memory(n_bits, cls.memory(n_bits, max_label + 1), max_bytes)
 
         size, kind = 1 << n_bits, _smallest_type(max_label)
         packed = np.empty(1 << max(n_bits, kernels.MIN_BITS), dtype=np.uint32)
         kernels.fill(packed, codes.to_ints(), array.astype(np.uint32))
         kernels.spread(packed)
-        distances = None
-        if keep_distances:
-            distances = np.empty(size, dtype=np.uint8)
-            kernels.strip_distances(packed, distances)
-            distances.flags.writeable = False
         answers = packed[:size] if kind is np.uint32 else np.empty(size, dtype=kind)
         kernels.strip(packed, answers)
         answers.flags.writeable = False
-        return cls(answers, n_bits, distances)
+        return cls(answers, n_bits)
 
     @classmethod
     def from_answers(cls, answers: ArrayLike, n_bits: int) -> Self:
@@ -183,7 +151,7 @@ class CodeTable:
         return cls.from_answers(answers, n_bits)
 
     @staticmethod
-    def memory(n_bits: int, n_classes: int, *, keep_distances: bool = False) -> int:
+    def memory(n_bits: int, n_classes: int) -> int:
         """Return about how many bytes `build` needs at its peak, beside the codes and labels.
 
         Four bytes for each of the 2**n_bits codes, as well as the table itself where labels fit
@@ -195,37 +163,28 @@ class CodeTable:
         100663296
         """
         n_bits = _valid_n_bits(n_bits)
-        if not 1 <= n_classes <= _MAX_LABEL + 1:
-            raise InputError(f"n_classes={n_classes!r}: expected 1 to {_MAX_LABEL + 1}.")
-        width = np.dtype(_smallest_type(n_classes - 1)).itemsize
-        beside = 0 if width == 4 else width
-        return (4 + beside + keep_distances) << n_bits
+        largest = whole("n_classes", n_classes, most=_MAX_LABEL + 1) - 1
+        width = np.dtype(_smallest_type(largest)).itemsize
+        return (4 if width == 4 else 4 + width) << n_bits
 
     def lookup(self, codes: PackedCodes) -> NDArray[np.int64]:
         """Return the label of each code."""
-        self._check_width(codes)
-        return self.lookup_words(codes.words)
-
-    def lookup_words(self, words: Words) -> NDArray[np.int64]:
-        """Return the label of each code, given as a uint64 word: shape (n,) or (n, 1)."""
-        return _lookup(self.labels, words, self.n_bits)
-
-    def lookup_distances(self, codes: PackedCodes) -> NDArray[np.int64]:
-        """Return how far each code is from the nearest known one."""
-        if self.distances is None:
-            raise InputError("The table has no distances; build it with keep_distances=True.")
-        self._check_width(codes)
-        return _lookup(self.distances, codes.words, self.n_bits)
+        if codes.n_bits != self.n_bits:
+            raise InputError(
+                f"codes have {codes.n_bits} bits; the table was made for {self.n_bits}."
+            )
+        answers = np.empty(len(codes), dtype=np.int64)
+        kernels.lookup(self.labels, codes.words.reshape(-1), answers)
+        return answers
 
     @property
     def nbytes(self) -> int:
         """Bytes that the table holds."""
-        return self.labels.nbytes + (0 if self.distances is None else self.distances.nbytes)
+        return self.labels.nbytes
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        arrays = {"labels": self.labels, "n_bits": np.array([self.n_bits], dtype=np.int64)}
-        return arrays if self.distances is None else {**arrays, "distances": self.distances}
+        return {"labels": self.labels, "n_bits": np.array([self.n_bits], dtype=np.int64)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
@@ -234,7 +193,7 @@ class CodeTable:
         That the labels are classes is for the caller to see: `max_label` says.
         """
         missing = {"labels", "n_bits"} - set(arrays)
-        unknown = set(arrays) - {"labels", "n_bits", "distances"}
+        unknown = set(arrays) - {"labels", "n_bits"}
         if missing or unknown:
             raise InputError(
                 f"a table's arrays: missing {sorted(missing)}, unknown {sorted(unknown)}."
@@ -244,13 +203,7 @@ class CodeTable:
             raise InputError(
                 f"a table's array 'n_bits' has shape {n_bits.shape}; expected one number."
             )
-        return cls(arrays["labels"], n_bits.item(), arrays.get("distances"))
-
-    def _check_width(self, codes: PackedCodes) -> None:
-        if codes.n_bits != self.n_bits:
-            raise InputError(
-                f"codes have {codes.n_bits} bits; the table was made for {self.n_bits}."
-            )
+        return cls(arrays["labels"], n_bits.item())
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a table does not change."""
@@ -258,31 +211,14 @@ class CodeTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the arguments, since attributes cannot be set."""
-        return type(self), (self.labels, self.n_bits, self.distances)
+        return type(self), (self.labels, self.n_bits)
 
     def __repr__(self) -> str:
         """Return the width, the type of the labels and the size."""
-        distances = "" if self.distances is None else " with distances"
         return (
-            f"CodeTable({self.n_bits} bits, {self.labels.dtype} labels up to {self.max_label}"
-            f"{distances}, {self.nbytes:,} bytes)"
+            f"CodeTable({self.n_bits} bits, {self.labels.dtype} labels up to {self.max_label}, "
+            f"{self.nbytes:,} bytes)"
         )
-
-
-def _lookup(values: NDArray[Any], words: Words, n_bits: int) -> NDArray[np.int64]:
-    words = np.asarray(words)
-    if words.dtype != np.uint64 or words.shape not in ((words.size,), (words.size, 1)):
-        raise InputError(
-            f"words has shape {words.shape} and type {words.dtype}; expected uint64 of shape (n,) "
-            "or (n, 1)."
-        )
-    words = np.ascontiguousarray(words).reshape(-1)
-    words.flags.writeable = False  # of our view: the kernel is compiled for one kind of array
-    answers = np.empty(len(words), dtype=np.int64)
-    if kernels.lookup(values, words, answers) >> n_bits:
-        row = int(np.argmax(words >> np.uint64(n_bits) != 0))
-        raise InputError(f"words[{row}] has bits set beyond n_bits={n_bits}; they must be 0.")
-    return answers
 
 
 def _valid_n_bits(n_bits: Any) -> int:
@@ -307,13 +243,13 @@ def _valid_labels(name: str, labels: ArrayLike, n: int) -> NDArray[Any]:
     return array
 
 
-def _frozen(name: str, values: Any, n_bits: int, kinds: tuple[type, ...]) -> NDArray[Any]:
-    """Return 2**n_bits values of one of the types, that nobody can change."""
-    array = np.asarray(values)
-    if array.dtype not in kinds or array.shape != (1 << n_bits,):
-        expected = " or ".join(kind.__name__ for kind in kinds)
+def _frozen(labels: Any, n_bits: int) -> NDArray[Any]:
+    """Return 2**n_bits labels of one of the types, that nobody can change."""
+    array = np.asarray(labels)
+    if array.dtype not in _TYPES or array.shape != (1 << n_bits,):
+        expected = " or ".join(kind.__name__ for kind in _TYPES)
         raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}; {n_bits} bits need {expected} "
+            f"labels has shape {array.shape} and type {array.dtype}; {n_bits} bits need {expected} "
             f"of shape ({1 << n_bits},)."
         )
     if array.flags.writeable or not array.flags.c_contiguous:

@@ -69,26 +69,10 @@ def strip(packed: Any, labels: Any) -> Any:
 
 
 @kernel
-def strip_distances(packed: Any, distances: Any) -> Any:
-    """``distances[v] = T[v] >> LABEL_BITS``."""
-    for v in range(distances.shape[0]):
-        distances[v] = packed[v] >> LABEL_BITS
-
-
-@kernel
 def lookup(values: Any, words: Any, answers: Any) -> Any:
-    """``answers[i] = values[words[i] mod 2**n_bits]``; return all words or-ed together.
-
-    Whoever does not trust the words sees there whether one was too large; none reads beyond the
-    table.
-    """
-    mask = np.uint64(values.shape[0] - 1)
-    seen = np.uint64(0)
+    """``answers[i] = values[words[i]]``."""
     for i in range(words.shape[0]):
-        word = words[i]
-        seen |= word
-        answers[i] = values[word & mask]
-    return seen
+        answers[i] = values[words[i]]
 
 
 @kernel
