@@ -58,6 +58,8 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     """Ask the model for the k best classes of every row."""
     import numpy as np
 
+    from dsnc.inspection import gives_probabilities
+
     if not len(dataset):
         raise InputError(f"{dataset.name} has no rows to measure.")
     truth = dataset.labels
@@ -74,11 +76,6 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     seconds = time.perf_counter() - begin
     sure = np.concatenate(probabilities) if gives_probabilities(model) else None
     return Answers(truth, known, np.concatenate(labels), sure, seconds)
-
-
-def gives_probabilities(model: Any) -> bool:
-    """Tell whether what the model calls probabilities are any; margins of a hinge are none."""
-    return hasattr(model, "predict_proba")
 
 
 def figure_rows(figures: dict[str, float]) -> list[list[str]]:
