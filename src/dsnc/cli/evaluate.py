@@ -120,14 +120,14 @@ def _with_decoder(estimator: Any, decoder: Any) -> Any:
 def _load(
     estimator: Any, data: str, reader: str | None, part: Part | None, first_index: int | None
 ) -> "Dataset":
-    from dsnc.cli.rows import takes_text
-    from dsnc.cli.samples import first_index_of, load
+    from dsnc import inspection as look
+    from dsnc.cli.samples import load
 
-    text = takes_text(estimator)
+    text = look.takes_text(estimator)
     dataset = load(
         data,
         reader,
-        first_index=first_index_of(estimator, first_index),
+        first_index=look.first_index(estimator) if first_index is None else first_index,
         n_features=None if text else estimator.n_features_in_,
     ).dataset
     if dataset.is_text != text:

@@ -61,9 +61,9 @@ def inspect_model(
 
 
 def _texts(estimator: Any, data: str) -> list[str]:
-    from dsnc.cli.rows import takes_text
     from dsnc.cli.samples import check_data
     from dsnc.data import load_dataset
+    from dsnc.inspection import takes_text
 
     if not takes_text(estimator):
         raise InputError("--data names n-grams, and this model was not trained on texts.")

@@ -58,6 +58,7 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     """Ask the model for the k best classes of every row."""
     import numpy as np
 
+    from dsnc.inspection import gives_probabilities
     from dsnc.labels import Labels, Targets
 
     if not len(dataset):
@@ -79,11 +80,6 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     targets, best = Targets(numbers, len(occurring)), np.concatenate(labels)
     hits = targets.contains(occurring.find(best))
     return Answers(truth, targets, best, hits, sure, seconds)
-
-
-def gives_probabilities(model: Any) -> bool:
-    """Tell whether what the model calls probabilities are any; margins of a hinge are none."""
-    return hasattr(model, "predict_proba")
 
 
 def figure_rows(figures: dict[str, float]) -> list[list[str]]:

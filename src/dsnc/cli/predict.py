@@ -85,7 +85,7 @@ class _Form:
 
     def check(self, model: Any) -> None:
         """Refuse to call something a probability that is none."""
-        from dsnc.cli.measure import gives_probabilities
+        from dsnc.inspection import gives_probabilities
 
         if (self.proba or self.reject_below is not None) and not gives_probabilities(model):
             raise InputError(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from dsnc.cli.common import note
 from dsnc.cli.lines import STDIN, check_encoding, decode, open_lines
-from dsnc.cli.samples import first_index_of
 from dsnc.errors import DataFileError, DsncWarning, InputError, shorten
 
 if TYPE_CHECKING:
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TABLES = (".csv", ".jsonl", ".tsv")
-
-
-def takes_text(model: Any) -> bool:
-    """Tell whether a model was trained on texts."""
-    return model.predictor_.features is not None
 
 
 def read_rows(
@@ -40,14 +34,18 @@ def read_rows(
     first_index : 0 or 1, optional
         The number of the first feature in svmlight lines; as in training by default.
     """
+    from dsnc import inspection as look
+
     if name != STDIN and not Path(name).exists():
         raise DataFileError.at(name, "does not exist", expected="a file, a folder, or - for stdin")
-    if takes_text(model):
+    if look.takes_text(model):
         check_encoding(encoding)
         return _texts(name, batch, encoding)
     if name != STDIN and (Path(name).is_dir() or Path(name).suffix in (".npy", ".npz")):
         return _blocks(name, _array(Path(name)), batch, model.n_features_in_)
-    return _numbers(name, batch, model.n_features_in_, first_index_of(model, first_index))
+    if first_index is None:
+        first_index = look.first_index(model)
+    return _numbers(name, batch, model.n_features_in_, first_index)
 
 
 def _texts(name: str, batch: int, encoding: str) -> Iterator[list[str]]:

@@ -1,6 +1,5 @@
 """Labelled data for training and evaluation: the right columns, and labels that a model knows."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -145,19 +144,6 @@ def warn_of_unknown(
         DsncWarning,
         stacklevel=2,
     )
-
-
-def model_data(model: Any) -> Mapping[str, Any]:
-    """Return what a model remembers of its data."""
-    data: Mapping[str, Any] = getattr(model, "data_", {})
-    return data
-
-
-def first_index_of(model: Any, given: int | None = None) -> int | None:
-    """Return the number of the first feature: as given, or as in the training file."""
-    found = model_data(model).get("first_index")
-    known = found if type(found) is int and found in (0, 1) else None
-    return known if given is None else given
 
 
 def _is_svmlight(name: str, reader: str | None) -> bool:

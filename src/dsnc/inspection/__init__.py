@@ -1,6 +1,14 @@
 """What is inside a model: plain facts for people and programs; needs no extra."""
 
-from dsnc.inspection.facts import ModelFacts, model_facts, summary, trial_cells
+from dsnc.inspection.facts import (
+    ModelFacts,
+    first_index,
+    gives_probabilities,
+    model_facts,
+    summary,
+    takes_text,
+    trial_cells,
+)
 from dsnc.inspection.meaning import (
     BitFacts,
     Neighbor,
@@ -26,9 +34,12 @@ __all__ = [
     "class_weights",
     "closest_pairs",
     "feature_names",
+    "first_index",
+    "gives_probabilities",
     "model_facts",
     "nearest_classes",
     "pushing_features",
     "summary",
+    "takes_text",
     "trial_cells",
 ]

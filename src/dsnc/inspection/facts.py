@@ -34,6 +34,22 @@ class ModelFacts:
     files: dict[str, int] = field(default_factory=dict)  # name to bytes
 
 
+def takes_text(model: Any) -> bool:
+    """Tell whether a model was trained on texts."""
+    return model.predictor_.features is not None
+
+
+def gives_probabilities(model: Any) -> bool:
+    """Tell whether a model gives probabilities; margins of a hinge are not any."""
+    return hasattr(model, "predict_proba")
+
+
+def first_index(model: Any) -> int | None:
+    """Return the number that svmlight files gave to the first feature; None if it is not known."""
+    found = getattr(model, "data_", {}).get("first_index")
+    return found if type(found) is int and found in (0, 1) else None  # a file may say anything
+
+
 def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> ModelFacts:
     """Gather what is known of a fitted model.
 
@@ -55,7 +71,7 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
         n_classes=predictor.n_classes,
         n_features=predictor.n_features,
         n_bits=predictor.n_bits,
-        takes_text=predictor.features is not None,
+        takes_text=takes_text(model),
         layers=layers,
         decoder=decoder.name,
         decoder_settings={} if report is None else dict(report.settings),

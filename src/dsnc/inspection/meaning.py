@@ -15,6 +15,7 @@ from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.decoders import CodebookDecoder, LinearDecoder
 from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError
+from dsnc.inspection.facts import first_index
 
 _COMPARED = 20_000  # labels that a misspelled one is compared with
 
@@ -169,8 +170,7 @@ def _features(
         return [], []
     weights = model.predictor_.encoder.layers[0].weight
     # In svmlight files the first feature may be called 1; people know it by that number.
-    first = model.data_.get("first_index", 0)
-    shift = first if first in (0, 1) else 0
+    shift = first_index(model) or 0
     up, down = (
         [(names.get(i, f"feature {i + shift}"), float(weights[i, bit])) for i in side]
         for side in (high, low)
