@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from dsnc import baselines as baselines
     from dsnc import codes as codes
     from dsnc import data as data
+    from dsnc import decoders as decoders
     from dsnc import errors as errors
     from dsnc import features as features
     from dsnc import gradients as gradients
+    from dsnc import metrics as metrics
     from dsnc.classifier import PAPER as PAPER
     from dsnc.classifier import PAPER_REGULARIZED as PAPER_REGULARIZED
     from dsnc.classifier import DSNCClassifier as DSNCClassifier
@@ -20,7 +22,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_ROOMS = ("baselines", "codes", "data", "errors", "features", "gradients")
+_ROOMS = (
+    "baselines",
+    "codes",
+    "data",
+    "decoders",
+    "errors",
+    "features",
+    "gradients",
+    "metrics",
+)
 _WITH_MODELS = ("classifier", "baselines")
 _FROM_CLASSIFIER = ("PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load")
 

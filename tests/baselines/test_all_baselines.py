@@ -86,11 +86,8 @@ def test_sparse_rows(name, kind):
 
 
 @EACH
-def test_probabilities_where_they_make_sense(name, fitted):
+def test_probabilities(name, fitted):
     model = fitted[name]
-    if name == "one_vs_rest":  # squared hinge
-        assert not hasattr(model, "predict_proba")
-        return
     probabilities = model.predict_proba(X_TEST)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
     assert np.array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X_TEST))
@@ -103,6 +100,7 @@ def test_the_best_come_first(name, fitted):
     assert labels.shape == values.shape == (90, 4)
     assert np.array_equal(labels[:, 0], model.predict(X_TEST))
     assert (np.diff(values, axis=1) <= 0).all()
+    assert np.array_equal(values[:, 0], model.predict_proba(X_TEST).max(axis=1))
     assert all(len(set(row)) == 4 for row in labels)
     with pytest.raises(InputError, match="k=7 must be a whole number from 1 to 6"):
         model.predict_top_k(X_TEST, k=7)

@@ -7,9 +7,11 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 from test_all_baselines import X_TEST, Y_TEST, X, Y
 
+import dsnc
 from dsnc.baselines import NearestCentroidBaseline, OneVsRestBaseline, memory
 from dsnc.baselines.objectives import OneVsRestObjective
 from dsnc.data import make_dense_codes
+from dsnc.decoders import ScoresDecoder
 from dsnc.encoders.torch import make_encoder
 from dsnc.errors import InputError
 from dsnc.training.batches import Batch
@@ -63,12 +65,31 @@ def test_the_loss_and_its_gradient_are_the_formula(loss):
     assert reported == total and not reported.requires_grad
 
 
-def test_outputs_stand_in_for_probabilities_where_there_are_none():
+def test_outputs_of_the_squared_hinge_are_probabilities():
     model = quick().fit(X, Y)
-    labels, outputs = model.predict_top_k(X_TEST, k=6)
-    scores = model.predictor_.logits(X_TEST)
-    assert np.array_equal(outputs, -np.sort(-scores, axis=1))
+    labels, probabilities = model.predict_top_k(X_TEST, k=6)
+    outputs = model.predictor_.logits(X_TEST)
+    assert np.array_equal(model.decision_function(X_TEST), outputs)
+    share = np.maximum((1 + outputs) / 2, 0)
+    expected = -np.sort(-share / share.sum(axis=1, keepdims=True), axis=1)
+    np.testing.assert_allclose(probabilities, expected, atol=1e-6)
     assert model.score(X_TEST, Y_TEST) == np.mean(labels[:, 0] == Y_TEST)
+
+
+def test_the_squared_hinge_finds_the_probability_of_a_coin():
+    """Rows that tell nothing, of classes that are rare or not: the shares come back."""
+    y = np.repeat([0, 1, 2], [700, 200, 100])
+    model = quick(max_epochs=60, scaling="none").fit(np.zeros((1000, 1)), y)
+    share = model.predict_proba(np.zeros((1, 1)))[0]
+    np.testing.assert_allclose(share, [0.7, 0.2, 0.1], atol=0.03)
+
+
+def test_files_of_the_first_versions_get_the_link_of_their_loss(tmp_path):
+    model = quick().fit(X, Y)
+    expected = model.predict_proba(X_TEST)
+    model.predictor_ = model.predictor_.with_decoder(ScoresDecoder(6, link="softmax"))
+    model.save(tmp_path / "old")
+    assert np.array_equal(dsnc.load(tmp_path / "old").predict_proba(X_TEST), expected)
 
 
 def test_memory_is_said_before_training(capsys, monkeypatch):

@@ -170,12 +170,13 @@ def test_wrong_uses(run, files, tmp_path, arguments, message):
     assert message in run(*arguments, code=1).stderr
 
 
-def test_margins_are_not_sold_as_probabilities(run, files):
+def test_margins_become_probabilities(run, files):
     options = ["--method", "one_vs_rest", "--epochs", "1", "--device", "cpu"]
     run("train", files / "train.svm", "-o", "m", *options)
     arguments = ["predict", "m", files / "test.svm", "--proba"]
-    assert "gives no probabilities" in run(*arguments, code=1).stderr
-    assert "calibration" not in run("evaluate", "m", files / "test.svm").stdout
+    shares = [float(line.split("\t")[1]) for line in run(*arguments).stdout.splitlines()]
+    assert shares and all(0 <= share <= 1 for share in shares)
+    assert "calibration" in run("evaluate", "m", files / "test.svm").stdout
     assert "has no codes" in run("encode", "m", files / "test.svm", code=1).stderr
 
 

@@ -91,10 +91,7 @@ def fail_unfitted(model, error, fit):
 
 @pytest.fixture(scope="module")
 def fitted():
-    # The logistic loss: with it there are probabilities to compare.
-    models = {name: make() for name, make in MODELS.items()}
-    models["one_vs_rest"].set_params(loss="logistic")
-    return {name: model.fit(X, Y) for name, model in models.items()}
+    return {name: make().fit(X, Y) for name, make in MODELS.items()}
 
 
 @pytest.mark.parametrize("case", REFUSED)

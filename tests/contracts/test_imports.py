@@ -17,10 +17,12 @@ PUBLIC = {
     "baselines",
     "codes",
     "data",
+    "decoders",
     "errors",
     "features",
     "gradients",
     "load",
+    "metrics",
 }
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import ScoresDecoder
+from dsnc.decoders.scores import LINKS
 from dsnc.errors import InputError
 
 LOGITS = (2 * np.random.default_rng(0).normal(size=(30, 40))).astype(np.float32)
@@ -19,17 +20,20 @@ def test_probabilities_are_the_formula():
     exact = LOGITS.astype(np.float64)
     softmax = np.exp(exact) / np.exp(exact).sum(axis=1, keepdims=True)
     sigmoid = 1 / (1 + np.exp(-exact))
+    margin = np.maximum((1 + exact) / 2, 0)
     for link, expected in (
         ("softmax", softmax),
         ("sigmoid", sigmoid / sigmoid.sum(axis=1, keepdims=True)),
+        ("margin", margin / margin.sum(axis=1, keepdims=True)),
     ):
         found = ScoresDecoder(40, link=link).proba(Encoded(LOGITS, CODES))
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-20)
 
 
-@pytest.mark.parametrize("link", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
-    "row", [[200, 300, 250], [-300, -200, -250], [np.inf, 0, -np.inf], [-np.inf] * 3]
+    "row",
+    [[200, 300, 250], [-300, -200, -250], [-3, -1, -2], [np.inf, 0, -np.inf], [-np.inf] * 3],
 )
 def test_extreme_scores_keep_their_order(link, row):
     logits = np.array([row], dtype=np.float32)

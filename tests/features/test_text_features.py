@@ -2,6 +2,7 @@ import copy
 import pickle
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
+import dsnc
 import oracles
 from dsnc.errors import InputError
 from dsnc.features import TextFeatures, grams, points
@@ -472,3 +474,45 @@ def test_arrays_must_all_be_there():
     del arrays["idf"]
     with pytest.raises(InputError, match=re.escape("missing arrays ['idf']")):
         TextFeatures.from_arrays(arrays)
+
+
+# Names of columns, and what transform returns
+
+
+def test_columns_have_names():
+    texts = ["night nurse", "nurse in a ward", "bus driver", "truck driver"]
+    features = TextFeatures(characters=None).fit(texts)
+    buckets = [f"bucket{bucket}" for bucket in features.buckets_]
+    assert features.get_feature_names_out().tolist() == buckets
+    assert features.get_feature_names_out(["text"]).tolist() == buckets
+    assert features.get_feature_names_out(texts=texts).tolist() == ["nurse", "driver"]
+    half = features.get_feature_names_out(texts=["a driver"])
+    assert half.tolist() == [buckets[0], "driver"]
+    assert half.dtype == object
+    with pytest.raises(NotFittedError):
+        TextFeatures().get_feature_names_out()
+
+
+def test_rows_may_come_as_a_data_frame(monkeypatch):
+    """With a stand-in for pandas, which is no dependency."""
+    texts = ["night nurse", "nurse in a ward"]
+    features = TextFeatures(characters=None).fit(texts)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        features.set_output(transform="pandas")
+    assert sp.issparse(features.transform(texts))
+    frame = SimpleNamespace(sparse=SimpleNamespace(from_spmatrix=lambda X, columns: (X, columns)))
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=frame))
+    assert features.set_output(transform="pandas") is features
+    for changed in (features, clone(features).fit(texts)):
+        rows, columns = changed.transform(texts)
+        assert (rows != changed.rows(texts)).nnz == 0
+        assert columns.tolist() == changed.get_feature_names_out().tolist()
+    monkeypatch.undo()
+    settings = {"n_bits": 4, "max_epochs": 1, "device": "cpu", "text": features}
+    model = dsnc.DSNCClassifier(**settings).fit(texts * 9, [0, 1] * 9)
+    assert model.predict(texts).shape == (2,)  # a classifier has rows of its own
+    assert sp.issparse(features.set_output(transform=None).set_output(transform="default").rows([]))
+    assert sp.issparse(features.transform(texts))
+    with pytest.raises(InputError, match="transform='polars' is not known"):
+        features.set_output(transform="polars")

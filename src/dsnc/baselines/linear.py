@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
     from dsnc.training.learner import Learner
 
-LOSSES = ("logistic", "squared_hinge")
+LINKS = {"logistic": "sigmoid", "squared_hinge": "margin"}
+"""Loss to what its minimum says about probabilities, as `ScoresDecoder` has it."""
 _STEPS = 25  # of an epoch, at least
 _SMALLEST_BATCH, _LARGEST_DENSE, _LARGEST_SPARSE = 16, 256, 1000
 
@@ -38,8 +39,8 @@ class LinearBaseline(LearnedClassifier):
     C: float
 
     def _settings(self) -> RunSettings:
-        if self.loss not in LOSSES:
-            raise unknown_name("loss", self.loss, LOSSES)
+        if self.loss not in LINKS:
+            raise unknown_name("loss", self.loss, LINKS)
         real("C", self.C, above=True)
         return super()._settings()
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dsnc.baselines.codebooks import codebook_decoder, codes_of
+from dsnc.baselines.linear import LINKS
 from dsnc.baselines.row_adagrad import RowAdagrad, row_sparse_bag
 from dsnc.codes import PackedCodes
 from dsnc.decoders import Decoder, ScoresDecoder, SoftDecoder
@@ -186,9 +187,7 @@ class OneVsRestObjective(LinearObjective):
 
     def make_decoder(self) -> ScoresDecoder:
         """Return the decoder that takes the outputs as scores."""
-        return ScoresDecoder(
-            self.n_classes, link="sigmoid" if self.binary_loss == "logistic" else "softmax"
-        )
+        return ScoresDecoder(self.n_classes, link=LINKS[self.binary_loss])
 
 
 class _OneVsRestLoss(torch.autograd.Function):

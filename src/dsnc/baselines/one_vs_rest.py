@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 
-from dsnc.baselines.linear import LinearBaseline
+from dsnc.baselines.linear import LINKS, LinearBaseline
 from dsnc.baselines.memory import Memory, linear_memory
+from dsnc.classifier.base import one_for_two
+from dsnc.classifier.inputs import check_table
+from dsnc.decoders import ScoresDecoder
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
@@ -28,7 +30,9 @@ class OneVsRestBaseline(LinearBaseline):
     Parameters
     ----------
     loss : "squared_hinge" or "logistic"
-        Of each classifier. The first is `LinearSVC`'s; the second gives probabilities.
+        Of each classifier; the first is `LinearSVC`'s. Probabilities are those of the classifiers,
+        each by itself, divided by their sum: of an output f, 1 / (1 + exp(-f)) with the logistic
+        loss, and (1 + f) / 2 with the squared hinge, 0 at least. Nothing calibrates them.
     C : float
         How much the losses count against the size of the weights, as in `LinearSVC`.
     scaling, text, class_weight
@@ -111,23 +115,16 @@ class OneVsRestBaseline(LinearBaseline):
         """
         return linear_memory(n_features, n_classes, batch_size)
 
-    @available_if(lambda self: self.loss == "logistic")
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Return the probability of each class: each classifier's, divided by their sum.
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return the outputs of the classifiers; of two classes, how far the second is ahead."""
+        X = self._check_rows(X)
+        check_table(X, len(self._labels))
+        return one_for_two(self.predictor_.logits(X))
 
-        Only with ``loss="logistic"``: outputs that minimize the squared hinge are no log-odds.
-        """
-        return super().predict_proba(X)
-
-    def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """Return the `k` best labels of each row, best first, and their probabilities.
-
-        With ``loss="squared_hinge"``, their outputs in place of the probabilities.
-        """
-        if self.loss == "logistic":
-            return super().predict_top_k(X, k)
-        numbers, scores = self.predictor_.top_k(self._check_rows(X), k)
-        return self._labels.of(numbers), scores
+    def _restore(self) -> None:
+        # Files of the first versions say "softmax" where outputs are margins.
+        decoder = ScoresDecoder(len(self._labels), link=LINKS[self.loss])
+        self.predictor_ = self.predictor_.with_decoder(decoder)
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import one_vs_rest_objective

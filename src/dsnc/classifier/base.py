@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsnc.classifier import files
 from dsnc.classifier.inputs import (
     check_range,
+    check_table,
     hold_out,
     is_clean,
     learned_labels,
@@ -25,6 +26,7 @@ from dsnc.classifier.inputs import (
 )
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
+from dsnc.decoders.linear import keep_best
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import RENAMED, InputError, require, unknown_name
 from dsnc.features import TextFeatures, are_none, are_texts
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
     from dsnc.training.history import History
     from dsnc.training.learner import Learner, MakeObjective
+
+
+_LEAST_PROBABILITY = np.float32(1e-45)  # above 0, which has no logarithm
 
 
 class ModelCost(NamedTuple):
@@ -100,6 +105,25 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         """Return the probability of each class for each row, in the order of `classes_`."""
         X = self._check_rows(X)
         return self.predictor_.proba(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return a score of each class for each row; `predict` gives the class of the largest.
+
+        Scores are logarithms of probabilities, since not all decoders score all classes; of two
+        classes, the log-odds of the second, above 0 where that is the answer. For more rows and
+        classes than fit 2 GiB there is `predict_top_k`.
+
+        Returns
+        -------
+        scores : array of shape (n, n_classes), or (n,) for two classes
+        """
+        X = self._check_rows(X)
+        check_table(X, len(self._labels))
+        scores = self.predictor_.proba(X)
+        best = scores.argmax(axis=1)
+        np.log(np.maximum(scores, _LEAST_PROBABILITY, out=scores), out=scores)
+        keep_best(scores, best)
+        return one_for_two(scores)
 
     def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Return the `k` most probable labels of each row, best first, and their probabilities."""
@@ -172,6 +196,11 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def one_for_two(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return scores as scikit-learn has them: of two classes, how far the second is ahead."""
+    return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
 class LearnedClassifier(PredictorClassifier):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from dsnc.errors import InputError
 from dsnc.labels import Labels, Targets
 
+_MAX_TABLE = 1 << 31  # bytes of the scores of all classes
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -89,6 +90,16 @@ def check_range(X: Any) -> None:
     largest = max(abs(float(values.min())), abs(float(values.max())))
     if largest > float(np.finfo(np.float32).max):
         raise InputError(f"X has values up to {largest:.3g}, too large for float32; scale them.")
+
+
+def check_table(X: Any, n_classes: int) -> None:
+    """Refuse scores of rows x classes that would not fit the memory of a usual machine."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if 4 * n_rows * n_classes > _MAX_TABLE:
+        raise InputError(
+            f"scores of {n_rows:,} rows and {n_classes:,} classes would take more than "
+            f"{_MAX_TABLE:,} bytes; pass fewer rows, or use predict_top_k."
+        )
 
 
 def is_clean(X: Any, n_features: int) -> bool:

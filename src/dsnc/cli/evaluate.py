@@ -151,22 +151,19 @@ def _load(
 
 
 def _mistakes(answers: "Answers", dataset: "Dataset", n: int) -> list[dict[str, Any]]:
-    """Return the wrong rows that the model is most sure of; without probabilities the first."""
+    """Return the wrong rows that the model is most sure of."""
     import numpy as np
 
     wrong = np.flatnonzero(~answers.is_right)
-    if answers.probabilities is not None:
-        sure = answers.probabilities[wrong, 0]
-        wrong = wrong[np.argsort(-sure, kind="stable")]
+    wrong = wrong[np.argsort(-answers.probabilities[wrong, 0], kind="stable")]
     mistakes = []
     for row in wrong[:n].tolist():
         mistake: dict[str, Any] = {
             "row": row + 1,
             "label": answers.truth[row : row + 1].tolist()[0],
             "answer": answers.labels[row, :1].tolist()[0],
+            "probability": round(float(answers.probabilities[row, 0]), 6),
         }
-        if answers.probabilities is not None:
-            mistake["probability"] = round(float(answers.probabilities[row, 0]), 6)
         if dataset.is_text:
             mistake["text"] = dataset.X[row]
         mistakes.append(mistake)

@@ -26,7 +26,7 @@ class Answers:
     targets: "Targets"  # the same as numbers
     labels: "NDArray[Any]"  # (n, k), best first
     hits: "NDArray[np.bool_]"  # (n, k), which of these are right
-    probabilities: "NDArray[np.float32] | None"  # None for a model that gives none
+    probabilities: "NDArray[np.float32]"
     seconds: float
 
     @property
@@ -46,9 +46,8 @@ class Answers:
             figures[f"top_{k}_accuracy"] = float(self.hits[:, :k].any(axis=1).mean())
         of_class = self.targets.counts(right) / self.targets.counts()
         figures["macro_accuracy"] = float(of_class.mean())
-        if self.probabilities is not None:
-            sure = np.clip(self.probabilities[:, 0], 0, 1)
-            figures["calibration_error"] = expected_calibration_error(right, sure)
+        sure = np.clip(self.probabilities[:, 0], 0, 1)
+        figures["calibration_error"] = expected_calibration_error(right, sure)
         figures["seconds"] = self.seconds
         figures["rows_per_second"] = len(right) / max(self.seconds, 1e-9)
         return figures
@@ -58,7 +57,6 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     """Ask the model for the k best classes of every row."""
     import numpy as np
 
-    from dsnc.inspection import gives_probabilities
     from dsnc.labels import Labels, Targets
 
     if not len(dataset):
@@ -76,10 +74,9 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
             labels.append(best)
             probabilities.append(sure)
     seconds = time.perf_counter() - begin
-    sure = np.concatenate(probabilities) if gives_probabilities(model) else None
     targets, best = Targets(numbers, len(occurring)), np.concatenate(labels)
     hits = targets.contains(occurring.find(best))
-    return Answers(truth, targets, best, hits, sure, seconds)
+    return Answers(truth, targets, best, hits, np.concatenate(probabilities), seconds)
 
 
 def figure_rows(figures: dict[str, float]) -> list[list[str]]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli.common import FirstIndex, Model, escape, json_text, load_model, plain_errors
-from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +59,6 @@ def predict(
     k = min(top_k, len(estimator.classes_))
     to = None if output is None else "utf-8"
     form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json, encoding=to)
-    form.check(estimator)
     with lines_to(output) as write, plain_errors():
         rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
         for block in rows:
@@ -82,16 +80,6 @@ class _Form:
         self.k, self.proba, self.reject_below, self.as_json = k, proba, reject_below, as_json
         self.encoding = encoding
         self.plain = k == 1 and not (proba or as_json or reject_below is not None)
-
-    def check(self, model: Any) -> None:
-        """Refuse to call something a probability that is none."""
-        from dsnc.inspection import gives_probabilities
-
-        if (self.proba or self.reject_below is not None) and not gives_probabilities(model):
-            raise InputError(
-                "This model gives no probabilities, since it was trained with the squared hinge; "
-                "leave out --proba and --reject-below, or train it with --set loss=logistic."
-            )
 
     def lines(self, model: Any, rows: Any) -> "Iterator[str]":
         """Yield a line for every row."""

@@ -251,6 +251,10 @@ def softmax(scores: Floats, temperature: float) -> None:
         scores /= np.float32(temperature)
         np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
-    # Scores that differ by less than a rounding may have become equal: the best one stays first.
+    keep_best(scores, best)
+
+
+def keep_best(scores: Floats, best: NDArray[np.int64]) -> None:
+    """Put the best class of each row first again, in place, where rounding has made it equal."""
     tied = np.flatnonzero(scores.argmax(axis=1) != best)
-    scores[tied, best[tied]] = np.nextafter(scores[tied].max(axis=1), np.float32(2))
+    scores[tied, best[tied]] = np.nextafter(scores[tied].max(axis=1), np.float32(np.inf))

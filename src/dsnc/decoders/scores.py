@@ -10,12 +10,13 @@ from dsnc.arrays import check_arrays
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
-from dsnc.decoders.linear import Floats, best_classes, softmax
+from dsnc.decoders.linear import Floats, best_classes, keep_best, softmax
 from dsnc.errors import InputError
 from dsnc.rows import Cost
 
 _LARGEST = float(np.finfo(np.float32).max) / 4  # a difference of two is still a number
-LINKS = ("softmax", "sigmoid")  # model files hold the position: append only
+_LEAST = np.float32(1e-30)  # probability of a class that its classifier rules out
+LINKS = ("softmax", "sigmoid", "margin")  # model files hold the position: append only
 
 
 class ScoresDecoder(Decoder):
@@ -25,9 +26,12 @@ class ScoresDecoder(Decoder):
     ----------
     n_classes : int
         Number of classes, and of outputs.
-    link : "softmax" or "sigmoid"
-        How scores become probabilities: by a softmax, or each by itself, as log-odds of its class
-        against the rest, and then divided by their sum.
+    link : "softmax", "sigmoid" or "margin"
+        How scores become probabilities: by a softmax; or each by itself, and then divided by their
+        sum. Then a score f is the log-odds of its class against the rest, or stands for the
+        probability (1 + f) / 2, 0 at least. That is what the squared hinge estimates (T. Zhang,
+        "Statistical behavior and consistency of classification methods based on convex risk
+        minimization", 2004).
 
     Examples
     --------
@@ -49,12 +53,13 @@ class ScoresDecoder(Decoder):
         """Return probabilities; see `Decoder.proba`."""
         logits = self._scores(encoded)
         scores: Floats = np.clip(logits, -_LARGEST, _LARGEST)
-        if self.link == "sigmoid":
+        if self.link != "softmax":
             best = logits.argmax(axis=1)
-            scores = -np.logaddexp(np.float32(0), -scores)
-            # Large scores may all have become 0: the best one stays first.
-            tied = np.flatnonzero(scores.argmax(axis=1) != best)
-            scores[tied, best[tied]] = np.nextafter(scores[tied].max(axis=1), np.float32(2))
+            if self.link == "sigmoid":
+                scores = -np.logaddexp(np.float32(0), -scores)
+            else:
+                scores = np.log(np.maximum((1 + scores) / 2, _LEAST))
+            keep_best(scores, best)
         softmax(scores, 1.0)
         return scores
 

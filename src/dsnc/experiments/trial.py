@@ -100,12 +100,9 @@ def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, An
         "operations": float(cost.operations),
         "bytes": float(cost.bytes),
     }
-    answers = {"top": top.astype(np.int32)}
     confidence = np.minimum(probabilities[:, 0], np.float32(1))
-    if confidence.min() >= 0:  # margins are no probabilities
-        figures["calibration_error"] = float(expected_calibration_error(right[:, 0], confidence))
-        answers["confidence"] = confidence.astype(np.float16)
-    return figures, answers
+    figures["calibration_error"] = float(expected_calibration_error(right[:, 0], confidence))
+    return figures, {"top": top.astype(np.int32), "confidence": confidence.astype(np.float16)}
 
 
 def _code_statistics(model: Any, prepared: Prepared) -> tuple[dict[str, dict[str, float]], Any]:

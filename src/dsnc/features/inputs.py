@@ -55,7 +55,7 @@ class TextRows:
 
     def numbers(self) -> sp.csr_matrix:
         """Return the rows."""
-        return self.features.transform(self.texts)
+        return self.features.rows(self.texts)
 
 
 def are_texts(X: Any) -> bool:

@@ -1,5 +1,6 @@
 """`TextFeatures`: texts to sparse rows, by hashed n-grams of words and characters."""
 
+import importlib
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Self
@@ -12,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.arrays import bounded, check_arrays, one_each
 from dsnc.checks import is_whole, whole
-from dsnc.errors import InputError, shorten
+from dsnc.errors import InputError, MissingExtraError, shorten, unknown_name
 from dsnc.features.grams import LONGEST, NO_SIZES, Grams
 from dsnc.features.inputs import as_iterable, as_list, as_texts
 from dsnc.features.points import blocks_of
 from dsnc.threads import in_threads, n_threads
 
+_OUTPUTS = ("default", "pandas")
 _FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
 _ARRAYS = {
     "buckets": "uint32 1",
@@ -33,7 +35,11 @@ _ARRAYS = {
 }
 
 
-class TextFeatures(TransformerMixin, BaseEstimator):
+class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]
+):
     """Weights n-grams of words and of characters, in rows of length 1.
 
     A text is brought into Unicode's form NFKC, its cases are folded, and it is cut into words: runs
@@ -146,11 +152,19 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self._keep(kept.astype(np.uint32), idf.astype(np.float32), tally.n_rows)
         return self
 
-    def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
+    def transform(self, texts: Iterable[str]) -> Any:
         """Return the (n, n_features_) rows of n texts, columns ascending.
 
-        A text without known n-grams is a row of zeros.
+        A text without known n-grams is a row of zeros. `set_output` chooses between a CSR matrix
+        and a DataFrame.
         """
+        rows = self.rows(texts)
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return rows
+        return _pandas().DataFrame.sparse.from_spmatrix(rows, columns=self.get_feature_names_out())
+
+    def rows(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """Return what `transform` does, always as a CSR matrix."""
         if not hasattr(self, "buckets_"):
             check_is_fitted(self, "buckets_")
         columns = self._columns()
@@ -169,10 +183,45 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         arrays = list(chain.from_iterable(parts[start] for start in sorted(parts)))
         return columns.matrix(arrays)
 
-    def fit_transform(self, X: Iterable[str], y: Any = None, **unused: Any) -> sp.csr_matrix:
+    def fit_transform(self, X: Iterable[str], y: Any = None, **unused: Any) -> Any:
         """Learn from texts and return their rows; a generator is read once and kept."""
         texts = as_list(X)
         return self.fit(texts).transform(texts)
+
+    def get_feature_names_out(
+        self, input_features: Any = None, *, texts: Iterable[str] | None = None
+    ) -> NDArray[Any]:
+        """Return a name for each column: ``bucket123``, since no vocabulary is kept.
+
+        Parameters
+        ----------
+        input_features : ignored
+        texts : iterable of str, optional
+            A sample. A column that `names` knows by it is called after its most frequent n-gram.
+        """
+        check_is_fitted(self, "buckets_")
+        names = np.array([f"bucket{bucket}" for bucket in self.buckets_.tolist()], dtype=object)
+        for column, grams in self.names(texts).items() if texts is not None else ():
+            names[column] = grams[0]
+        return names
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` returns; None changes nothing.
+
+        Parameters
+        ----------
+        transform : "default", "pandas" or None
+            A CSR matrix, or a DataFrame of sparse columns, which needs pandas.
+        """
+        if transform is None:
+            return self
+        if transform not in _OUTPUTS:
+            raise unknown_name("transform", transform, _OUTPUTS)
+        if transform == "pandas":
+            _pandas()  # to fail here, and not in the middle of a pipeline
+        # Under scikit-learn's name, so that its `clone` takes it along.
+        self._sklearn_output_config = {"transform": transform}
+        return self
 
     def names(
         self, texts: Iterable[str], columns: Iterable[int] | None = None
@@ -293,6 +342,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
+
+
+def _pandas() -> Any:
+    try:
+        return importlib.import_module("pandas")
+    except ImportError as error:
+        message = "set_output(transform='pandas') needs pandas; install it with: pip install pandas"
+        raise MissingExtraError(message) from error
 
 
 def _check_sizes(name: str, sizes: Any) -> None:

@@ -3,7 +3,6 @@
 from dsnc.inspection.facts import (
     ModelFacts,
     first_index,
-    gives_probabilities,
     model_facts,
     summary,
     takes_text,
@@ -35,7 +34,6 @@ __all__ = [
     "closest_pairs",
     "feature_names",
     "first_index",
-    "gives_probabilities",
     "model_facts",
     "nearest_classes",
     "pushing_features",

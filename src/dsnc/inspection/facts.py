@@ -39,11 +39,6 @@ def takes_text(model: Any) -> bool:
     return model.predictor_.features is not None
 
 
-def gives_probabilities(model: Any) -> bool:
-    """Tell whether a model gives probabilities; margins of a hinge are not any."""
-    return hasattr(model, "predict_proba")
-
-
 def first_index(model: Any) -> int | None:
     """Return the number that svmlight files gave to the first feature; None if it is not known."""
     found = getattr(model, "data_", {}).get("first_index")
