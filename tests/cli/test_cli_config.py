@@ -94,5 +94,5 @@ def test_options_that_mean_nothing_are_refused(run, arguments, message):
 )
 def test_times(text, seconds):
     assert seconds_of(text) == seconds
-    with pytest.raises(InputError, match="no time"):
+    with pytest.raises(InputError, match="is not a time"):
         seconds_of(f"-{text}")
