@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
 from dsnc.classifier.inputs import (
+    PresentNames,
     check_range,
     check_table,
     hold_out,
@@ -28,7 +29,7 @@ from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
 from dsnc.encoders import Layer, NumpyEncoder
-from dsnc.errors import RENAMED, InputError, require, unknown_name
+from dsnc.errors import InputError, require
 from dsnc.features import TextFeatures, are_none, are_texts
 from dsnc.labels import Labels, Targets
 from dsnc.predictor import Predictor
@@ -50,7 +51,7 @@ class ModelCost(NamedTuple):
     decoding: Cost
 
 
-class PredictorClassifier(ClassifierMixin, BaseEstimator):
+class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
     """A classifier whose fitted state is a `Predictor` and the labels of its class numbers."""
 
     kind: ClassVar[str]  # the key in KINDS and in model files, for ever the same
@@ -60,13 +61,6 @@ class PredictorClassifier(ClassifierMixin, BaseEstimator):
     history_: "History"
     n_iter_: int
     data_: dict[str, Any]
-
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
-        """Name the present parameter to who uses an old one."""
-        for name in parameters.keys() & RENAMED.keys():
-            raise unknown_name(f"{cls.__name__}: parameter", name, cls._get_param_names())
-        made: Self = super().__new__(cls)
-        return made
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """What reaches `fit` and `predict`, checked once at the door."""
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,11 +9,22 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from dsnc.errors import InputError
+from dsnc.errors import RENAMED, InputError, unknown_name
 from dsnc.labels import Labels, Targets
 
 _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class PresentNames:
+    """Whoever makes an estimator with an old name of a parameter is told the present one."""
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Refuse old names."""
+        for name in parameters.keys() & RENAMED.keys():
+            valid = cls._get_param_names()  # type: ignore[attr-defined]
+            raise unknown_name(f"{cls.__name__}: parameter", name, valid)
+        return super().__new__(cls)
 
 
 def learned_labels(y: Any, parameter: str = "y") -> tuple[Labels, NDArray[np.int32]]:
