@@ -37,6 +37,14 @@ def test_what_exists_is_not_run_again(definitions, tmp_path):
     assert again.outcomes == record.outcomes
 
 
+def test_what_does_not_change_a_run_is_as_it_is_asked_for_now(definitions, tmp_path):
+    (definition,) = definitions(methods=("nearest_centroid",))
+    write_record(Record(definition, {"own": {"accuracy": 0.5}}), {"y": np.zeros(1)}, tmp_path)
+    beside = replace(definition, source=replace(definition.source, beside="ALOI"))
+    (record,) = run_all([beside], tmp_path)
+    assert record.definition == beside and record.outcomes["own"]["accuracy"] == 0.5
+
+
 def test_a_failure_is_recorded_and_the_others_go_on(definitions, tmp_path):
     good = definitions(methods=("nearest_centroid",))
     bad = definitions(methods=("mlp",), settings={**FAST, "learning_rate": -1.0})

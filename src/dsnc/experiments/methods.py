@@ -83,7 +83,7 @@ class Method:
 
         Epochs, say, are set for all methods at once; some have none.
         """
-        own = {name: value for name, value in own.items() if name != FACTOR or self._has_factor}
+        own = {name: value for name, value in own.items() if name != FACTOR or name in self.chosen}
         settings = {**self.recipes[recipe], **spread(own)}
         return {name: value for name, value in settings.items() if name in self.parameters}
 
@@ -115,10 +115,6 @@ class Method:
         if n_bits <= TABLE_BITS:
             choices["table"] = {"name": "table", "probes": PROBES}
         return choices
-
-    @property
-    def _has_factor(self) -> bool:
-        return FACTOR in self.chosen
 
 
 _RATE, _RATE_AND_FACTOR = ("learning_rate",), ("learning_rate", FACTOR)

@@ -61,7 +61,9 @@ def run_all(
     for digest, definition in wanted.items():
         record = read_record(definition.folder(folder))
         if record is not None:
-            records.append(replace(record, error=errors.get(digest, record.error)))
+            # What is not part of the digest, such as `beside`, is as this call has it.
+            error = errors.get(digest, record.error)
+            records.append(replace(record, definition=definition, error=error))
     return records
 
 
