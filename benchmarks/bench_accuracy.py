@@ -12,8 +12,8 @@ import time
 
 from dsnc.classifier import PAPER, PAPER_REGULARIZED, DSNCClassifier
 from dsnc.data import Split
-from dsnc.experiments import Source
-from dsnc.experiments.prepare import prepare
+from dsnc.paper.experiments import Source
+from dsnc.paper.experiments.prepare import prepare
 from harness import report
 
 RECIPES = {"default": {"decoder": "linear"}, "paper": PAPER, "paper_regularized": PAPER_REGULARIZED}

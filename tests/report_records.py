@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from dsnc.codes import PackedCodes
-from dsnc.experiments import METHODS, Definition, Record, Source
-from dsnc.experiments.definition import file_name
-from dsnc.experiments.record import OWN, write_record
 from dsnc.metrics import class_distances
+from dsnc.paper.experiments import METHODS, Definition, Record, Source
+from dsnc.paper.experiments.definition import file_name
+from dsnc.paper.experiments.record import OWN, write_record
 
 N_CLASSES, N_TEST = 6, 60
 

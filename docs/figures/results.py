@@ -7,8 +7,8 @@ import argparse
 import json
 from pathlib import Path
 
-from dsnc.experiments import EXPERIMENTS, Record, find_records
-from dsnc.report import write_figure
+from dsnc.paper.experiments import EXPERIMENTS, Record, find_records
+from dsnc.paper.report import write_figure
 
 FIGURES = {
     "accuracy": "Accuracy against code size.",

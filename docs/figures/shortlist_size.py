@@ -13,10 +13,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from dsnc import DSNCClassifier
-from dsnc.experiments import Source
-from dsnc.experiments.prepare import Prepared, prepare
 from dsnc.metrics import calibration_bins
-from dsnc.report.drawing import COLORS, FAINT, look, save
+from dsnc.paper.experiments import Source
+from dsnc.paper.experiments.prepare import Prepared, prepare
+from dsnc.pictures.drawing import COLORS, FAINT, look, save
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 OTHERS = {"soft": "-.", "linear": "--", "nearest": ":"}

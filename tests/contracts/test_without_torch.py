@@ -73,7 +73,7 @@ door("partial_fit", lambda: model.partial_fit(X, y))
 door("baseline", lambda: dsnc.baselines.MLPBaseline().fit(X, y))
 door("gradients", lambda: dsnc.gradients)
 door("encoders", lambda: importlib.import_module("dsnc.encoders").SparseRows)
-from dsnc.experiments import PRESETS, reproduce
+from dsnc.paper.experiments import PRESETS, reproduce
 door("experiments", lambda: reproduce(["accuracy"], "glyphs", PRESETS["quick"], work / "runs"))
 from dsnc.tuning import tune
 door("tuning", lambda: tune(dsnc.DSNCClassifier(), X, y))
@@ -93,7 +93,7 @@ DOORS = {
     "baseline": "MLPBaseline.fit",
     "gradients": "dsnc.gradients",
     "encoders": "dsnc.encoders.torch",
-    "experiments": "dsnc.experiments.reproduce",
+    "experiments": "dsnc.paper.experiments.reproduce",
     "tuning": "dsnc.tuning.tune",
 }
 LINE = "{} needs 'torch', which is not installed. Install it with: pip install 'dsnc[torch]'"

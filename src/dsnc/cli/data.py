@@ -70,7 +70,7 @@ def show_data(
     else:
         _print_dataset(dataset)
     if picture is not None:
-        from dsnc.report import contact_sheet
+        from dsnc.pictures import contact_sheet
 
         note(f"picture: {contact_sheet(dataset, picture)}")
 

@@ -13,7 +13,7 @@ from dsnc.errors import require
 from dsnc.progress import duration
 
 if TYPE_CHECKING:
-    from dsnc.experiments import Record
+    from dsnc.paper.experiments import Record
 
 _SHOWN = 6  # predictions with their pictures
 _SHADES = " ░▒▓█"
@@ -33,8 +33,8 @@ def demo(
 
     Example: dsnc demo --classes 100 --epochs 5
     """
-    from dsnc.experiments import Plan, reproduce
-    from dsnc.report import write_report
+    from dsnc.paper.experiments import Plan, reproduce
+    from dsnc.paper.report import write_report
 
     require("torch", extra="torch", caller="dsnc demo")
     begin = time.monotonic()
@@ -71,7 +71,7 @@ def demo(
 
 def _print_comparison(records: "list[Record]", runs: Path) -> None:
     """Print accuracy, time and size of every model."""
-    from dsnc.experiments.cost_curve import TITLES, curves
+    from dsnc.paper.experiments.cost_curve import TITLES, curves
 
     found = {
         (f"{record.definition.method}/{name}", record.definition.n_bits): outcome
@@ -98,7 +98,7 @@ def _print_comparison(records: "list[Record]", runs: Path) -> None:
 
 def _print_predictions(records: "list[Record]") -> None:
     """Draw some test pictures with what was said of them, right and wrong."""
-    from dsnc.experiments.prepare import prepare
+    from dsnc.paper.experiments.prepare import prepare
 
     record = next(
         (r for r in records if (r.definition.method, r.definition.n_bits) == ("dsnc", 64)), None

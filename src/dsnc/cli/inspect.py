@@ -94,7 +94,7 @@ def _page(
     texts: list[str] | None,
 ) -> None:
     from dsnc import inspection as look
-    from dsnc.report.model_page import model_page
+    from dsnc.inspection.page import model_page
 
     try:
         pairs = look.closest_pairs(estimator, _PAIRS)

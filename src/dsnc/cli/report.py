@@ -18,7 +18,7 @@ def report(
     force: Annotated[bool, typer.Option("--force", help="Replace an older file.")] = False,
 ) -> None:
     """Write a page with tables and figures that opens in any browser, without a network."""
-    from dsnc.report import write_report
+    from dsnc.paper.report import write_report
 
     path = write_report(runs, output, overwrite=force)
     note(f"{path}: {path.stat().st_size / 1e6:.1f} MB. Open it in a browser.")

@@ -110,8 +110,8 @@ def reproduce(  # the options of the command, one parameter each
     """
     from dsnc.cli.config import assignment
     from dsnc.cli.samples import check_data
-    from dsnc.experiments import EXPERIMENTS, PRESETS
-    from dsnc.experiments import reproduce as run
+    from dsnc.paper.experiments import EXPERIMENTS, PRESETS
+    from dsnc.paper.experiments import reproduce as run
 
     require("torch", extra="torch", caller="dsnc reproduce")
     chosen: dict[str, Any] = {

@@ -1,0 +1,63 @@
+"""A page about a model: one small file without scripts or links, to look at on any screen."""
+
+import os
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from dsnc.errors import require
+from dsnc.files import write_whole
+from dsnc.inspection import BitFacts, ModelFacts, Neighbor, Pair, summary, trial_cells
+
+_CALLER = "A page about a model"
+
+
+def model_page(
+    path: str | os.PathLike[str],
+    facts: ModelFacts,
+    *,
+    title: str,
+    bits: Sequence[BitFacts] = (),
+    pairs: Sequence[Pair] = (),
+    label: Any = None,
+    neighbors: Sequence[Neighbor] = (),
+) -> Path:
+    """Write a page about a model.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; an older one is replaced.
+    facts : ModelFacts
+        As `dsnc.inspection.model_facts` gives them.
+    title : str
+        Stands above.
+    bits : sequence of BitFacts
+        What bits separate.
+    pairs : sequence of Pair
+        Classes that are near each other.
+    label, neighbors : label and sequence of Neighbor
+        A class and those near it.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    jinja2 = require("jinja2", extra="report", caller=_CALLER)
+    template = resources.files("dsnc.pictures").joinpath("templates/model.html")
+    # Labels and n-grams come from data: everything is escaped.
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    html = environment.from_string(template.read_text(encoding="utf-8")).render(
+        title=title,
+        summary=summary(facts),
+        trials=[trial_cells(trial) for trial in facts.trials],
+        bits=bits,
+        pairs=pairs,
+        label=label,
+        neighbors=neighbors,
+    )
+    # Half a surrogate pair may stand in a label; HTML has no way to hold it.
+    octets = html.encode("utf-8", errors="backslashreplace")
+    return write_whole(Path(path), octets)

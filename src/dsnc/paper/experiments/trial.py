@@ -1,0 +1,134 @@
+"""One run: train, ask every decoder for the test rows, and keep what it said."""
+
+import os
+import platform
+import time
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import dsnc
+from dsnc.classifier.base import LearnedClassifier
+from dsnc.codes import Encoded
+from dsnc.metrics import bit_entropy, class_distances, distinct_codes, expected_calibration_error
+from dsnc.paper.experiments.definition import Definition
+from dsnc.paper.experiments.methods import METHODS
+from dsnc.paper.experiments.prepare import Prepared, prepare
+from dsnc.paper.experiments.record import OWN, Record, write_record
+
+TIMED_ROWS = 2048
+_REPEAT = 3
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "torch", "numba")
+
+
+def run(definition: Definition, runs: Path) -> Record:
+    """Run a definition and write its record; a trial ends with the training."""
+    prepared = prepare(definition.source, definition.weighting)
+    method = METHODS[definition.method]
+    start = time.perf_counter()
+    model = fit(method.estimator(definition), prepared)
+    fitted = time.perf_counter()
+    history = getattr(model, "history_", None)
+    record = Record(
+        definition,
+        history=history.to_dict() if history is not None else {},
+        rows=prepared.rows,
+        seconds={"fit": fitted - start},
+        versions={"dsnc": dsnc.__version__, **{name: metadata.version(name) for name in _VERSIONS}},
+        machine=_machine(),
+    )
+    if definition.trial:
+        write_record(record, {}, runs)
+        return record
+    outcomes: dict[str, dict[str, float]] = {}
+    arrays: dict[str, Any] = {"y": prepared.parts.test.y}
+    choices = method.decoders(definition.n_bits or 0)
+    variants = {name: model.with_decoder(choice) for name, choice in choices.items()}
+    variants = variants or {OWN: model}
+    for name, variant in variants.items():
+        outcomes[name], answers = _ask(variant, prepared)
+        arrays |= {f"{key}.{name}": array for key, array in answers.items()}
+    codes: dict[str, dict[str, float]] = {}
+    if method.codes:
+        codes, arrays["words"] = _code_statistics(model, prepared)
+    seconds = {**record.seconds, "evaluate": time.perf_counter() - fitted}
+    record = replace(record, outcomes=outcomes, codes=codes, seconds=seconds)
+    kept = {name: variant.predictor_.decoder for name, variant in variants.items()}
+    logits = model.predictor_.logits(prepared.parts.test.X[:TIMED_ROWS])
+    write_record(
+        record, arrays, runs, decoders=kept if definition.keep_decoders else None, logits=logits
+    )
+    return record
+
+
+def fit(model: Any, prepared: Prepared) -> Any:
+    """Fit a model; one that has epochs to choose from is shown the validation rows."""
+    train, validation, _ = prepared.parts
+    if isinstance(model, LearnedClassifier):
+        return model.fit(train.X, train.y, validation=(validation.X, validation.y))
+    return model.fit(train.X, train.y)
+
+
+def decoding_time(model: Any, X: Any) -> float:
+    """Return the microseconds that decoding one of the rows takes, on one thread."""
+    logits = model.predictor_.logits(X)
+    encoded = Encoded(logits)
+    decoder, least = model.predictor_.decoder, float("inf")
+    with threadpool_limits(1):
+        decoder.predict(encoded)  # compile, make the index
+        for _ in range(_REPEAT):
+            start = time.perf_counter()
+            decoder.predict(encoded)
+            least = min(least, time.perf_counter() - start)
+    return 1e6 * least / len(encoded)
+
+
+def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return the figures of a model on the test rows, their best classes, its confidence."""
+    test = prepared.parts.test
+    top, probabilities = model.predict_top_k(test.X, k=min(5, len(model.classes_)))
+    right = test.targets.contains(top)
+    cost = model.cost().decoding
+    figures = {
+        "accuracy": float(right[:, 0].mean()),
+        "top_5": float(right.any(axis=1).mean()),
+        "microseconds": decoding_time(model, test.X[:TIMED_ROWS]),
+        "operations": float(cost.operations),
+        "bytes": float(cost.bytes),
+    }
+    confidence = np.minimum(probabilities[:, 0], np.float32(1))
+    figures["calibration_error"] = float(expected_calibration_error(right[:, 0], confidence))
+    return figures, {"top": top.astype(np.int32), "confidence": confidence.astype(np.float16)}
+
+
+def _code_statistics(model: Any, prepared: Prepared) -> tuple[dict[str, dict[str, float]], Any]:
+    """Return the figures of Table 3 for both parts, and the words of the test rows' codes."""
+    statistics = {}
+    for name in ("train", "test"):
+        part = getattr(prepared.parts, name)
+        codes = model.encode(part.X)
+        distances = class_distances(codes, part.y)
+        statistics[name] = {
+            **{key: float(value) for key, value in distances._asdict().items()},
+            "codes": distinct_codes(codes),
+            "rows": len(codes),
+            "entropy": float(bit_entropy(codes).mean()),
+        }
+    return statistics, codes.words
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "gpu": gpu,
+    }

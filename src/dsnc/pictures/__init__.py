@@ -1,0 +1,9 @@
+"""Pictures and pages: the look they share, and those of any data set or model.
+
+Drawing needs the extra ``report`` (matplotlib, Pillow and Jinja2) and says so where it is missing.
+"""
+
+from dsnc.pictures.contact_sheet import contact_sheet
+from dsnc.pictures.reliability import reliability_picture
+
+__all__ = ["contact_sheet", "reliability_picture"]

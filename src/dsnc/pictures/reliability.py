@@ -1,0 +1,111 @@
+"""A reliability diagram, which shows whether answers that claim 80 % are right that often.
+
+Each curve has one marker per bin of confidence, at the bin's mean confidence and its accuracy; the
+marker's area shows how many answers are in the bin. On the diagonal confidence is honest, below it
+too high, above it too low.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from dsnc.errors import InputError
+from dsnc.metrics import CalibrationBins
+from dsnc.pictures.drawing import (
+    COLORS,
+    FAINT,
+    INK,
+    look,
+    new_figure,
+    readable,
+    require_format,
+    save,
+)
+
+_SHAPES = "osD^vPX"
+_SMALLEST, _LARGEST = 18.0, 420.0  # areas of markers, of no answers and of all
+
+
+def reliability_picture(
+    path: str | os.PathLike[str],
+    curves: Mapping[str, CalibrationBins],
+    title: str = "Confidence and accuracy",
+) -> Path:
+    """Write a reliability diagram.
+
+    Parameters
+    ----------
+    path : path
+        The file to write, ending in ``.png`` or ``.svg``; its folder is made, and an older file is
+        replaced.
+    curves : mapping of str to CalibrationBins
+        What to compare, by name; `dsnc.metrics.calibration_bins` makes them. The legend shows each
+        one's expected calibration error.
+    title : str
+        Stands above the diagram.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    path = Path(path)
+    require_format(path)
+    if not curves:
+        raise InputError("curves is empty, so there is nothing to show; give at least one.")
+    for name, bins in curves.items():
+        if not bins.counts.sum():
+            raise InputError(f"curves[{name!r}] holds no answers, so there is nothing to show.")
+    # Letters as shapes: a file is shown by programs that have other fonts, or none.
+    with look("reliability_picture", **{"svg.fonttype": "path"}):
+        return save(reliability_figure(curves, title), path)
+
+
+def reliability_figure(
+    curves: Mapping[str, CalibrationBins],
+    title: str,
+    looks: Sequence[tuple[str, str]] | None = None,
+) -> Any:
+    """Return the diagram as a matplotlib figure; inside `dsnc.pictures.drawing.look`.
+
+    `looks` are color and marker of each curve, where they have a meaning elsewhere.
+    """
+    # The legend needs room.
+    figure, axes = new_figure(5.2, 5.5 + 0.22 * len(curves))
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # inches, around and between
+    axes.plot([0, 1], [0, 1], color=FAINT, linestyle=(0, (4, 3)), linewidth=1, zorder=1)
+    axes.text(0.03, 0.9, "too modest", color=FAINT, va="center")
+    axes.text(0.97, 0.1, "too sure", color=FAINT, va="center", ha="right")
+    handles = []
+    looks = looks or list(zip(cycle(COLORS.values()), _SHAPES * len(COLORS), strict=False))
+    for number, (name, bins) in enumerate(curves.items()):
+        color, shape = looks[number % len(looks)]
+        used = bins.counts > 0
+        x, y = bins.confidence[used], bins.accuracy[used]
+        area = _SMALLEST + _LARGEST * bins.counts[used] / bins.counts.sum()
+        axes.plot(x, y, color=color, linewidth=1.2, alpha=0.7, zorder=2)
+        axes.scatter(x, y, area, color=color, marker=shape, alpha=0.75, linewidth=0, zorder=3)
+        # A name may begin with "_", which legends leave out: it comes last.
+        label = f"ECE {bins.error:.3f}   {readable(name, 40)}"
+        handles += axes.plot([], [], color=color, marker=shape, linewidth=1.2, label=label)
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    axes.set_xlabel("confidence of the answer", color=INK)
+    axes.set_ylabel("share of right answers", color=INK)
+    axes.spines[:].set_visible(False)
+    heading = figure.suptitle(readable(title, 50), x=0.02, ha="left", fontsize=13)
+    heading.set(color=INK, parse_math=False)
+    # Below the diagram, where it hides nothing whatever the curves do.
+    legend = figure.legend(
+        handles=handles,
+        loc="outside lower left",
+        frameon=False,
+        alignment="left",
+        title="area of a marker: answers in the bin; ECE: expected calibration error",
+        title_fontproperties={"size": 8},
+    )
+    legend.get_title().set_color(FAINT)
+    for text in legend.get_texts():
+        text.set(color=INK, parse_math=False)
+    return figure
