@@ -7,12 +7,15 @@ message names the parameter or file, the offending value, and the fix.
 
 import difflib
 import importlib
+import inspect
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Self
 
+_PACKAGE = os.path.dirname(__file__) + os.sep
 _SHOWN = 60  # characters of offending text that a message quotes
 
 
@@ -110,6 +113,14 @@ class ModelWriteError(DsncError, OSError):
 
 class DsncWarning(UserWarning):
     """Something works, but probably not as the user thinks."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line outside of the project that called into it."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DsncWarning, stacklevel=level)
 
 
 def shorten(value: object) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import optuna
     from numpy.typing import NDArray
 
+    from dsnc.training.history import Progress
+
 FACTOR = "factor"
 """A name in a space that stands for `beta` and `gamma` together, as in the paper."""
 
@@ -263,7 +265,8 @@ class _Task:
         """Fit with what the trial suggests; return the validation accuracy."""
         import optuna
 
-        def watch(epoch: Any, objective: Any) -> None:
+        def watch(progress: "Progress") -> None:
+            epoch = progress.epoch
             if epoch.validation_accuracy is not None:
                 trial.report(epoch.validation_accuracy, epoch.epoch)
                 if trial.should_prune():

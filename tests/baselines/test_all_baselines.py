@@ -246,7 +246,7 @@ def test_the_epoch_with_the_best_validation_is_kept(name):
 def test_a_run_goes_on_where_it_was_stopped(name, rows, tmp_path):
     settings = {"max_epochs": 6}
     whole = VARIANTS[name](**settings).fit(rows, Y)
-    stop = [lambda epoch, objective: epoch.epoch == 3]
+    stop = [lambda progress: progress.epoch.epoch == 3 and progress.stop()]
     VARIANTS[name](**settings, checkpoint=tmp_path, callbacks=stop).fit(rows, Y)
     second = VARIANTS[name](**settings, checkpoint=tmp_path).fit(rows, Y)
     assert second.n_iter_ == 6

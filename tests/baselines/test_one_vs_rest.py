@@ -15,6 +15,7 @@ from dsnc.decoders import ScoresDecoder
 from dsnc.encoders.torch import make_encoder
 from dsnc.errors import InputError
 from dsnc.training.batches import Batch
+from dsnc.training.settings import RunSettings
 
 
 def quick(**settings):
@@ -51,7 +52,9 @@ def test_the_loss_and_its_gradient_are_the_formula(loss):
     y = torch.tensor([0, 1, 2, 3, 4, 0, 1])
     weight = torch.rand(7, generator=generator, dtype=torch.float64)
     encoder = make_encoder("linear", 3, 5, generator)
-    objective = OneVsRestObjective(encoder, 5, loss=loss, sparse=False)
+    objective = OneVsRestObjective(
+        RunSettings(n_bits=5), encoder, 5, generator, loss=loss, sparse=False
+    )
     batch = Batch(logits, y, weight, (0, 7, 7), generator)
     ours, twin = logits.clone().requires_grad_(), logits.clone().requires_grad_()
     total, reported = objective.loss(ours, batch)

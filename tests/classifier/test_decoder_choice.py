@@ -457,7 +457,7 @@ def test_the_same_seed_gives_the_same_decoder(model):
     ],
 )
 def test_what_cannot_work_is_refused_before_training(decoder, n_bits, named):
-    def too_late(epoch, objective):
+    def too_late(progress):
         raise AssertionError("it has been trained")
 
     model = DSNCClassifier(n_bits=n_bits, decoder=decoder, callbacks=[too_late], device="cpu")

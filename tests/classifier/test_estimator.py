@@ -219,7 +219,7 @@ def torch_logits(model, rows):
     from dsnc.training.batches import make_source
 
     learner = model._learner
-    source = make_source(rows, learner.device, unit_rows=learner.unit_rows)
+    source = make_source(rows, learner.world.device, unit_rows=learner.unit_rows)
     with torch.no_grad():
         batch = source.take(torch.arange(rows.shape[0]))
         return learner.objective.encoder.eval()(batch).numpy()
@@ -363,7 +363,13 @@ def test_a_module_of_ones_own_may_take_sparse_rows():
 
 def test_callbacks_patience_and_time(capsys):
     seen = []
-    stop = quick(callbacks=[lambda epoch, objective: seen.append(epoch.epoch) or epoch.epoch == 3])
+
+    def stop_at_three(progress):
+        seen.append(progress.epoch.epoch)
+        if progress.epoch.epoch == 3:
+            progress.stop()
+
+    stop = quick(callbacks=[stop_at_three])
     assert stop.fit(X, Y).n_iter_ == 3
     assert seen == [1, 2, 3]
     patient = quick(max_epochs=200, patience=2).fit(X, Y)
@@ -377,7 +383,7 @@ def test_callbacks_patience_and_time(capsys):
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     whole = quick().fit(X, Y)
-    stopping = [lambda epoch, objective: epoch.epoch == 4]
+    stopping = [lambda progress: progress.epoch.epoch == 4 and progress.stop()]
     first = quick(checkpoint=tmp_path, callbacks=stopping).fit(X, Y)
     assert first.n_iter_ == 4
     second = quick(checkpoint=tmp_path).fit(X, Y)

@@ -8,7 +8,7 @@ from test_decoder_choice import FEW, X_TEST, Y_TEST, X, Y, quick, same_answers, 
 
 from dsnc.errors import DsncWarning, InputError
 from dsnc.training import learner
-from dsnc.training.soft_objective import SoftRowsObjective
+from dsnc.training.soft_vectors import SoftVectorsObjective
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_a_warning_about_them_points_at_the_call_of_fit(monkeypatch):
     whole = learner.train
 
     def interrupted(objective, *arguments, **options):
-        if isinstance(objective, SoftRowsObjective):
+        if isinstance(objective, SoftVectorsObjective):
             raise KeyboardInterrupt
         return whole(objective, *arguments, **options)
 

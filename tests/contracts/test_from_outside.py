@@ -160,7 +160,7 @@ def test_a_decoder_as_an_instance(tmp_path):
     ],
 )
 def test_what_it_declares_is_checked_before_training(choice, message):
-    def too_late(epoch, objective):
+    def too_late(progress):
         raise AssertionError("it has been trained")
 
     with pytest.raises(InputError, match=message):

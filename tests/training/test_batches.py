@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from dsnc.encoders.torch import SparseRows
 from dsnc.training.batches import Batches, Subset, make_source
-from dsnc.training.distributed import World
 from dsnc.training.regularizer import PartnerSampler
+from dsnc.training.world import World
 
 CPU = torch.device("cpu")
 
@@ -42,7 +42,6 @@ def make_batches(X, *, seed=0, batch_size=5, weight=None, world=None, partners=F
         torch.ones(n) if weight is None else weight,
         batch_size=batch_size,
         seed=seed,
-        device=CPU,
         partners=PartnerSampler(y, int(y.max()) + 1) if partners else None,
         world=world,
     )

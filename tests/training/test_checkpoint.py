@@ -47,7 +47,7 @@ def fit(case, **options):
 def learn(case, folder, result):
     learner, history = fit(case, max_epochs=15, checkpoint=folder)
     trained = learner.export()
-    arrays = [array for layer in trained.layers for array in layer[:2]]
+    arrays = [array for layer in trained.encoder.layers for array in layer[:2]]
     arrays += [trained.decoder.weight, trained.decoder.bias, np.array(history.best_epoch)]
     names = ("epoch", "loss", "intra", "inter", "factor", "learning_rate", "validation_accuracy")
     np.savez(result, *arrays, **{name: np.array(history.column(name)) for name in names})
@@ -131,13 +131,13 @@ def fit(folder, *, examples=None, validation=None, seed=0, **settings):
 def same(a, b):
     pairs = [
         (a.decoder.weight, b.decoder.weight),
-        *zip(a.layers[0][:2], b.layers[0][:2], strict=True),
+        *zip(a.encoder.layers[0][:2], b.encoder.layers[0][:2], strict=True),
     ]
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
 def stop_after(n):
-    return lambda epoch, objective: epoch.epoch >= n
+    return lambda progress: progress.stop() if progress.epoch.epoch >= n else None
 
 
 @pytest.mark.parametrize("validated", [False, True])
@@ -157,7 +157,7 @@ def test_a_run_goes_on_where_it_stood(tmp_path, validated):
 def test_a_finished_run_is_not_trained_again(tmp_path):
     whole, _ = fit(tmp_path)
 
-    def never(epoch, objective):
+    def never(progress):
         raise AssertionError
 
     again, history = fit(tmp_path, callbacks=[never])

@@ -8,9 +8,9 @@ import torch
 from dsnc.encoders.torch import SparseRows
 from dsnc.labels import Targets
 from dsnc.training.batches import make_source
-from dsnc.training.cross_entropy import linear_cross_entropy
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
+from dsnc.training.losses import SoftmaxLoss
 from dsnc.training.settings import Settings
 
 pytestmark = [
@@ -43,7 +43,7 @@ def learn(examples, device, **settings):
 
 
 def arrays(trained):
-    return [*(a for layer in trained.layers for a in layer[:2]), trained.decoder.weight]
+    return [*(a for layer in trained.encoder.layers for a in layer[:2]), trained.decoder.weight]
 
 
 @pytest.mark.parametrize("make", [make_dense, make_sparse])
@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_bits(make):
 
 def test_killed_and_resumed_is_uninterrupted(tmp_path):
     whole = learn(make_dense(), "cuda")[2]
-    stop = lambda epoch, objective: epoch.epoch == 3  # noqa: E731
+    stop = lambda progress: progress.epoch.epoch == 3 and progress.stop()  # noqa: E731
     learn(make_dense(), "cuda", checkpoint=tmp_path, callbacks=[stop])
     resumed = learn(make_dense(), "cuda", checkpoint=tmp_path)[2]
     for a, b in zip(arrays(whole), arrays(resumed), strict=True):
@@ -93,9 +93,7 @@ def test_the_loss_is_that_of_the_host(precision):
 
     def results(device, precision):
         there = [leaf.to(device).requires_grad_() for leaf in leaves]
-        total, each = linear_cross_entropy(
-            *there, y.to(device), weight.to(device), smoothing=0.1, precision=precision
-        )
+        total, each = SoftmaxLoss(0.1, precision)(*there, y.to(device), weight.to(device))
         gradients = torch.autograd.grad(total, there)
         return [part.detach().cpu() for part in (total, each, *gradients)]
 

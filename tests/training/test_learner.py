@@ -6,15 +6,17 @@ from torch import nn
 
 from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder
-from dsnc.encoders import Layer, NumpyEncoder
-from dsnc.encoders.torch import as_batch
+from dsnc.encoders import NumpyEncoder
+from dsnc.encoders.torch import ModuleEncoder, as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets
 from dsnc.predictor import Predictor
+from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples, fingerprint
-from dsnc.training.learner import Learner, choose_device
+from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
+from dsnc.training.world import choose_device
 
 CPU = torch.device("cpu")
 K, D = 10, 12
@@ -52,10 +54,7 @@ def learn(examples, validation=None, *, seed=0, **settings):
 
 def predictor_of(learner):
     trained = learner.export()
-    encoder = trained.module or NumpyEncoder(
-        [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
-    )
-    return Predictor(encoder, LinearDecoder(trained.decoder.weight, trained.decoder.bias))
+    return Predictor(trained.encoder, LinearDecoder(trained.decoder.weight, trained.decoder.bias))
 
 
 def accuracy(learner, examples):
@@ -72,7 +71,7 @@ def test_what_was_learned_predicts_without_torch(make, encoder):
     learner, history = learn(examples, encoder=encoder, hidden=(32,))
     assert accuracy(learner, examples) > 0.95
     assert history.stopped == "max_epochs reached"
-    assert learner.export().module is None
+    assert isinstance(learner.export().encoder, NumpyEncoder)
 
 
 @pytest.mark.parametrize("gradient", ["reinforce", "relaxed", "disarm", StraightThrough()])
@@ -117,7 +116,7 @@ def test_a_memory_map_is_as_good_as_an_array(tmp_path):
     np.save(tmp_path / "X.npy", examples.X)
     mapped = examples._replace(X=np.load(tmp_path / "X.npy", mmap_mode="r"))
     first, second = (learn(e, max_epochs=2)[0].export() for e in (examples, mapped))
-    assert np.array_equal(first.layers[0][0], second.layers[0][0])
+    assert np.array_equal(first.encoder.layers[0][0], second.encoder.layers[0][0])
 
 
 def test_a_million_features_cost_no_dense_row():
@@ -126,7 +125,7 @@ def test_a_million_features_cost_no_dense_row():
         (examples.X.data, examples.X.indices * 2500, examples.X.indptr), shape=(300, 1_000_000)
     )
     learner, _ = learn(examples._replace(X=X), n_bits=6, max_epochs=1, batch_size=300)
-    assert learner.export().layers[0][0].shape == (1_000_000, 6)
+    assert learner.export().encoder.layers[0][0].shape == (1_000_000, 6)
 
 
 def test_a_last_batch_of_one_row_is_no_trouble():
@@ -160,7 +159,7 @@ def test_the_seed_decides_everything(make):
     )
     assert torch.equal(torch.get_rng_state(), state[0])
     assert np.array_equal(np.random.get_state()[1], state[1])  # noqa: NPY002
-    for a, b, c in zip(first.layers, twin.layers, other.layers, strict=True):
+    for a, b, c in zip(*(model.encoder.layers for model in (first, twin, other)), strict=True):
         assert np.array_equal(a[0], b[0]) and not np.array_equal(a[0], c[0])
     assert np.array_equal(first.decoder.weight, twin.decoder.weight)
 
@@ -226,7 +225,7 @@ def test_sparse_rows_cannot_be_centered(scaling):
 def test_training_and_prediction_scale_alike(make, scaling):
     examples = make()
     learner, _ = learn(examples, scaling=scaling, max_epochs=3)
-    source = learner._source(examples.X)
+    source = make_source(examples.X, CPU, unit_rows=learner.unit_rows)
     with torch.no_grad():
         logits = learner.objective.encoder(source.take(torch.arange(300))).numpy()
     codes = PackedCodes.from_logits(logits)
@@ -321,10 +320,10 @@ def test_a_module_of_ones_own_is_trained():
     own = Own()
     learner, _ = learn(examples, encoder=own)
     assert learner.objective.encoder is own
-    assert learner.export().layers == []
+    assert isinstance(learner.export().encoder, ModuleEncoder)
     assert accuracy(learner, examples) > 0.95
     again = Learner(make_settings(encoder=Own()), examples, K, 0)
-    again.load(learner.export().module, predictor_of(learner).decoder)
+    again.load(learner.export().encoder, predictor_of(learner).decoder)
     assert accuracy(again, examples) == accuracy(learner, examples)
 
 
@@ -333,11 +332,11 @@ def test_a_module_that_takes_sparse_rows_sees_the_same_in_training_and_predictio
     examples = make_sparse()
     learner, _ = learn(examples, encoder=OwnSparse(), max_epochs=15)
     assert accuracy(learner, examples) > 0.9
-    seen = learner._source(examples.X).take(torch.arange(300))
+    seen = make_source(examples.X, CPU, unit_rows=learner.unit_rows).take(torch.arange(300))
     with torch.no_grad():
         in_training = learner.objective.encoder(seen).numpy()
     np.testing.assert_allclose(
-        learner.export().module.logits(examples.X), in_training, rtol=1e-4, atol=1e-5
+        learner.export().encoder.logits(examples.X), in_training, rtol=1e-4, atol=1e-5
     )
 
 

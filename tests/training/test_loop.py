@@ -9,13 +9,15 @@ from dsnc.encoders.torch import make_encoder
 from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets
-from dsnc.training import loop
+from dsnc.training import feed
 from dsnc.training.batches import Batches, make_source
-from dsnc.training.distributed import World
+from dsnc.training.feed import Validation
 from dsnc.training.history import Epoch, History
-from dsnc.training.loop import TrainConfig, Validation, one_cycle, train
+from dsnc.training.loop import one_cycle, train
 from dsnc.training.objective import Objective
 from dsnc.training.regularizer import PartnerSampler
+from dsnc.training.settings import Settings
+from dsnc.training.world import World
 
 CPU = torch.device("cpu")
 N, D, K = 120, 6, 4
@@ -31,7 +33,8 @@ def make_data(seed=0):
 def make_objective(seed=0, **options):
     generator = torch.Generator().manual_seed(seed)
     encoder = make_encoder("linear", D, 8, generator)
-    return Objective(encoder, StraightThrough(n_draws=2), 8, K, generator, **options)
+    options = {"n_bits": 8, "gradient": StraightThrough(n_draws=2), "soft_share": 0.0, **options}
+    return Objective(Settings(**options), encoder, K, generator)
 
 
 def make_batches(seed=0, batch_size=40, partners=False):
@@ -42,7 +45,6 @@ def make_batches(seed=0, batch_size=40, partners=False):
         torch.ones(N),
         batch_size=batch_size,
         seed=seed,
-        device=CPU,
         partners=PartnerSampler(y, K) if partners else None,
     )
 
@@ -65,13 +67,13 @@ class Script:
 
 
 class Weights:
-    """A callback that keeps the weights after each epoch."""
+    """A callback that keeps the weights of an objective after each epoch."""
 
-    def __init__(self):
-        self.kept = []
+    def __init__(self, objective=None):
+        self.objective, self.kept = objective, []
 
-    def __call__(self, epoch, objective):
-        self.kept.append(state_of(objective))
+    def __call__(self, progress):
+        self.kept.append(state_of(self.objective))
 
 
 def state_of(objective):
@@ -84,14 +86,12 @@ def same(a, b):
 
 def run(objective=None, *, batches=None, seed=0, callbacks=(), validation=None, **config):
     objective = objective or make_objective(seed)
-    config = TrainConfig(**{"max_epochs": 5, "learning_rate": 0.03, **config})
-    history = train(
-        objective,
-        batches or make_batches(seed),
-        config,
-        validation=validation,
-        callbacks=callbacks,
-    )
+    options = {"max_epochs": 5, "learning_rate": 0.03, **config}
+    for callback in callbacks:
+        if isinstance(callback, Weights):
+            callback.objective = objective
+    settings = Settings(**options, callbacks=callbacks)
+    history = train(objective, batches or make_batches(seed), settings, validation=validation)
     return objective, history
 
 
@@ -176,7 +176,7 @@ def test_the_accuracy_is_weighted_and_by_hard_codes():
 def test_the_accuracy_is_the_same_in_blocks(monkeypatch):
     objective, validation = make_objective(), make_validation()
     whole = validation.accuracy(objective, World())
-    monkeypatch.setattr(loop, "_VALIDATION_ROWS", 7)
+    monkeypatch.setattr(feed, "_VALIDATION_ROWS", 7)
     assert validation.accuracy(objective, World()) == whole
 
 
@@ -243,14 +243,15 @@ def test_a_generous_time_limit_changes_nothing():
 def test_a_callback_sees_each_record_and_may_stop():
     seen = []
 
-    def stop_at_two(epoch, objective):
-        seen.append((epoch, objective))
-        return epoch.epoch == 2
+    def stop_at_two(progress):
+        seen.append(progress)
+        if progress.epoch.epoch == 2:
+            progress.stop()
 
     others = Weights()
-    objective, history = run(callbacks=[stop_at_two, others])
-    assert [epoch for epoch, _ in seen] == history.epochs
-    assert all(model is objective for _, model in seen)
+    _, history = run(callbacks=[stop_at_two, others])
+    assert [progress.epoch for progress in seen] == history.epochs
+    assert all(progress.history is history for progress in seen)
     assert len(history) == len(others.kept) == 2
     assert history.stopped == "a callback asked for it"
 
@@ -261,8 +262,8 @@ def test_a_callback_sees_each_record_and_may_stop():
 def test_ctrl_c_keeps_the_best():
     weights = Weights()
 
-    def ctrl_c(epoch, objective):
-        if epoch.epoch == 3:
+    def ctrl_c(progress):
+        if progress.epoch.epoch == 3:
             raise KeyboardInterrupt
 
     with pytest.warns(DsncWarning, match="interrupted .* best model so far is kept"):
@@ -285,7 +286,7 @@ def test_ctrl_c_in_the_first_epoch_is_an_interrupt_like_any():
 
 
 def test_other_errors_of_a_callback_come_through():
-    def wrong(epoch, objective):
+    def wrong(progress):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -302,16 +303,16 @@ def test_a_loss_that_is_no_number_names_the_learning_rate(validation):
 
 
 def test_a_late_divergence_keeps_the_best():
-    weights = Weights()
+    weights, objective = Weights(), make_objective()
 
-    def poison(epoch, objective):
-        if epoch.epoch == 2:
+    def poison(progress):
+        if progress.epoch.epoch == 2:
             with torch.no_grad():
                 objective.bias[0] = math.nan
 
     script = Script(0.5, 0.6, 0.9)
     with pytest.warns(DsncWarning, match="loss became nan in epoch 3; .* try learning_rate=0.003"):
-        objective, history = run(validation=script, callbacks=[weights, poison])
+        _, history = run(objective, validation=script, callbacks=[weights, poison])
     assert history.stopped == "the loss is not finite"
     assert script.asked == 2  # what is not a number is no candidate
     assert history.best_epoch == 2

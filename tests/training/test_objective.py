@@ -9,25 +9,24 @@ from torch import nn
 
 from dsnc.encoders.torch import as_batch, make_encoder
 from dsnc.gradients import GRADIENTS, Reinforce, StraightThrough, make_gradient
-from dsnc.training import cross_entropy
 from dsnc.training.batches import Batch, Batches, make_source
+from dsnc.training.losses import base
 from dsnc.training.objective import Objective
 from dsnc.training.regularizer import Partners, PartnerSampler
+from dsnc.training.settings import Settings
 
 CPU = torch.device("cpu")
 SURE = 60.0  # a logit whose bit is not in doubt
 
 
-def make(encoder=None, gradient=None, *, n_bits=3, n_classes=4, seed=0, **options):
+def make(encoder=None, gradient=None, *, signs=True, n_classes=4, seed=0, **options):
     generator = torch.Generator().manual_seed(seed)
-    objective = Objective(
-        encoder or nn.Identity(),
-        gradient or StraightThrough(),
-        n_bits,
-        n_classes,
-        generator,
-        **options,
+    settings = Settings(
+        gradient=gradient or StraightThrough(),
+        code_values="signs" if signs else "bits",
+        **{"n_bits": 3, "soft_share": 0.0, **options},
     )
+    objective = Objective(settings, encoder or nn.Identity(), n_classes, generator)
     with torch.no_grad():
         objective.bias.normal_(generator=generator)
     return objective
@@ -51,7 +50,7 @@ def negative_log_likelihood(objective, inputs, y, smoothing=0.0):
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_the_loss_of_a_sure_code_is_its_likelihood(name, signs, smoothing):
     bits = torch.tensor([[0, 1, 1], [1, 0, 0.0]])
-    objective = make(gradient=make_gradient(name), signs=signs, smoothing=smoothing)
+    objective = make(gradient=make_gradient(name), signs=signs, label_smoothing=smoothing)
     weight = torch.tensor([0.25, 0.75])
     terms = objective(make_batch((2 * bits - 1) * SURE, [2, 3], weight))
     inputs = 2 * bits - 1 if signs else bits
@@ -119,7 +118,7 @@ def test_intra_is_added_and_inter_subtracted(beta, gamma, factor):
     # the gradient too: the whole, less that of the likelihood alone
     (whole,) = torch.autograd.grad(terms.total, [logits], retain_graph=True)
     batch.noise.manual_seed(0)
-    objective.beta = objective.gamma = 0.0
+    objective.settings = Settings(beta=0.0, gamma=0.0, soft_share=0.0)
     (alone,) = torch.autograd.grad(objective(batch).total, [logits])
     (regular,) = torch.autograd.grad(wanted, [logits])
     torch.testing.assert_close(whole, alone + regular, rtol=1e-4, atol=1e-7)
@@ -141,7 +140,7 @@ def test_partners_are_encoded_as_rows_are(sparse):
     objective = make(encoder, beta=1.0, gamma=1.0)
     sampler = PartnerSampler(y, 2)
     source = make_source(given, CPU, unit_rows=False)
-    options = {"batch_size": 9, "seed": 0, "device": CPU, "partners": sampler}
+    options = {"batch_size": 9, "seed": 0, "partners": sampler}
     (batch,) = Batches(source, y, torch.ones(9), **options).epoch(0)
     terms = objective(batch)
     with torch.no_grad():
@@ -188,7 +187,7 @@ def test_a_loaded_decoder_is_kept_to_the_bit():
 @pytest.mark.parametrize("block", [1, 1 << 22])
 @pytest.mark.parametrize("signs", [True, False])
 def test_the_answer_is_that_of_the_most_probable_code(monkeypatch, signs, block):
-    monkeypatch.setattr(cross_entropy, "_CPU_BLOCK", block)
+    monkeypatch.setattr(base, "_CPU_BLOCK", block)
     objective = make(signs=signs)
     logits = torch.randn(50, 3, generator=torch.Generator().manual_seed(1))
     logits[0] = 0  # a bit of zero, as in PackedCodes
@@ -201,8 +200,10 @@ def test_the_answer_is_that_of_the_most_probable_code(monkeypatch, signs, block)
 
 
 def test_the_first_decoder_is_small_and_the_generators():
-    first = Objective(nn.Identity(), StraightThrough(), 16, 50, torch.Generator().manual_seed(5))
-    twin = Objective(nn.Identity(), StraightThrough(), 16, 50, torch.Generator().manual_seed(5))
+    settings = Settings(n_bits=16)
+    first, twin = (
+        Objective(settings, nn.Identity(), 50, torch.Generator().manual_seed(5)) for _ in range(2)
+    )
     assert torch.equal(first.weight, twin.weight)
     assert first.weight.abs().max() <= 1 / math.sqrt(16)
     assert not first.bias.any()
@@ -242,7 +243,7 @@ def correct(objective, epoch, logits):
 
 
 def test_validation_decodes_the_most_probable_code_or_one_that_is_drawn():
-    hard, sampled = make(nn.Identity()), make(nn.Identity(), validation_seed=7)
+    hard, sampled = make(nn.Identity()), make(nn.Identity(), validation_codes="sampled")
     weight = np.array([[0, 0, 0], [-9, 0, 0], [0, -9, 0], [0, 0, -9]], dtype=np.float32)
     for objective in (hard, sampled):  # class 0 is right where all bits are 1
         objective.load_decoder(weight, np.zeros(4, dtype=np.float32))

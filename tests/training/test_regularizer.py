@@ -95,7 +95,6 @@ def test_the_batches_of_an_epoch_agree_with_the_double_sum():
         torch.ones(10),
         batch_size=4,  # the last of an epoch has two rows
         seed=0,
-        device=CPU,
         partners=PartnerSampler(y, 3),
     )
     samples = []

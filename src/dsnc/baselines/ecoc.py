@@ -3,6 +3,7 @@
 import copy
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import scipy.sparse as sp
@@ -28,7 +29,7 @@ from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
-    from dsnc.training.learner import MakeObjective
+    from dsnc.training.setup import MakeObjective
 
 _GIVEN = "given"  # in model files: the book is among the arrays
 
@@ -207,10 +208,15 @@ class ECOCBaseline(LinearBaseline):
         return super()._settings()
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
-        from dsnc.baselines.objectives import codebook_objective
+        from dsnc.baselines.objectives import CodebookObjective
 
-        codes = make_codebook(self.codebook, n_classes, self.n_bits, seed)
-        return codebook_objective(codes, self.loss, self.decoding, sparse=sp.issparse(examples.X))
+        return partial(
+            CodebookObjective,
+            codes=make_codebook(self.codebook, n_classes, self.n_bits, seed),
+            decoding=self.decoding,
+            loss=self.loss,
+            sparse=sp.issparse(examples.X),
+        )
 
     def _plain_parameter(self, name: str, value: Any) -> Any:
         if name == "base" and value is not None:

@@ -1,9 +1,7 @@
 """What the baselines of linear binary classifiers share: a loss, and how much it counts."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import scipy.sparse as sp
+from typing import TYPE_CHECKING, ClassVar
 
 from dsnc.checks import real
 from dsnc.classifier.base import LearnedClassifier
@@ -12,12 +10,9 @@ from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
-    from dsnc.training.learner import Learner
 
 LINKS = {"logistic": "sigmoid", "squared_hinge": "margin"}
 """Loss to what its minimum says about probabilities, as `ScoresDecoder` has it."""
-_STEPS = 25  # of an epoch, at least
-_SMALLEST_BATCH, _LARGEST_DENSE, _LARGEST_SPARSE = 16, 256, 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +20,9 @@ class LinearSettings(RunSettings):
     """Settings of linear classifiers: rates of Adam for dense rows, of row-wise Adagrad else."""
 
     rates: ClassVar[tuple[float, float]] = (5e-2, 4.0)
+    steps: ClassVar[int] = 25
+    # A large batch mentions each feature once for many rows.
+    most_rows: ClassVar[tuple[int, int]] = (256, 1000)
 
 
 class LinearBaseline(LearnedClassifier):
@@ -44,15 +42,8 @@ class LinearBaseline(LearnedClassifier):
         real("C", self.C, above=True)
         return super()._settings()
 
-    def _make_learner(
-        self, settings: Any, examples: "Examples", n_classes: int, seed: int
-    ) -> "Learner":
-        n_rows = examples.n_rows
-        batch_size = settings.batch_size
-        if batch_size == "auto":  # a large batch mentions each feature once for many rows
-            largest = _LARGEST_SPARSE if sp.issparse(examples.X) else _LARGEST_DENSE
-            batch_size = min(largest, max(_SMALLEST_BATCH, -(-n_rows // _STEPS)))
+    def _settings_for(
+        self, settings: RunSettings, examples: "Examples", n_classes: int
+    ) -> RunSettings:
         # The loop minimizes the mean loss; dividing the objective by C * n_rows says the same.
-        decay = 1 / (float(self.C) * n_rows)
-        settings = replace(settings, weight_decay=decay, batch_size=batch_size)
-        return super()._make_learner(settings, examples, n_classes, seed)
+        return replace(settings, weight_decay=1 / (float(self.C) * examples.n_rows))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dsnc.checks import whole
@@ -12,7 +13,7 @@ from dsnc.training.settings import RunSettings, SoftmaxSettings
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
-    from dsnc.training.learner import MakeObjective
+    from dsnc.training.setup import MakeObjective
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu")
 
@@ -122,6 +123,6 @@ class MLPBaseline(LearnedClassifier):
         return replace(super()._settings(), n_bits=self.n_units)
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
-        from dsnc.baselines.objectives import mlp_objective
+        from dsnc.baselines.objectives import MLPObjective
 
-        return mlp_objective(self.activation)
+        return partial(MLPObjective, activation=self.activation)

@@ -15,8 +15,8 @@ from dsnc.codes import PackedCodes
 from dsnc.decoders import Decoder, ScoresDecoder, SoftDecoder
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
-from dsnc.training.learner import MakeObjective
-from dsnc.training.objective import SoftmaxObjective
+from dsnc.training.objective import OutputObjective
+from dsnc.training.settings import RunSettings
 
 # Activation of a hidden layer to (what the next layer sees, what the regularizer sees). Sigmoid
 # units are shown as 2 s - 1 = tanh(x / 2): centered numbers train better, and the next layer's
@@ -28,11 +28,11 @@ ACTIVATIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-class MLPObjective(SoftmaxObjective):
+class MLPObjective(OutputObjective):
     """Cross-entropy of a softmax layer on a hidden layer, and the regularizer on the latter."""
 
-    def __init__(self, *arguments: Any, activation: str, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, *frame: Any, activation: str) -> None:
+        super().__init__(*frame)
         self.activation = activation
 
     def hidden(self, logits: Tensor) -> Tensor:
@@ -48,11 +48,6 @@ class MLPObjective(SoftmaxObjective):
         result: Tensor = ACTIVATIONS[self.activation][1](logits)
         return result
 
-    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the cross-entropy."""
-        mean, _ = self.cross_entropy(self.hidden(logits), batch.y, batch.weight)
-        return mean, mean.detach()
-
     def make_decoder(self) -> SoftDecoder:
         """Return the softmax layer."""
         weight, bias = (p.detach().cpu().numpy() for p in (self.weight, self.bias))
@@ -65,28 +60,40 @@ class LinearObjective(BaseObjective):
 
     Parameters
     ----------
-    encoder : nn.Module
-        Rows to outputs.
+    settings, encoder, n_classes, generator
+        As of every objective; the first weights are zeros.
     loss : "logistic" or "squared_hinge"
         Of one output.
     sparse : bool
         Whether rows are, and the layer so wide that only what they mention should be touched.
     """
 
-    def __init__(self, encoder: nn.Module, *, loss: str, sparse: bool) -> None:
-        super().__init__(encoder)
-        self.binary_loss, self.sparse = loss, sparse
+    def __init__(
+        self,
+        settings: RunSettings,
+        encoder: nn.Module,
+        n_classes: int,
+        generator: torch.Generator,
+        *,
+        loss: str,
+        sparse: bool,
+    ) -> None:
+        super().__init__(settings, encoder)
+        self.binary_loss, self.sparse, self._n_classes = loss, sparse, n_classes
         layer: Any = encoder.input
         nn.init.zeros_(layer.weight)  # no two outputs have to be told apart by their first weights
         # Gradients of several processes are added up by torch, which wants them dense.
         if sparse and os.environ.get("WORLD_SIZE", "1") == "1":
             layer.bag = row_sparse_bag
 
-    def make_optimizer(self, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self._n_classes
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
         """Return Adam, or for sparse rows Adagrad with one step size for each feature."""
-        if not self.sparse:
-            return super().make_optimizer(learning_rate, weight_decay)
-        return RowAdagrad(self.parameters(), lr=learning_rate, weight_decay=weight_decay)
+        return RowAdagrad(self.parameters()) if self.sparse else super().make_optimizer()
 
 
 class CodebookObjective(LinearObjective):
@@ -94,22 +101,18 @@ class CodebookObjective(LinearObjective):
 
     Parameters
     ----------
-    encoder : nn.Module
-        Rows to one output for each bit.
     codes : PackedCodes
         The code of each class.
     decoding : "hamming" or "soft"
         How the class is found.
-    **options
+    *frame, **options
         As of `LinearObjective`.
     """
 
     signs: Tensor
 
-    def __init__(
-        self, encoder: nn.Module, codes: PackedCodes, *, decoding: str, **options: Any
-    ) -> None:
-        super().__init__(encoder, **options)
+    def __init__(self, *frame: Any, codes: PackedCodes, decoding: str, **options: Any) -> None:
+        super().__init__(*frame, **options)
         self.decoding = decoding
         self._use(codes)
 
@@ -121,11 +124,6 @@ class CodebookObjective(LinearObjective):
     def take_over(self, decoder: Any) -> None:
         """Go on with the codebook of a decoder."""
         self._use(codes_of(decoder))
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.codes)
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the sum of the bits' losses."""
@@ -148,26 +146,7 @@ class CodebookObjective(LinearObjective):
 
 
 class OneVsRestObjective(LinearObjective):
-    """As many binary problems as classes: whether it is this one.
-
-    Parameters
-    ----------
-    encoder : nn.Module
-        Rows to one output for each class.
-    n_classes : int
-        Number of classes.
-    **options
-        As of `LinearObjective`.
-    """
-
-    def __init__(self, encoder: nn.Module, n_classes: int, **options: Any) -> None:
-        super().__init__(encoder, **options)
-        self._n_classes = n_classes
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self._n_classes
+    """As many binary problems as classes: whether it is this one."""
 
     def expect(self, class_weight: Tensor) -> None:
         """Start the biases at what the classes' frequencies alone would make them."""
@@ -214,41 +193,3 @@ class _OneVsRestLoss(torch.autograd.Function):
     def backward(ctx: Any, grad_mean: Tensor) -> tuple[Any, ...]:
         (gradient,) = ctx.saved_tensors
         return gradient.mul_(grad_mean), None, None, None
-
-
-def mlp_objective(activation: str) -> MakeObjective:
-    """Return what makes the objective of an MLP."""
-
-    def make(
-        settings: Any, encoder: nn.Module, n_classes: int, generator: torch.Generator
-    ) -> MLPObjective:
-        return MLPObjective(
-            encoder,
-            settings.n_bits,
-            n_classes,
-            generator,
-            activation=activation,
-            beta=settings.beta,
-            gamma=settings.gamma,
-            adaptive=settings.adaptive,
-            smoothing=settings.label_smoothing,
-            precision=getattr(torch, settings.precision),
-        )
-
-    return make
-
-
-def codebook_objective(
-    codes: PackedCodes, loss: str, decoding: str, *, sparse: bool
-) -> MakeObjective:
-    """Return what makes the objective of error-correcting output codes."""
-    return lambda settings, encoder, n_classes, generator: CodebookObjective(
-        encoder, codes, decoding=decoding, loss=loss, sparse=sparse
-    )
-
-
-def one_vs_rest_objective(loss: str, *, sparse: bool) -> MakeObjective:
-    """Return what makes the objective of one-vs-rest."""
-    return lambda settings, encoder, n_classes, generator: OneVsRestObjective(
-        encoder, n_classes, loss=loss, sparse=sparse
-    )

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,8 @@ from dsnc.decoders import ScoresDecoder
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
-    from dsnc.training.learner import Learner, MakeObjective
+    from dsnc.training.settings import RunSettings
+    from dsnc.training.setup import MakeObjective
 
 
 class OneVsRestBaseline(LinearBaseline):
@@ -127,15 +129,14 @@ class OneVsRestBaseline(LinearBaseline):
         self.predictor_ = self.predictor_.with_decoder(decoder)
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
-        from dsnc.baselines.objectives import one_vs_rest_objective
+        from dsnc.baselines.objectives import OneVsRestObjective
 
-        return one_vs_rest_objective(self.loss, sparse=sp.issparse(examples.X))
+        return partial(OneVsRestObjective, loss=self.loss, sparse=sp.issparse(examples.X))
 
-    def _make_learner(
-        self, settings: Any, examples: "Examples", n_classes: int, seed: int
-    ) -> "Learner":
+    def _settings_for(
+        self, settings: "RunSettings", examples: "Examples", n_classes: int
+    ) -> "RunSettings":
         batch_size = 1000 if isinstance(self.batch_size, str) else int(self.batch_size)
         needed = self.memory(examples.X.shape[1], n_classes, min(batch_size, len(examples.targets)))
         needed.check(self.device, verbose=self.verbose)
-        settings = replace(settings, n_bits=n_classes)
-        return super()._make_learner(settings, examples, n_classes, seed)
+        return replace(super()._settings_for(settings, examples, n_classes), n_bits=n_classes)

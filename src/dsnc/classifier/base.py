@@ -28,7 +28,6 @@ from dsnc.classifier.inputs import (
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
-from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError, require
 from dsnc.features import TextFeatures, are_none, are_texts
 from dsnc.labels import Labels, Targets
@@ -38,7 +37,9 @@ from dsnc.training.settings import RunSettings
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
     from dsnc.training.history import History
-    from dsnc.training.learner import Learner, MakeObjective
+    from dsnc.training.learner import Learner
+    from dsnc.training.setup import MakeObjective
+    from dsnc.training.world import World
 
 
 _LEAST_PROBABILITY = np.float32(1e-45)  # above 0, which has no logarithm
@@ -233,9 +234,10 @@ class LearnedClassifier(PredictorClassifier):
         validation : (X, y), optional
             Rows to choose the best epoch by, instead of a share of the others.
         """
-        from dsnc.training.examples import Examples
-
         require("torch", extra="torch", caller=f"{type(self).__name__}.fit")
+        from dsnc.training.examples import Examples
+        from dsnc.training.world import join_world
+
         with self._all_or_nothing():
             settings = self._settings()
             features = learned_features(X, self.text)
@@ -254,7 +256,8 @@ class LearnedClassifier(PredictorClassifier):
                 if len(held):
                     held_out = examples._replace(rows=held)
                     examples = examples._replace(rows=rows)
-            learner = self._make_learner(settings, examples, len(labels), seed)
+            world = join_world(settings.device)
+            learner = self._make_learner(settings, examples, len(labels), seed, world)
             history = learner.fit(examples, held_out)
             self._finish(learner, examples, labels, history, held_out=held_out, features=features)
         return self
@@ -311,19 +314,31 @@ class LearnedClassifier(PredictorClassifier):
     def _check_parameters(self) -> None:
         self._settings()
 
-    def _make_objective(
-        self, examples: "Examples", n_classes: int, seed: int
-    ) -> "MakeObjective | None":
-        """Return what makes the objective; None for the model of the paper."""
-        return None
+    def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
+        """Return what makes the objective: that of the paper's model."""
+        from dsnc.training.objective import Objective
+
+        return Objective
+
+    def _settings_for(
+        self, settings: RunSettings, examples: "Examples", n_classes: int
+    ) -> RunSettings:
+        """Return the settings of a run, for those that depend on what there is to learn."""
+        return settings
 
     def _make_learner(
-        self, settings: RunSettings, examples: "Examples", n_classes: int, seed: int
+        self,
+        settings: RunSettings,
+        examples: "Examples",
+        n_classes: int,
+        seed: int,
+        world: "World | None" = None,
     ) -> "Learner":
         from dsnc.training.learner import Learner
 
+        settings = self._settings_for(settings, examples, n_classes)
         make_objective = self._make_objective(examples, n_classes, seed)
-        return Learner(settings, examples, n_classes, seed, make_objective)
+        return Learner(settings, examples, n_classes, seed, make_objective, world)
 
     def _given_validation(
         self, validation: Any, labels: Labels, features: TextFeatures | None
@@ -340,16 +355,16 @@ class LearnedClassifier(PredictorClassifier):
     def _learner_for(self, examples: "Examples", n_classes: int) -> "Learner":
         """Return the learner of the last call, or one that goes on from the trained arrays."""
         learner: Learner | None = getattr(self, "_learner", None)
+        settings = self._settings()
         if learner is not None:
             names = ("batch_size", "learning_rate", "weight_decay")  # may be set between calls
             pace = {name: getattr(self, name) for name in names if hasattr(self, name)}
             learner.settings = replace(learner.settings, **pace)
-            learner.settings.check()
-        else:
-            seed = seed_of(self.random_state)
-            learner = self._make_learner(self._settings(), examples, n_classes, seed)
-            if hasattr(self, "predictor_"):
-                learner.load(self.predictor_.encoder, self._trained_decoder())
+            return learner
+        seed = seed_of(self.random_state)
+        learner = self._make_learner(settings, examples, n_classes, seed)
+        if hasattr(self, "predictor_"):
+            learner.load(self.predictor_.encoder, self._trained_decoder())
         return learner
 
     def _finish(
@@ -364,11 +379,7 @@ class LearnedClassifier(PredictorClassifier):
         features: TextFeatures | None = None,
     ) -> None:
         """Keep what was learned, all of it at once."""
-        trained = learner.export()
-        encoder = trained.module or NumpyEncoder(
-            [Layer(*layer) for layer in trained.layers], row_normalize=trained.unit_rows
-        )
-        predictor = Predictor(encoder, trained.decoder, features)
+        predictor = Predictor(*learner.export(), features)
         chosen = self._choose_decoder(predictor, learner, examples, held_out, calls)
         self.__dict__.update(chosen)
         self._labels, self.history_ = labels, history

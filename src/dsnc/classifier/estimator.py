@@ -100,7 +100,8 @@ class DSNCClassifier(LearnedClassifier):
     checkpoint : path, optional
         A folder where every epoch is saved; `fit` with the same data and settings goes on there.
     callbacks : sequence of callable
-        Called with (epoch, objective) after each epoch; a true answer stops training.
+        Called after each epoch with its `Progress`: figures in `progress.epoch`, those before in
+        `progress.history`; ``progress.stop()`` ends training.
     verbose : bool
         Draw a progress bar on stderr.
     n_jobs : int, optional
@@ -277,7 +278,7 @@ class DSNCClassifier(LearnedClassifier):
         known = Evidence.left_by(decoder, self.predictor_.trained) or Evidence(linear)
         soft, scoring = known.soft, known.scoring
         if soft is not None:
-            soft = learner.fit_soft_vectors(soft, scoring.sharpness, examples, call=calls)
+            soft = learner.partial_fit_soft_vectors(soft, scoring.sharpness, examples, calls)
         return Evidence(linear, scoring=scoring, soft=soft, before=decoder)
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:

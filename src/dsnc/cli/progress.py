@@ -12,11 +12,11 @@ from dsnc.cli.common import STATE, InterruptedRun, note
 from dsnc.progress import counting_bar, duration
 
 if TYPE_CHECKING:
-    from dsnc.training.history import Epoch
+    from dsnc.training.history import Epoch, Progress
 
 _EVERY = 15.0  # seconds between two lines of a log
 
-Callback = Callable[["Epoch", Any], None]
+Callback = Callable[["Progress"], None]
 
 
 @contextmanager
@@ -31,7 +31,8 @@ def epoch_bar(n_epochs: int) -> Iterator[Callback]:
     with counting_bar("epoch", figures, left) as bar:
         task = bar.add_task("", total=n_epochs)
 
-        def show(epoch: "Epoch", objective: Any) -> None:
+        def show(progress: "Progress") -> None:
+            epoch = progress.epoch
             bar.update(task, completed=epoch.epoch, description=_figures(epoch))
 
         yield show
@@ -41,8 +42,9 @@ def _log(n_epochs: int) -> Callback:
     last = begin = time.monotonic()
     first: int | None = None
 
-    def show(epoch: "Epoch", objective: Any) -> None:
+    def show(progress: "Progress") -> None:
         nonlocal last, first
+        epoch = progress.epoch
         first = epoch.epoch - 1 if first is None else first  # a resumed run starts later
         now = time.monotonic()
         if not STATE.verbose and now - last < _EVERY:

@@ -1,6 +1,5 @@
 """From trained arrays and the rows of a run to the evidence that chooses a decoder."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Evidence, HeldOut, LinearDecoder
-from dsnc.errors import DsncWarning
+from dsnc.errors import warn
 from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 
@@ -51,11 +50,9 @@ def _most_codes(n_bits: int, examples: "Examples") -> int:
     """Return how many training codes fit the memory set aside for them; warn if not all do."""
     most = _CODE_BYTES // (8 * (-(-n_bits // 64) + 1))
     if examples.n_rows > most:
-        warnings.warn(
+        warn(
             f"The codes of {examples.n_rows:,} training rows would take more than {_CODE_BYTES:,} "
-            f"bytes: decoders that search them, such as 'nearest', know {most:,}, evenly spaced.",
-            DsncWarning,
-            stacklevel=2,
+            f"bytes: decoders that search them, such as 'nearest', know {most:,}, evenly spaced."
         )
     return most
 

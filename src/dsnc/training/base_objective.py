@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from dsnc.decoders import Decoder
 from dsnc.encoders.torch import Rows, SparseRows
 from dsnc.training.batches import Batch
-from dsnc.training.cross_entropy import rows_at_once
+from dsnc.training.losses.base import rows_at_once
 from dsnc.training.regularizer import AdaptiveFactor, pair_distance
+from dsnc.training.settings import RunSettings
 
 
 class Terms(NamedTuple):
@@ -27,21 +28,17 @@ class BaseObjective(nn.Module, ABC):
 
     Parameters
     ----------
+    settings : RunSettings
+        Among them the weights of the intra- and the inter-class term, and the rule that adapts
+        them.
     encoder : nn.Module
         Rows to logits.
-    beta, gamma : float
-        Weights of the intra- and the inter-class term.
-    adaptive : "none", "previous" or "best"
-        The rule by which validation accuracy scales both; see `AdaptiveFactor`.
     """
 
-    def __init__(
-        self, encoder: nn.Module, *, beta: float = 0.0, gamma: float = 0.0, adaptive: str = "none"
-    ) -> None:
+    def __init__(self, settings: RunSettings, encoder: nn.Module) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.beta, self.gamma = beta, gamma
-        self.factor = AdaptiveFactor(adaptive)
+        self.settings, self.encoder = settings, encoder
+        self.factor = AdaptiveFactor(settings.adaptive)
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -68,23 +65,21 @@ class BaseObjective(nn.Module, ABC):
     @property
     def is_regularized(self) -> bool:
         """Whether batches must come with partners."""
-        return bool(self.beta or self.gamma)
+        return bool(self.settings.beta or self.settings.gamma)
 
     def phi(self, logits: Tensor) -> Tensor:
         """Return what the regularizer draws together and apart."""
         return torch.sigmoid(logits)
 
     def expect(self, class_weight: Tensor) -> None:  # noqa: B027 - a hook, not a duty
-        """Hear how much each class weighs in the rows to come."""
+        """Prepare for classes that weigh this much in the rows to come."""
 
     def take_over(self, decoder: Any) -> None:  # noqa: B027
         """Go on from a decoder that `make_decoder` gave."""
 
-    def make_optimizer(self, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
-        """Return what moves the parameters: Adam."""
-        return torch.optim.Adam(
-            self.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
-        )
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Return what moves the parameters: Adam. Rate and decay are set at every step."""
+        return torch.optim.Adam(self.parameters(), fused=True)
 
     def forward(self, batch: Batch) -> Terms:
         """Return the terms of the objective for a batch."""
@@ -96,7 +91,8 @@ class BaseObjective(nn.Module, ABC):
             same, other = self.phi(partner_logits).chunk(2)
             intra = pair_distance(phi, same, batch.partners.same_weight)
             inter = pair_distance(phi, other, batch.partners.other_weight)
-            total = total + self.factor.factor * (self.beta * intra - self.gamma * inter)
+            weighted = self.settings.beta * intra - self.settings.gamma * inter
+            total = total + self.factor.factor * weighted
         return Terms(total, loss, intra.detach(), inter.detach())
 
     @torch.no_grad()
@@ -107,7 +103,7 @@ class BaseObjective(nn.Module, ABC):
         return torch.cat([self.scores(part).argmax(dim=1) for part in logits.split(step)])
 
     def start_epoch(self, epoch: int) -> None:  # noqa: B027
-        """Hear which epoch begins."""
+        """Prepare for an epoch."""
 
     def after_validation(self, accuracy: float) -> None:
         """Adapt the regularizer."""

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dsnc.encoders.torch import Rows, SparseRows
-from dsnc.training.distributed import World
 from dsnc.training.regularizer import Partners, PartnerSampler
+from dsnc.training.world import World
 
 _BLOCK = 1 << 15  # rows looked at at a time
 _COPIED = 1 << 24  # numbers copied to a device at a time
@@ -151,16 +151,15 @@ class Batches:
         *,
         batch_size: int,
         seed: int,
-        device: torch.device,
         partners: PartnerSampler | None = None,
         world: World | None = None,
     ) -> None:
-        # On the device once: a copy in every step would make it wait.
-        self._source, self._y, self._weight = source, y.to(device), weight.to(device)
-        self._mean_weight = float(weight.mean())
-        self._size, self._seed, self._device = batch_size, seed, device
-        self._partners = partners
         self._world = world or World()
+        self._device = self._world.device
+        # On the device once: a copy in every step would make it wait.
+        self._source, self._y = source, y.to(self._device)
+        self._weight, self._mean_weight = weight.to(self._device), float(weight.mean())
+        self._size, self._seed, self._partners = batch_size, seed, partners
 
     def __len__(self) -> int:
         """Return the number of batches."""

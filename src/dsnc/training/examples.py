@@ -32,6 +32,11 @@ class Examples(NamedTuple):
         weight = None if self.weight is None else self.weight[self.rows]
         return self.targets.take(self.rows), weight
 
+    def counts(self) -> NDArray[np.float64]:
+        """Return how much each class weighs in the rows that are used."""
+        targets, weight = self.used()
+        return targets.counts(weight)
+
 
 def fingerprint(examples: Examples) -> str:
     """Return a short text that changes with the rows, classes, weights or choice of rows."""

@@ -58,3 +58,16 @@ class History:
         if self.best_accuracy is not None:
             best = f", best validation accuracy {self.best_accuracy:.4f} in epoch {self.best_epoch}"
         return f"History({len(self)} epochs{best}; {self.stopped or 'running'})"
+
+
+@dataclass
+class Progress:
+    """What a callback is told after each epoch."""
+
+    epoch: Epoch
+    history: History
+    is_stopping: bool = False
+
+    def stop(self) -> None:
+        """End training after this epoch; the best one is kept."""
+        self.is_stopping = True

@@ -2,134 +2,64 @@
 
 import math
 import time
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from dsnc.errors import DsncWarning, InputError
-from dsnc.labels import Targets
+from dsnc.errors import InputError, warn
 from dsnc.training.base_objective import BaseObjective
-from dsnc.training.batches import Batches, RowSource
+from dsnc.training.batches import Batches
 from dsnc.training.checkpoint import Checkpoint
-from dsnc.training.distributed import World
-from dsnc.training.history import Epoch, History
+from dsnc.training.feed import Validation
+from dsnc.training.history import Epoch, History, Progress
 from dsnc.training.progress import progress_bar
+from dsnc.training.settings import RunSettings
+from dsnc.training.world import World
 
 _WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
-_VALIDATION_ROWS = 4096  # encoded at a time
 LATE, INTERRUPTED = "time_limit reached", "interrupted"  # why training stopped early
-
-Callback = Callable[[Epoch, BaseObjective], bool | None]
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """How long and how fast.
-
-    Parameters
-    ----------
-    max_epochs : int
-        At most so many passes over the rows.
-    learning_rate : float
-        Of Adam; the peak of a one-cycle schedule.
-    weight_decay : float
-        Of Adam.
-    schedule : "one_cycle" or "constant"
-        How the learning rate moves.
-    validation_every : int
-        Epochs between two measurements of the validation accuracy.
-    patience : int, optional
-        Stop after so many of them without a new best.
-    time_limit : float, optional
-        Stop after so many seconds.
-    verbose : bool
-        Draw a progress bar on stderr.
-    counted : str
-        What it and warnings count.
-    depth : int
-        Calls from the user's to the one that warns.
-    """
-
-    max_epochs: int = 50
-    learning_rate: float = 2e-2
-    weight_decay: float = 0.0
-    schedule: str = "one_cycle"
-    validation_every: int = 1
-    patience: int | None = None
-    time_limit: float | None = None
-    verbose: bool = False
-    counted: str = "epoch"
-    depth: int = 4
-
-
-@dataclass
-class Validation:
-    """Rows that training does not see, and how much each counts."""
-
-    source: RowSource
-    targets: Targets
-    weight: Tensor
-
-    def accuracy(self, objective: BaseObjective, world: World) -> float:
-        """Return the (weighted) share of rows that the objective gets right."""
-        objective.eval()
-        device = objective.device
-        n_rows = len(self.targets)
-        rows = torch.arange(n_rows, device=device)[world.share(n_rows)]
-        hits = 0.0
-        for part in rows.split(_VALIDATION_ROWS):
-            answers = objective.predict(self.source.take(part)).cpu().numpy()
-            right = self.targets.take(part.cpu().numpy()).contains(answers)
-            hits += float((torch.from_numpy(right).to(device) * self.weight[part]).sum())
-        objective.train()
-        # Rounded, so that a row of next to no weight does not decide which epoch is best.
-        total = float(self.weight.sum()) or 1.0  # the rows held out may all weigh nothing
-        return round(world.sum(hits, device=device)[0] / total, 6)
 
 
 def train(
     objective: BaseObjective,
     batches: Batches,
-    config: TrainConfig,
+    settings: RunSettings,
     *,
     validation: Validation | None = None,
     world: World | None = None,
     checkpoint: Checkpoint | None = None,
-    callbacks: Sequence[Callback] = (),
     optimizer: torch.optim.Optimizer | None = None,
+    unit: str = "epoch",
 ) -> History:
     """Train, and leave the best weights in `objective`.
 
     The best are those with the highest validation accuracy; without validation rows, the last.
     Ctrl-C after the first epoch ends training early and keeps the best so far. An optimizer may be
-    given to go on with its state.
+    given to go on with its state. `unit` is what the bar and warnings count.
     """
-    optimizer = optimizer or make_optimizer(objective, config)
-    run = _Run(objective, optimizer, batches, config, validation, world or World(), checkpoint)
+    optimizer = optimizer or objective.make_optimizer()
+    run = _Run(objective, optimizer, batches, settings, validation, world or World(), checkpoint)
     run.resume()
-    shown = config.verbose and run.world.is_first
-    with progress_bar(config.max_epochs, shown, config.counted) as advance:
+    shown = settings.verbose and run.world.is_first
+    with progress_bar(settings.max_epochs, shown, unit) as advance:
         try:
             while not run.history.stopped:
                 epoch = run.one_epoch()
                 advance(epoch)
-                wish = any([callback(epoch, objective) for callback in callbacks])
-                if run.world.any(wish, device=objective.device):
+                progress = Progress(epoch, run.history)
+                for callback in settings.callbacks:
+                    callback(progress)
+                if run.world.any(progress.is_stopping):
                     run.history.stopped = "a callback asked for it"
         except KeyboardInterrupt:
             if not run.history.epochs:
                 raise  # there is nothing to keep yet
             run.history.stopped = INTERRUPTED
-            warnings.warn(
-                f"Training was interrupted in {config.counted} {len(run.history) + 1} of "
-                f"{config.max_epochs}; the best model so far is kept.",
-                DsncWarning,
-                stacklevel=config.depth,  # where the user called fit
+            warn(
+                f"Training was interrupted in {unit} {len(run.history) + 1} of "
+                f"{settings.max_epochs}; the best model so far is kept."
             )
     run.keep_best()
     return run.history
@@ -143,12 +73,12 @@ class _Run:
         objective: BaseObjective,
         optimizer: torch.optim.Optimizer,
         batches: Batches,
-        config: TrainConfig,
+        settings: RunSettings,
         validation: Validation | None,
         world: World,
         checkpoint: Checkpoint | None,
     ) -> None:
-        self.objective, self.batches, self.config = objective, batches, config
+        self.objective, self.batches, self.settings = objective, batches, settings
         self.validation, self.world, self.checkpoint = validation, world, checkpoint
         self.model = objective if world.size == 1 else DistributedDataParallel(objective)
         self.optimizer = optimizer
@@ -175,7 +105,7 @@ class _Run:
             if self._is_late() and self.world.size == 1:
                 break
         self.world.spread(self.objective.buffers())  # batch statistics: each saw its own rows
-        loss, intra, inter = self.world.sum(*(sums / n_steps).tolist(), device=sums.device)
+        loss, intra, inter = self.world.sum(*(sums / n_steps).tolist())
         epoch = Epoch(
             epoch=number + 1,
             rows=n_rows,
@@ -194,16 +124,17 @@ class _Run:
         return epoch
 
     def _set_learning_rate(self, step: int) -> None:
-        peak = self.config.learning_rate
-        n_steps = self.config.max_epochs * len(self.batches)
-        rate = one_cycle(step / n_steps) * peak if self.config.schedule == "one_cycle" else peak
+        # Plain numbers: a checkpoint takes no numpy scalars.
+        peak, decay = float(self.settings.learning_rate), float(self.settings.weight_decay)
+        n_steps = self.settings.max_epochs * len(self.batches)
+        rate = one_cycle(step / n_steps) * peak if self.settings.schedule == "one_cycle" else peak
         for group in self.optimizer.param_groups:
-            group.update(lr=rate, weight_decay=self.config.weight_decay)
+            group.update(lr=rate, weight_decay=decay)
 
     def _validate(self, number: int) -> float | None:
-        last = number + 1 == self.config.max_epochs
+        last = number + 1 == self.settings.max_epochs
         if self.validation is None or not (
-            last or (number + 1) % self.config.validation_every == 0
+            last or (number + 1) % self.settings.validation_every == 0
         ):
             return None
         accuracy = self.validation.accuracy(self.objective, self.world)
@@ -217,29 +148,29 @@ class _Run:
     def _reason_to_stop(self, epoch: Epoch) -> str:
         if not math.isfinite(epoch.loss):
             return self._diverged(epoch)
-        if epoch.epoch >= self.config.max_epochs:
+        if epoch.epoch >= self.settings.max_epochs:
             return "max_epochs reached"
-        if self.world.any(self._is_late(), device=self.objective.device):
+        if self.world.any(self._is_late()):
             return LATE
-        if self.config.patience is not None:
+        if self.settings.patience is not None:
             measured = [a for a in self.history.column("validation_accuracy") if a is not None]
             if (
                 measured
-                and len(measured) - 1 - measured.index(max(measured)) >= self.config.patience
+                and len(measured) - 1 - measured.index(max(measured)) >= self.settings.patience
             ):
-                return f"no progress in {self.config.patience} validations"
+                return f"no progress in {self.settings.patience} validations"
         return ""
 
     def _diverged(self, epoch: Epoch) -> str:
-        advice = f"try learning_rate={self.config.learning_rate / 10:g}"
+        advice = f"try learning_rate={float(self.settings.learning_rate) / 10:g}"
         if self.best is None:
             raise InputError(f"The loss is {epoch.loss} after epoch {epoch.epoch}; {advice}.")
         message = f"The loss became {epoch.loss} in epoch {epoch.epoch}; the best model is kept"
-        warnings.warn(f"{message}. For a better one {advice}.", DsncWarning, stacklevel=4)
+        warn(f"{message}. For a better one {advice}.")
         return "the loss is not finite"
 
     def _is_late(self) -> bool:
-        limit = self.config.time_limit
+        limit = self.settings.time_limit
         return limit is not None and time.monotonic() - self.started >= limit
 
     def _save(self) -> None:
@@ -271,11 +202,6 @@ class _Run:
             self.objective.load_state_dict(self.best)
         self.objective.zero_grad(set_to_none=True)  # as large as the model, and of no use now
         self.objective.eval()
-
-
-def make_optimizer(objective: BaseObjective, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return the optimizer that the objective asks for."""
-    return objective.make_optimizer(config.learning_rate, config.weight_decay)
 
 
 def one_cycle(progress: float) -> float:

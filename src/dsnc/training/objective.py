@@ -19,49 +19,42 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
-from dsnc.gradients import Gradient, make_gradient
+from dsnc.gradients import make_gradient
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
-from dsnc.training.cross_entropy import linear_cross_entropy
-from dsnc.training.settings import Settings
+from dsnc.training.losses import LOSSES
+from dsnc.training.settings import Settings, SoftmaxSettings
 
 
-class SoftmaxObjective(BaseObjective):
-    """An encoder under a linear layer with a softmax over the classes.
+class OutputObjective(BaseObjective):
+    """An encoder under a linear layer over the classes, and a loss of that layer.
 
     Parameters
     ----------
+    settings : SoftmaxSettings
+        Among them the loss.
     encoder : nn.Module
         Rows to logits.
-    n_bits, n_classes : int
-        Size of the layer.
+    n_classes : int
+        Number of classes.
     generator : torch.Generator
-        For its first weights.
-    smoothing : float
-        Label smoothing.
-    precision : dtype
-        Of the layer's matrix products.
-    **regularizer
-        As of `BaseObjective`.
+        For the layer's first weights.
     """
 
     def __init__(
         self,
+        settings: SoftmaxSettings,
         encoder: nn.Module,
-        n_bits: int,
         n_classes: int,
         generator: torch.Generator,
-        *,
-        smoothing: float = 0.0,
-        precision: torch.dtype = torch.float32,
-        **regularizer: Any,
     ) -> None:
-        super().__init__(encoder, **regularizer)
-        self.weight = nn.Parameter(torch.empty(n_classes, n_bits))
+        super().__init__(settings, encoder)
+        self.weight = nn.Parameter(torch.empty(n_classes, settings.n_bits))
         self.bias = nn.Parameter(torch.zeros(n_classes))
-        bound = 1 / math.sqrt(n_bits)
+        bound = 1 / math.sqrt(settings.n_bits)
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
-        self.smoothing, self.precision = smoothing, precision
+        precision = getattr(torch, settings.precision)
+        self.loss_of = LOSSES[settings.loss](settings.label_smoothing, precision)
 
     @property
     def n_classes(self) -> int:
@@ -72,17 +65,14 @@ class SoftmaxObjective(BaseObjective):
     def hidden(self, logits: Tensor) -> Tensor:
         """Return what the layer sees in prediction."""
 
-    def cross_entropy(self, inputs: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    def output_loss(self, inputs: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the weighted sum of the losses of the layer's inputs, and each loss."""
-        return linear_cross_entropy(
-            inputs,
-            self.weight,
-            self.bias,
-            y,
-            weight,
-            smoothing=self.smoothing,
-            precision=self.precision,
-        )
+        return self.loss_of(inputs, self.weight, self.bias, y, weight)
+
+    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the loss of what the layer sees in prediction."""
+        mean, _ = self.output_loss(self.hidden(logits), batch.y, batch.weight)
+        return mean, mean.detach()
 
     def scores(self, logits: Tensor) -> Tensor:
         """Return the layer's outputs."""
@@ -108,45 +98,31 @@ class SoftmaxObjective(BaseObjective):
             self.bias.copy_(torch.tensor(bias))
 
 
-class Objective(SoftmaxObjective):
+class Objective(OutputObjective):
     """Encoder, gradient, linear decoder and regularizer: the model of the paper.
 
     Parameters
     ----------
-    encoder : nn.Module
-        Rows to logits.
-    gradient : Gradient
-        How the gradient passes the sampled bits.
-    n_bits, n_classes : int
-        Size of the decoder.
-    generator : torch.Generator
-        For its first weights.
-    signs : bool
-        Whether the decoder sees bits as -1 and +1, or as the paper's 0 and 1.
-    soft_share : float
-        Share of the loss that is taken on the bits' probabilities.
-    validation_seed : int, optional
-        Validate on codes drawn from this seed and the epoch, instead of on the most probable ones.
-    **options
-        As of `SoftmaxObjective` and `BaseObjective`.
+    settings : Settings
+        Among them the gradient, the values of bits, the share of soft bits, and which codes
+        validation sees.
+    encoder, n_classes, generator
+        As of `OutputObjective`.
     """
 
+    settings: Settings
+
     def __init__(
-        self,
-        encoder: nn.Module,
-        gradient: Gradient,
-        n_bits: int,
-        n_classes: int,
-        generator: torch.Generator,
-        *,
-        signs: bool = True,
-        soft_share: float = 0.0,
-        validation_seed: int | None = None,
-        **options: Any,
+        self, settings: Settings, encoder: nn.Module, n_classes: int, generator: torch.Generator
     ) -> None:
-        super().__init__(encoder, n_bits, n_classes, generator, **options)
-        self.gradient, self.signs, self.soft_share = gradient, signs, soft_share
-        self._validation_seed, self._draws = validation_seed, torch.Generator()
+        super().__init__(settings, encoder, n_classes, generator)
+        gradient = settings.gradient
+        if isinstance(gradient, str):
+            gradient = {"name": gradient, "n_draws": settings.n_draws}
+        self.gradient = make_gradient(gradient)
+        self.signs = settings.code_values == "signs"
+        self._validation_seed = generator.initial_seed()
+        self._draws = torch.Generator()
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the gradient's surrogate, and the mean loss of the codes that were drawn."""
@@ -155,14 +131,15 @@ class Objective(SoftmaxObjective):
             n_draws, n_rows, n_bits = code.shape
             weight = (batch.weight / n_draws).repeat(n_draws)
             inputs = self.decoder_input(code).reshape(-1, n_bits)
-            mean, each = self.cross_entropy(inputs, batch.y.repeat(n_draws), weight)
+            mean, each = self.output_loss(inputs, batch.y.repeat(n_draws), weight)
             return mean, each.view(n_draws, n_rows) * batch.weight
 
         total, loss = self.gradient(logits, loss_of_code, batch.uniform)
-        if self.soft_share:
+        share = self.settings.soft_share
+        if share:
             inputs = self.decoder_input(torch.sigmoid(logits))
-            soft, _ = self.cross_entropy(inputs, batch.y, batch.weight)
-            total = torch.lerp(total, soft, self.soft_share)
+            soft, _ = self.output_loss(inputs, batch.y, batch.weight)
+            total = torch.lerp(total, soft, share)
         return total, loss
 
     def decoder_input(self, code: Tensor) -> Tensor:
@@ -171,7 +148,7 @@ class Objective(SoftmaxObjective):
 
     def hidden(self, logits: Tensor) -> Tensor:
         """Return the most probable code, or one that is drawn, as the decoder sees it."""
-        if self._validation_seed is None:
+        if self.settings.validation_codes == "hard":
             bits = logits > 0
         else:
             uniform = torch.rand(logits.shape, generator=self._draws).to(logits.device)
@@ -200,8 +177,7 @@ class Objective(SoftmaxObjective):
     def start_epoch(self, epoch: int) -> None:
         """Tell the gradient which epoch starts; its validation draws the same codes every time."""
         self.gradient.start_epoch(epoch)
-        if self._validation_seed is not None:
-            self._draws.manual_seed(self._validation_seed + epoch)
+        self._draws.manual_seed(self._validation_seed + epoch)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides the weights."""
@@ -211,28 +187,3 @@ class Objective(SoftmaxObjective):
         """Take back what `get_extra_state` gave."""
         super().set_extra_state(state)
         self.gradient.load_state_dict(state["gradient"])
-
-
-def code_objective(
-    settings: Settings, encoder: nn.Module, n_classes: int, generator: torch.Generator
-) -> Objective:
-    """Return the objective of the paper's model."""
-    gradient = settings.gradient
-    sampled = settings.validation_codes == "sampled"
-    if isinstance(gradient, str):
-        gradient = {"name": gradient, "n_draws": settings.n_draws}
-    return Objective(
-        encoder,
-        make_gradient(gradient),
-        settings.n_bits,
-        n_classes,
-        generator,
-        signs=settings.code_values == "signs",
-        soft_share=settings.soft_share,
-        validation_seed=generator.initial_seed() if sampled else None,
-        beta=settings.beta,
-        gamma=settings.gamma,
-        adaptive=settings.adaptive,
-        smoothing=settings.label_smoothing,
-        precision=getattr(torch, settings.precision),
-    )

@@ -24,6 +24,8 @@ class RunSettings:
 
     n_bits: int = 64  # outputs of the encoder
     encoder: Any = "linear"
+    hidden: Sequence[int] = (1024,)  # of the encoder "mlp", and so is the next
+    normalize: bool = True
     scaling: str = "auto"
     beta: float = 0.0
     gamma: float = 0.0
@@ -52,9 +54,23 @@ class RunSettings:
     }
     # Of learning_rate="auto", for dense and for sparse rows; measured to be best.
     rates: ClassVar[tuple[float, float]] = (2e-2, 1e-2)
-    # Of batch_size="auto": steps of an epoch, and the least and the most rows of a step.
+    # Of batch_size="auto": steps of an epoch, and the least and the most rows of a step; the most
+    # again for dense and for sparse rows.
     steps: ClassVar[int] = 50
-    batch_sizes: ClassVar[tuple[int, int]] = (16, 1000)
+    least_rows: ClassVar[int] = 16
+    most_rows: ClassVar[tuple[int, int]] = (1000, 1000)
+
+    def rate(self, *, sparse: bool) -> float:
+        """Return the learning rate for rows that are sparse or not."""
+        if isinstance(self.learning_rate, str):
+            return self.rates[sparse]
+        return float(self.learning_rate)
+
+    def rows_of_a_step(self, n_rows: int, *, sparse: bool) -> int:
+        """Return the size of a batch where there are so many rows."""
+        if isinstance(self.batch_size, str):
+            return min(self.most_rows[sparse], max(self.least_rows, -(-n_rows // self.steps)))
+        return int(self.batch_size)
 
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
@@ -65,6 +81,8 @@ class RunSettings:
             raise InputError(f"checkpoint={self.checkpoint!r} must be the path of a folder.")
         for name, valid in self.names.items():
             one_of(name, getattr(self, name), valid)
+        if not _all(is_whole, self.hidden) or not len(self.hidden):
+            raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
 
     def _check_numbers(self) -> None:
         for name in self.counts:
@@ -85,6 +103,7 @@ class RunSettings:
 class SoftmaxSettings(RunSettings):
     """Settings of a model that ends in a softmax over the classes."""
 
+    loss: str = "softmax"  # a key of `training.losses.LOSSES`
     label_smoothing: float = 0.0
 
     def _check_numbers(self) -> None:
@@ -96,8 +115,6 @@ class SoftmaxSettings(RunSettings):
 class Settings(SoftmaxSettings):
     """Settings of a run of `dsnc.DSNCClassifier`."""
 
-    hidden: Sequence[int] = (1024,)
-    normalize: bool = True
     gradient: Any = "straight_through"
     n_draws: int = 4
     code_values: str = "signs"
@@ -118,8 +135,6 @@ class Settings(SoftmaxSettings):
         real("soft_share", self.soft_share, most=1.0)
         if not isinstance(self.soft_vectors, bool | np.bool_):
             raise InputError(f"soft_vectors={self.soft_vectors!r} must be True or False.")
-        if not _all(is_whole, self.hidden) or not len(self.hidden):
-            raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
 
 
 def _all(fits: Callable[[Any], bool], values: Any) -> bool:

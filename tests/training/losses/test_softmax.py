@@ -4,8 +4,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsnc.training import cross_entropy
-from dsnc.training.cross_entropy import linear_cross_entropy
+from dsnc.training.losses import SoftmaxLoss, base, softmax
 
 
 def make_problem(n, n_bits, n_classes, *, seed=0, dtype=torch.float64, size=1.0):
@@ -27,6 +26,10 @@ def plain(rows, weight, bias, y, row_weight, smoothing=0.0):
     return (each * row_weight).sum(), each.detach()
 
 
+def linear_cross_entropy(*problem, **options):
+    return SoftmaxLoss(**options)(*problem)
+
+
 def results(function, problem, **options):
     """Total, losses and the gradients for rows, weight and bias, behind a factor of 3."""
     total, each = function(*problem, **options)
@@ -44,7 +47,7 @@ def results(function, problem, **options):
 def test_equals_the_plain_way(n, n_bits, n_classes, smoothing, block, seed):
     problem = make_problem(n, n_bits, n_classes, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cross_entropy, "_CPU_BLOCK", block)  # from one row at a time to all at once
+        patch.setattr(base, "_CPU_BLOCK", block)  # from one row at a time to all at once
         ours = results(linear_cross_entropy, problem, smoothing=smoothing, precision=torch.float64)
     for a, b in zip(ours, results(plain, problem, smoothing=smoothing), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
@@ -70,7 +73,7 @@ def test_float32_is_as_good_as_the_plain_way():
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # a processor without bfloat16
 @pytest.mark.parametrize("block", [1, 1000, 1 << 22])
 def test_bfloat16_is_close(monkeypatch, block):
-    monkeypatch.setattr(cross_entropy, "_CPU_BLOCK", block)
+    monkeypatch.setattr(base, "_CPU_BLOCK", block)
     problem = make_problem(60, 16, 40, dtype=torch.float32, size=0.5)
     ours = results(linear_cross_entropy, problem, precision=torch.bfloat16)
     for a, b in zip(ours, results(plain, problem), strict=True):
@@ -107,14 +110,14 @@ def test_no_rows_cost_nothing():  # a process's part of a short batch
 
 
 def test_the_score_matrix_is_never_held(monkeypatch):
-    monkeypatch.setattr(cross_entropy, "_CPU_BLOCK", 700)
+    monkeypatch.setattr(base, "_CPU_BLOCK", 700)
     seen = []
-    to_gradient = cross_entropy._to_gradient
+    to_gradient = softmax._to_gradient
 
     def watch(scores, *rest):
         seen.append(tuple(scores.shape))
         return to_gradient(scores, *rest)
 
-    monkeypatch.setattr(cross_entropy, "_to_gradient", watch)
+    monkeypatch.setattr(softmax, "_to_gradient", watch)
     linear_cross_entropy(*make_problem(25, 3, 100, dtype=torch.float32))
     assert seen == [(7, 100), (7, 100), (7, 100), (4, 100)]

@@ -1,9 +1,6 @@
-"""Rows of a linear decoder, trained further on soft bits under an encoder that stays as it is.
+"""Class vectors, trained further on soft bits under an encoder that stays as it is."""
 
-Training draws bits, so the rows it leaves expect bits of -1 and +1. Where codes are short, decoders
-do better when they see how sure each bit is, and best with rows that have learned from such bits.
-"""
-
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,30 +8,35 @@ from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import Rows
-from dsnc.training.batches import Batch
-from dsnc.training.objective import SoftmaxObjective
+from dsnc.training.objective import OutputObjective
+from dsnc.training.settings import SoftmaxSettings
 
 
-class SoftRowsObjective(SoftmaxObjective):
-    """Cross-entropy of the rows on ``tanh(sharpness * logit / 2)``.
+class SoftVectorsObjective(OutputObjective):
+    """The loss of class vectors that see ``tanh(sharpness * logit / 2)``.
 
     Parameters
     ----------
+    settings : SoftmaxSettings
+        As of `OutputObjective`; the regularizer, which moves encoders only, is left out.
     encoder : nn.Module
         Trained; it is asked and not changed.
     decoder : LinearDecoder
-        The rows to begin with.
+        The vectors to begin with.
     sharpness : float
         Of the bits; see `dsnc.decoders.scoring`.
-    **options
-        As of `SoftmaxObjective`.
     """
 
     def __init__(
-        self, encoder: nn.Module, decoder: LinearDecoder, sharpness: float, **options: Any
+        self,
+        settings: SoftmaxSettings,
+        encoder: nn.Module,
+        decoder: LinearDecoder,
+        sharpness: float,
     ) -> None:
         frozen: Any = _Frozen(encoder)
-        super().__init__(frozen, decoder.n_bits, decoder.n_classes, torch.Generator(), **options)
+        settings = replace(settings, beta=0.0, gamma=0.0)
+        super().__init__(settings, frozen, decoder.n_classes, torch.Generator())
         self.sharpness = sharpness
         self.load_decoder(decoder.weight, decoder.bias)
 
@@ -42,13 +44,8 @@ class SoftRowsObjective(SoftmaxObjective):
         """Return the soft bits."""
         return torch.tanh(logits * (self.sharpness / 2))
 
-    def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the cross-entropy."""
-        mean, _ = self.cross_entropy(self.hidden(logits), batch.y, batch.weight)
-        return mean, mean.detach()
-
     def make_decoder(self) -> LinearDecoder:
-        """Return the rows."""
+        """Return the vectors."""
         weight, bias = (p.detach().cpu().numpy() for p in (self.weight, self.bias))
         return LinearDecoder(weight, bias)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dsnc.errors import InputError
-from dsnc.training.distributed import World, join_world
+from dsnc.training.world import World, join_world
 
 # What one process runs alone, and then two together: the same calls of `fit`. The two are forks of
 # the one, so that torch is imported only once.
@@ -22,6 +22,7 @@ from dsnc.labels import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
+from dsnc.training.world import join_world
 
 folder = Path(sys.argv[1])
 y = (np.arange(161) % 5).astype(np.int32)
@@ -34,10 +35,11 @@ def learn(name, X, n_rows, **settings):
     defaults = {"n_bits": 8, "max_epochs": 4, "device": "cpu", "learning_rate": 0.03}
     examples = Examples(X, Targets(y, 5), weight, np.arange(n_rows))
     held_out = Examples(X, Targets(y, 5), weight, np.arange(n_rows, 161))
-    learner = Learner(Settings(**defaults, **settings), examples, 5, 0)
+    settings = Settings(**defaults, **settings)
+    learner = Learner(settings, examples, 5, 0, world=join_world("cpu"))
     history = learner.fit(examples, held_out)
     trained = learner.export()
-    for number, layer in enumerate(trained.layers):
+    for number, layer in enumerate(trained.encoder.layers):
         arrays[f"{name}/{number}.weight"], arrays[f"{name}/{number}.bias"] = layer[:2]
     arrays[f"{name}/decoder"] = trained.decoder.weight
     soft = learner.fit_soft_vectors(trained.decoder, 0.4, examples, held_out)
@@ -148,9 +150,9 @@ def test_shares_are_the_whole_and_nearly_equal(n, size):
 def test_alone_there_is_nothing_to_ask():
     world, tensor = World(), torch.ones(2)
     assert world.is_first
-    assert world.sum(1.5, 2, device=torch.device("cpu")) == [1.5, 2]
-    assert world.any(True, device=torch.device("cpu"))
-    assert not world.any(False, device=torch.device("cpu"))
+    assert world.sum(1.5, 2) == [1.5, 2]
+    assert world.any(True)
+    assert not world.any(False)
     world.spread([tensor])
     assert tensor.tolist() == [1, 1]
     assert not World(rank=1, size=2).is_first

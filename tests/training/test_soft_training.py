@@ -16,7 +16,7 @@ from dsnc.training.batches import Batch
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
-from dsnc.training.soft_objective import SoftRowsObjective
+from dsnc.training.soft_vectors import SoftVectorsObjective
 
 K, D, BITS = 60, 10, 7
 
@@ -53,7 +53,9 @@ def soft_accuracy(learner, rows, sharpness):
 def test_the_loss_is_the_likelihood_of_soft_bits(smoothing):
     rng = np.random.default_rng(0)
     rows = LinearDecoder(rng.normal(size=(5, 3)), rng.normal(size=5))
-    objective = SoftRowsObjective(nn.Identity(), rows, 0.4, smoothing=smoothing)
+    objective = SoftVectorsObjective(
+        Settings(n_bits=rows.n_bits, label_smoothing=smoothing), nn.Identity(), rows, 0.4
+    )
     logits, y = torch.from_numpy(rng.normal(size=(4, 3)).astype("f4")), torch.tensor([0, 3, 4, 1])
     weight = torch.tensor([0.1, 0.2, 0.3, 0.4])
     noise = torch.Generator()
@@ -66,7 +68,9 @@ def test_the_loss_is_the_likelihood_of_soft_bits(smoothing):
 
 
 def test_only_the_rows_are_its_parameters(learner):
-    objective = SoftRowsObjective(learner.objective.encoder, hard_rows(learner), 0.5)
+    objective = SoftVectorsObjective(
+        learner.settings, learner.objective.encoder, hard_rows(learner), 0.5
+    )
     assert {name for name, _ in objective.named_parameters()} == {"weight", "bias"}
 
 
@@ -85,7 +89,7 @@ def test_the_encoder_stays_and_soft_bits_win(learner):
 
 def test_each_call_of_partial_fit_passes_once_in_an_order_of_its_own(learner):
     rows = hard_rows(learner)
-    one, two = (learner.fit_soft_vectors(rows, 0.3, TRAIN, call=call) for call in (1, 2))
+    one, two = (learner.partial_fit_soft_vectors(rows, 0.3, TRAIN, call) for call in (1, 2))
     assert not np.array_equal(one.weight, rows.weight)
     assert not np.array_equal(one.weight, two.weight)
 
@@ -110,8 +114,8 @@ def test_they_are_left_out_when_there_is_no_time(learner):
 
 
 def test_an_interrupted_training_is_not_followed_by_them():
-    def interrupt(epoch, objective):
-        if epoch.epoch == 2:
+    def interrupt(progress):
+        if progress.epoch.epoch == 2:
             raise KeyboardInterrupt
 
     settings = Settings(n_bits=BITS, max_epochs=5, device="cpu", callbacks=[interrupt])
@@ -131,7 +135,7 @@ def test_interrupting_them_keeps_what_was_trained_before(learner, monkeypatch):
     with pytest.warns(DsncWarning, match="before class vectors for soft bits"):
         assert learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
     with pytest.raises(KeyboardInterrupt):  # a loop over parts of the rows must end
-        learner.fit_soft_vectors(rows, 0.3, TRAIN, call=1)
+        learner.partial_fit_soft_vectors(rows, 0.3, TRAIN, 1)
 
 
 def test_a_resumed_run_has_the_time_that_it_did_not_take(tmp_path):
@@ -159,7 +163,7 @@ def test_many_small_passes_keep_what_the_optimizer_has_learned():
     first = rows = learner.fit_soft_vectors(hard_rows(learner), 0.3, TRAIN, HELD_OUT)
     for call in range(1, 61):
         part = TRAIN._replace(rows=np.arange(20 * call, 20 * call + 20))
-        rows = learner.fit_soft_vectors(rows, 0.3, part, call=call)
+        rows = learner.partial_fit_soft_vectors(rows, 0.3, part, call)
     lost = soft_accuracy(learner, first, 0.3) - soft_accuracy(learner, rows, 0.3)
     assert lost < 0.1
 

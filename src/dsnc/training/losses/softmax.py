@@ -11,49 +11,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_CPU_BLOCK = 1 << 22  # scores held at a time: 16 MB
-_GPU_BLOCK = 1 << 27  # 512 MB: large products keep the device busy
+from dsnc.training.losses.base import Loss, rows_at_once
 
 
-def rows_at_once(n_classes: int, device: torch.device) -> int:
-    """Return how many rows may be scored at a time."""
-    return max(1, (_GPU_BLOCK if device.type == "cuda" else _CPU_BLOCK) // n_classes)
+class SoftmaxLoss(Loss):
+    """Minus the logarithm of the softmax's probability of the row's class."""
 
-
-def linear_cross_entropy(
-    rows: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    y: Tensor,
-    row_weight: Tensor,
-    *,
-    smoothing: float = 0.0,
-    precision: torch.dtype = torch.float32,
-) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of the rows' losses, and each row's loss.
-
-    Parameters
-    ----------
-    rows : (n, c)
-        Inputs of the layer.
-    weight, bias : (K, c), (K,)
-        The layer: scores = rows @ weight.T + bias.
-    y : (n,) of int64
-        The class of each row.
-    row_weight : (n,)
-        How much each row counts in the sum.
-    smoothing : float
-        Share of the target that is spread over all classes.
-    precision : dtype
-        Of the matrix products; sums are always in the type of `rows`.
-
-    Returns
-    -------
-    total : scalar, differentiable in rows, weight and bias
-    each : (n,), detached, not weighted
-    """
-    total, each = _LinearCrossEntropy.apply(rows, weight, bias, y, row_weight, smoothing, precision)
-    return total, each
+    def __call__(
+        self, inputs: Tensor, weight: Tensor, bias: Tensor, y: Tensor, row_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the weighted sum of the rows' losses, and each row's loss; see `Loss`."""
+        total, each = _LinearCrossEntropy.apply(
+            inputs, weight, bias, y, row_weight, self.smoothing, self.precision
+        )
+        return total, each
 
 
 class _LinearCrossEntropy(torch.autograd.Function):

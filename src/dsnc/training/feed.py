@@ -1,0 +1,98 @@
+"""From examples to what the loop takes: batches to learn from, rows to validate on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dsnc.labels import Targets
+from dsnc.training.base_objective import BaseObjective
+from dsnc.training.batches import Batches, RowSource, Subset, make_source
+from dsnc.training.examples import Examples
+from dsnc.training.regularizer import PartnerSampler
+from dsnc.training.world import World
+
+_VALIDATION_ROWS = 4096  # encoded at a time
+
+
+@dataclass
+class Validation:
+    """Rows that training does not see, and how much each counts."""
+
+    source: RowSource
+    targets: Targets
+    weight: Tensor
+
+    def accuracy(self, objective: BaseObjective, world: World) -> float:
+        """Return the (weighted) share of rows that the objective gets right."""
+        objective.eval()
+        device = objective.device
+        n_rows = len(self.targets)
+        rows = torch.arange(n_rows, device=device)[world.share(n_rows)]
+        hits = 0.0
+        for part in rows.split(_VALIDATION_ROWS):
+            answers = objective.predict(self.source.take(part)).cpu().numpy()
+            right = self.targets.take(part.cpu().numpy()).contains(answers)
+            hits += float((torch.from_numpy(right).to(device) * self.weight[part]).sum())
+        objective.train()
+        # Rounded, so that a row of next to no weight does not decide which epoch is best.
+        total = float(self.weight.sum()) or 1.0  # the rows held out may all weigh nothing
+        return round(world.sum(hits)[0] / total, 6)
+
+
+def feed(
+    objective: BaseObjective,
+    examples: Examples,
+    validation: Examples | None = None,
+    *,
+    batch_size: int,
+    unit_rows: bool,
+    seed: int,
+    world: World,
+) -> tuple[Batches, Validation | None]:
+    """Return the batches of a run, and its validation rows if there are any.
+
+    Parameters
+    ----------
+    objective : BaseObjective
+        What is trained; it knows whether batches come with partners.
+    examples, validation : Examples
+        Rows to learn from and rows to measure on, maybe of one X, which is then shared.
+    batch_size : int
+        Rows of a step.
+    unit_rows : bool
+        Whether rows are divided by their length.
+    seed : int
+        Decides the order of rows, their partners and their noise.
+    world : World
+        Where it takes place.
+    """
+    source = make_source(examples.X, world.device, unit_rows=unit_rows)
+    chosen, targets, weight = _used(examples, source, world)
+    y = torch.from_numpy(targets.y.astype(np.int64)).to(world.device)
+    batches = Batches(
+        chosen,
+        y,
+        weight,
+        batch_size=batch_size,
+        seed=seed,
+        partners=PartnerSampler(y, objective.n_classes) if objective.is_regularized else None,
+        world=world,
+    )
+    if validation is None:
+        return batches, None
+    if validation.X is not examples.X:
+        source = make_source(validation.X, world.device, unit_rows=unit_rows)
+    return batches, Validation(*_used(validation, source, world))
+
+
+def _used(examples: Examples, source: RowSource, world: World) -> tuple[Any, Targets, Tensor]:
+    """Return the rows that are used, their targets and, on the device, their weights."""
+    targets, weight = examples.used()
+    if examples.rows is not None:
+        source = Subset(source, torch.from_numpy(examples.rows).to(world.device))
+    if weight is None:
+        return source, targets, torch.ones(len(targets), device=world.device)
+    return source, targets, torch.from_numpy(weight).to(world.device)

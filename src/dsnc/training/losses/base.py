@@ -1,0 +1,54 @@
+"""What a loss of the output layer is."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_CPU_BLOCK = 1 << 22  # scores held at a time: 16 MB
+_GPU_BLOCK = 1 << 27  # 512 MB: large products keep the device busy
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """The loss of a linear layer with one output for each class.
+
+    Parameters
+    ----------
+    smoothing : float
+        Share of the target that is spread over all classes.
+    precision : dtype
+        Of the layer's matrix products; sums are always in the type of the inputs.
+    """
+
+    smoothing: float = 0.0
+    precision: torch.dtype = torch.float32
+
+    @abstractmethod
+    def __call__(
+        self, inputs: Tensor, weight: Tensor, bias: Tensor, y: Tensor, row_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the weighted sum of the rows' losses, and each row's loss.
+
+        Parameters
+        ----------
+        inputs : (n, c)
+            What the layer sees.
+        weight, bias : (K, c), (K,)
+            The layer: scores = inputs @ weight.T + bias.
+        y : (n,) of int64
+            The class of each row.
+        row_weight : (n,)
+            How much each row counts in the sum.
+
+        Returns
+        -------
+        total : scalar, differentiable in inputs, weight and bias
+        each : (n,), detached, not weighted
+        """
+
+
+def rows_at_once(n_classes: int, device: torch.device) -> int:
+    """Return how many rows may be scored at a time."""
+    return max(1, (_GPU_BLOCK if device.type == "cuda" else _CPU_BLOCK) // n_classes)
