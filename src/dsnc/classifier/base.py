@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -198,6 +198,7 @@ def one_for_two(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # only what scikit-learn wants __init__ to be
 class LearnedClassifier(PredictorClassifier):
     """A classifier that the training loop trains: `fit` and `partial_fit`.
 
@@ -206,11 +207,22 @@ class LearnedClassifier(PredictorClassifier):
     """
 
     settings_kind: ClassVar[type[RunSettings]] = RunSettings
-    class_weight: Any
-    random_state: Any
-    text: Any
-    validation_fraction: float
-    callbacks: Sequence[Callable[..., Any]]
+
+    scaling: str = "auto"
+    text: Any = None
+    class_weight: Any = None
+    max_epochs: int = 50
+    batch_size: int | str = "auto"
+    learning_rate: float | str = "auto"
+    validation_fraction: float = 0.1
+    validation_every: int = 1
+    patience: int | None = None
+    time_limit: float | None = None
+    device: str = "auto"
+    checkpoint: str | os.PathLike[str] | None = None
+    callbacks: Sequence[Callable[..., Any]] = ()
+    verbose: bool = False
+    random_state: Any = 0
 
     def fit(
         self,

@@ -1,9 +1,8 @@
 """`DSNCClassifier`: fit, predict, save."""
 
 import copy
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from dsnc.training.learner import Learner
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DSNCClassifier(LearnedClassifier):
     """Classifier for very many classes: learns a short binary code of x, decodes it to the class.
 
@@ -125,80 +125,27 @@ class DSNCClassifier(LearnedClassifier):
 
     kind: ClassVar[str] = "dsnc"
     settings_kind: ClassVar[type[RunSettings]] = Settings
-    decoder_report_: DecoderReport
+    decoder_report_: DecoderReport = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        n_bits: int = 64,
-        encoder: Any = "linear",
-        hidden: Sequence[int] = (1024,),
-        normalize: bool = True,
-        gradient: Any = "straight_through",
-        n_draws: int = 4,
-        code_values: str = "signs",
-        soft_share: float = 0.25,
-        soft_vectors: bool = True,
-        decoder: Any = "auto",
-        scaling: str = "auto",
-        text: Any = None,
-        beta: float = 0.0,
-        gamma: float = 0.0,
-        adaptive: str = "none",
-        label_smoothing: float = 0.0,
-        class_weight: Any = None,
-        max_epochs: int = 50,
-        batch_size: int | str = "auto",
-        learning_rate: float | str = "auto",
-        schedule: str = "one_cycle",
-        weight_decay: float = 0.0,
-        validation_fraction: float = 0.1,
-        validation_every: int = 1,
-        validation_codes: str = "hard",
-        patience: int | None = None,
-        time_limit: float | None = None,
-        device: str = "auto",
-        precision: str = "float32",
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callable[..., Any]] = (),
-        verbose: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_bits = n_bits
-        self.encoder = encoder
-        self.hidden = hidden
-        self.normalize = normalize
-        self.gradient = gradient
-        self.n_draws = n_draws
-        self.code_values = code_values
-        self.soft_share = soft_share
-        self.soft_vectors = soft_vectors
-        self.decoder = decoder
-        self.scaling = scaling
-        self.text = text
-        self.beta = beta
-        self.gamma = gamma
-        self.adaptive = adaptive
-        self.label_smoothing = label_smoothing
-        self.class_weight = class_weight
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.validation_every = validation_every
-        self.validation_codes = validation_codes
-        self.patience = patience
-        self.time_limit = time_limit
-        self.device = device
-        self.precision = precision
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_bits: int = 64
+    encoder: Any = "linear"
+    hidden: Sequence[int] = (1024,)
+    normalize: bool = True
+    gradient: Any = "straight_through"
+    n_draws: int = 4
+    code_values: str = "signs"
+    soft_share: float = 0.25
+    soft_vectors: bool = True
+    decoder: Any = "auto"
+    beta: float = 0.0
+    gamma: float = 0.0
+    adaptive: str = "none"
+    label_smoothing: float = 0.0
+    schedule: str = "one_cycle"
+    weight_decay: float = 0.0
+    validation_codes: str = "hard"
+    precision: str = "float32"
+    n_jobs: int | None = None
 
     def encode(self, X: Any) -> PackedCodes:
         """Return the binary code of each row."""
