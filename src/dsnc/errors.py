@@ -32,7 +32,7 @@ class MissingExtraError(DsncError, ImportError):
 
 
 class OutputExistsError(DsncError, FileExistsError):
-    """Something is in the way of what is to be written."""
+    """Something already exists where a file or folder should be written."""
 
 
 class OutputError(DsncError, OSError):

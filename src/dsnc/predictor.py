@@ -177,7 +177,7 @@ class Predictor:
         return as_rows(X, self.n_features)
 
     def _decoded(self, X: Any, n_jobs: int | None, decode: Callable[[Encoded], Any]) -> Any:
-        """Encode and decode rows as `_rows` gives them, in threads if there are to be several."""
+        """Encode and decode rows as `_rows` gives them, in threads if more than one is wanted."""
         if X.shape[0] <= MAX_ROWS:  # a few rows have no time for threads
             return decode(self._encode(X, slice(0, X.shape[0])))
         parts: dict[int, list[Any]] = {}

@@ -130,7 +130,7 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
         """Return the operations that one row takes, and the bytes that must be in memory."""
         check_is_fitted(self, "predictor_")
         of_encoder = getattr(self.predictor_.encoder, "cost", None)
-        unknown = Cost(float("nan"), 0)  # a module or estimators of the user's own
+        unknown = Cost(float("nan"), 0)  # the user's own module or estimators
         return ModelCost(of_encoder() if of_encoder else unknown, self.predictor_.decoder.cost())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -170,7 +170,7 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=reset)
         check_range(X)
         with warnings.catch_warnings():
-            # Here a class may well have one row only; that is no sign of a regression.
+            # Many classes with one row each do not make this a regression.
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(y)
         return X, y

@@ -53,10 +53,9 @@ class DSNCClassifier(LearnedClassifier):
         Share of the loss that is taken on the bits' probabilities instead of on drawn bits: what
         the decoders that re-rank by soft bits will see. The paper has 0.
     soft_vectors : bool
-        Whether `fit` may give those decoders rows of their own: a fifth more epochs, of the rows
-        alone, on bits as soft as held-out rows (or the decoder's setting) like them, where that is
-        softer than what training saw (short codes of dense rows, above all) and turns out to be
-        more accurate.
+        Whether `fit` may train class vectors of their own for those decoders. It tries so where
+        held-out rows score better with softer bits than training saw (mostly short codes of dense
+        rows), for a fifth more epochs, and keeps the vectors if they are more accurate.
     decoder : str, dict or dsnc.decoders.Decoder
         Maps a code to its class: a name of `dsnc.decoders.decoder_names()`, "auto" for the best
         one on held-out rows (see `decoder_report_`). Settings go into a dict, such

@@ -17,7 +17,7 @@ _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class PresentNames:
-    """Whoever makes an estimator with an old name of a parameter is told the present one."""
+    """Refuses old names of parameters and gives the present ones."""
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Refuse old names."""
@@ -114,10 +114,9 @@ def check_table(X: Any, n_classes: int) -> None:
 
 
 def is_clean(X: Any, n_features: int) -> bool:
-    """Tell at once whether rows are plain finite numbers of the right width; False is no verdict.
+    """Tell quickly whether rows are plain finite numbers of the right width.
 
-    Only for types that nothing has to be converted from. A finite sum has finite terms; where the
-    sum is not, a closer look is for others.
+    False only means that scikit-learn's checks have to look. A finite sum has finite terms.
     """
     kind = type(X)
     if kind is np.ndarray:

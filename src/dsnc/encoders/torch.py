@@ -1,4 +1,4 @@
-"""Encoders that learn: linear, several layers, or a module of the user's own.
+"""Encoders that learn: linear, several layers, or the user's own module.
 
 Rows reach an encoder as a dense tensor or as `SparseRows`. A sparse row is never made dense: its
 product with the first layer is a weighted sum of that layer's rows, an embedding bag.
@@ -267,7 +267,7 @@ def make_encoder(
 ) -> nn.Module:
     """Return an encoder by name, or the user's own module as it is.
 
-    A module of one's own maps a dense (rows, features) tensor to (rows, n_bits) logits. One that
+    Your own module maps a dense (rows, features) tensor to (rows, n_bits) logits. One that
     has the attribute ``accepts_sparse = True`` is given `SparseRows` where X is sparse.
     """
     if isinstance(encoder, nn.Module):

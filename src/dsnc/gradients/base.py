@@ -54,7 +54,7 @@ class Gradient(ABC):
         """
 
     def start_epoch(self, epoch: int) -> None:  # noqa: B027 - a hook, not a duty
-        """Hear that epoch number `epoch`, from 0, begins; for annealing."""
+        """Prepare for epoch number `epoch`, counted from 0; for annealing."""
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters as plain values: ``type(self)(**settings)`` makes a twin."""

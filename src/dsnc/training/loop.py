@@ -119,7 +119,7 @@ class _Run:
         )
         self.history.epochs.append(epoch)
         self.history.stopped = self._reason_to_stop(epoch)
-        if n_steps == len(self.batches):  # one that the clock cut short is not to go on from
+        if n_steps == len(self.batches):  # a run never resumes after half an epoch
             self._save()
         return epoch
 

@@ -28,7 +28,7 @@ def set_up(
     make_objective: MakeObjective,
     device: torch.device,
 ) -> BaseObjective:
-    """Return what is to be trained, on its device; `examples` decide the scaling."""
+    """Return the objective before training, on its device; `examples` decide the scaling."""
     n_features, sparse = int(examples.X.shape[1]), bool(sp.issparse(examples.X))
     scaling = settings.scaling
     if scaling in ("standard", "common") and sparse:
@@ -65,7 +65,7 @@ def divides_rows(scaling: str, sparse: bool) -> bool:
 
 
 def _try(module: ModuleEncoder, X: Any) -> None:
-    """Show a module of the user's own two rows, to fail here rather than in torch."""
+    """Try a user's module on two rows, so that it fails here rather than deep in torch."""
     try:
         shape = module.logits(X[:2]).shape
     except (RuntimeError, TypeError, ValueError) as error:
