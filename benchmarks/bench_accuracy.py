@@ -19,7 +19,7 @@ from harness import report
 RECIPES = {"default": {"decoder": "linear"}, "paper": PAPER, "paper_regularized": PAPER_REGULARIZED}
 
 
-def load(path: str, recipe: str) -> tuple[str, Split]:
+def load(path: str, recipe: str = "default") -> tuple[str, Split]:
     """Return the parts of a data set, features as the recipe has them."""
     prepared = prepare(Source(path=path), "tfidf" if recipe == "default" else "none")
     return prepared.name, prepared.parts

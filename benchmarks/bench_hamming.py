@@ -144,7 +144,7 @@ def _count(n: int) -> str:
 
 
 def _percent(noise: float | None) -> str:
-    return "random" if noise is None else f"{noise:.0%}"
+    return "random" if noise is None else f"{100 * noise:.0f} %"
 
 
 def _columns(times: dict[str, float], names: Iterable[str]) -> dict[str, object]:
@@ -157,6 +157,9 @@ def _ratios(times: dict[str, float]) -> dict[str, object]:
     best = min((name for name in LIBRARIES if name in times), key=times.__getitem__)
     return {
         "best library": best,
+        "library us": times[best],
+        "scan us": times[SCAN],
+        "index us": times[INDEX],
         "scan x": times[best] / times[SCAN],
         "index x": times[best] / times[INDEX],
         "index x Hash": times[HASH] / times[INDEX] if HASH in times else "-",

@@ -105,8 +105,8 @@ def _predicting(model: DSNCClassifier, X: Any) -> list[dict[str, object]]:
     batch = {
         "dsnc": model.predict,
         "dsnc, all classes": model.with_decoder("soft").predict,
-        "torch MLP, batches of 1024": lambda X: mlp.predict(X, 1024),
-        "torch MLP, batches of 4096": lambda X: mlp.predict(X, 4096),
+        "torch MLP": mlp.predict,
+        "torch MLP in batches of 4096": lambda X: mlp.predict(X, 4096),
     }
     single = {"dsnc": model.predict, "torch MLP": mlp.predict, "LinearSVC": svc.predict}
     for function in (*batch.values(), *single.values()):

@@ -25,6 +25,7 @@ from dsnc.features import TextFeatures
 from harness import best_of, report
 
 WORDS, CHARACTERS = (1, 2), (3, 5)
+SIZES = {"words": WORDS, "characters": CHARACTERS}
 SINGLE = 50  # single texts in a row
 OURS: dict[str, dict[str, Any]] = {
     "words": {"characters": None},
@@ -49,9 +50,9 @@ def main() -> None:
         texts = load_dataset(data / "train.tsv" if data.is_dir() else data).X.tolist()
     print(f"{len(texts):,} texts, {sum(map(len, texts)) / len(texts):.1f} characters on average")
     with threadpool_limits(1):
-        report("text features", [features(name, texts) for name in OURS])
+        report("text_features", [features(name, texts) for name in OURS])
         if data is not None and data.is_dir():
-            report("text models", models(data, arguments.bits))
+            report("text_models", models(data, arguments.bits))
 
 
 def made_up_titles(n: int) -> list[str]:
@@ -99,7 +100,7 @@ def features(name: str, texts: list[str]) -> dict[str, object]:
         repeat=20,
     )
     return {
-        "n-grams": name,
+        "n-grams": name if name == "both" else f"{name} {SIZES[name]}",
         "columns": ours.n_features_,
         "us/text": 1e6 * many["dsnc"] / len(texts),
         "sklearn us/text": 1e6 * many["sklearn"] / len(texts),
@@ -129,7 +130,8 @@ def models(folder: Path, n_bits: int) -> list[dict[str, object]]:
     texts = test.X.tolist()
     # One code for each class to search, in place of those of all training rows.
     fast = ours.with_decoder({"name": "shortlist", "known": "weights"})
-    contestants = {"dsnc": ours, "dsnc, known=weights": fast, "sklearn": theirs}
+    soft = ours.with_decoder("soft")
+    contestants = {"dsnc": ours, "dsnc weights": fast, "dsnc soft": soft, "sklearn": theirs}
     answers = {name: model.predict(texts) for name, model in contestants.items()}
     many = best_of({n: lambda m=m: m.predict(texts) for n, m in contestants.items()}, repeat=5)
     one = best_of(
@@ -140,7 +142,7 @@ def models(folder: Path, n_bits: int) -> list[dict[str, object]]:
         repeat=10,
     )
     sizes = {"sklearn": theirs[-1].coef_.nbytes}
-    for name in list(contestants)[:2]:
+    for name in list(contestants)[:3]:
         with tempfile.TemporaryDirectory() as place:
             contestants[name].save(Path(place) / "model")
             sizes[name] = sum(path.stat().st_size for path in (Path(place) / "model").iterdir())
@@ -151,7 +153,8 @@ def models(folder: Path, n_bits: int) -> list[dict[str, object]]:
             "us/text": 1e6 * many[name] / len(texts),
             "ratio": many["sklearn"] / many[name],
             "single us": 1e6 * one[name] / SINGLE,
-            "fit s": seconds[name.partition(",")[0]],
+            "single ratio": one["sklearn"] / one[name],
+            "fit s": seconds[name.partition(" ")[0]],
             "MB": sizes[name] / 1e6,
         }
         for name in contestants

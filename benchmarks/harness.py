@@ -15,6 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from dsnc.versions import versions
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -57,7 +59,10 @@ def peak_megabytes(code: str, *arguments: str) -> dict[str, float]:
 
 
 def report(name: str, rows: list[dict[str, object]]) -> None:
-    """Print a table and keep it as JSON lines in ``benchmarks/results``."""
+    """Print a table and keep it as a line of JSON in ``benchmarks/results``.
+
+    ``docs/figures/tables.py --take NAME`` makes the latest line a record of the documents.
+    """
     table = Table(title=name)
     for column in rows[0]:
         table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
@@ -65,10 +70,23 @@ def report(name: str, rows: list[dict[str, object]]) -> None:
         table.add_row(*(_cell(value) for value in row.values()))
     Console(width=max(100, Console().width)).print(table)
     RESULTS.mkdir(exist_ok=True)
-    machine = {"machine": platform.machine(), "python": platform.python_version()}
+    record = {"measured": _measured(), "rows": [_without_nan(row) for row in rows]}
     with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps({"time": time.time(), **machine, **row}) + "\n")
+        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _measured() -> dict[str, object]:
+    """Return by what, when and where; of paths in the command only their names."""
+    return {
+        "by": " ".join(Path(argument).name for argument in sys.argv),
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": platform.machine(),
+        "versions": versions("numpy", "numba", "scikit-learn", "scipy", "torch"),
+    }
+
+
+def _without_nan(row: dict[str, object]) -> dict[str, object]:
+    return {key: None if value != value else value for key, value in row.items()}
 
 
 def _cell(value: object) -> str:

@@ -1,14 +1,19 @@
 """Pages of results from the records of ``dsnc reproduce all``: tables, figures, and all runs.
 
 Run it with:  python docs/figures/results.py RUNS docs/results
+
+The cells of every table go to ``docs/records/results``, so that `tables.py` can write them again,
+and the figures of every run to ``runs.jsonl``, from which other pages take theirs.
 """
 
 import argparse
 import json
+import re
 from pathlib import Path
 
-from dsnc.paper.experiments import EXPERIMENTS, Record, find_records
+from dsnc.paper.experiments import EXPERIMENTS, Record, Table, find_records
 from dsnc.paper.report import write_figure
+from records import write
 
 FIGURES = {
     "accuracy": "Accuracy against code size.",
@@ -33,15 +38,33 @@ def section(recipe: str, data: str, records: list[Record], runs: Path, target: P
         image = f"images/{data}-{recipe}-{kind}.png"
         write_figure(kind, runs, target / image, data=data, recipe=recipe)
         parts += [f"![{caption} {data}, {recipe} recipe]({image})", ""]
-    for experiment in EXPERIMENTS.values():
+    for name, experiment in EXPERIMENTS.items():
         for table in experiment.tables(records, runs):
             if table.title.endswith(f"on {data}, {recipe} recipe"):
-                parts.append(table.to_markdown())
+                parts.append(recorded(table, f"results/{data}-{recipe}-{name}", target))
     return parts
 
 
+def recorded(table: Table, name: str, target: Path) -> str:
+    """Keep a table as a record, unrounded values beside its cells; return its part of the page."""
+    title, lines, notes = re.split(r"((?:^\|.*\n)+)", table.to_markdown(), flags=re.MULTILINE)
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines.splitlines()]
+    columns, _, *rows = ([cell.strip() for cell in row] for row in cells)
+    record = {
+        "measured": {"by": "dsnc reproduce all, docs/figures/results.py", "runs": "runs.jsonl"},
+        "columns": columns,
+        "rows": rows,
+        "values": [[cell["value"] for cell in row] for row in table.to_dict()["rows"]],
+    }
+    write(target.parent / "records" / f"{name}.json", record)
+    return f"{title}<!-- record: {name} -->\n{lines}<!-- end of record -->\n{notes}"
+
+
 def line_of(record: Record) -> dict[str, object]:
-    """Return what a run was and what came out of it, without its arrays."""
+    """Return what a run was and what came out of it, without its arrays.
+
+    Accuracies are shares of some thousand rows at most: eight digits are all there is to know.
+    """
     definition = record.definition
     line = {
         "data": definition.data,
@@ -59,13 +82,12 @@ def line_of(record: Record) -> dict[str, object]:
     if definition.trial:  # the settings are those of the run that was chosen
         return {name: value for name, value in line.items() if name != "settings"} | {"trial": True}
     return line | {
-        "accuracy": {k: round(v["accuracy"], 5) for k, v in record.outcomes.items()},
-        "top_5": {k: round(v["top_5"], 5) for k, v in record.outcomes.items()},
-        "calibration_error": {
-            k: round(v["calibration_error"], 4)
-            for k, v in record.outcomes.items()
-            if "calibration_error" in v
+        **{
+            name: {k: round(v[name], 8) for k, v in record.outcomes.items() if name in v}
+            for name in ("accuracy", "top_5", "calibration_error", "operations")
         },
+        "codes": record.codes,
+        "rows": record.rows,
         "versions": record.versions,
         "machine": record.machine,
     }
