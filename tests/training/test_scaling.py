@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from dsnc.labels import Targets
 from dsnc.training import scaling
 from dsnc.training.examples import Examples
-from dsnc.training.scaling import moments, scale_of
+from dsnc.training.scaling import is_mostly_zeros, moments, scale_of
 
 
 def examples(X, rows=None):
@@ -79,3 +80,22 @@ def test_rows_that_are_all_the_same_are_only_centered(name):
     mean, deviation = scale_of(examples(np.full((9, 3), 2.5)), name)
     assert mean.tolist() == [2.5] * 3
     assert deviation.tolist() == [0] * 3
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.02, True), (0.5, False)])
+def test_rows_of_mostly_zeros_are_known_by_their_numbers(share, expected):
+    X = np.random.default_rng(0).random((50, 40)) * (
+        np.random.default_rng(1).random((50, 40)) < share
+    )
+    stored_zeros = sp.csr_array(X)
+    stored_zeros.data[:] = 0
+    assert is_mostly_zeros(X) is is_mostly_zeros(sp.csr_array(X)) is expected
+    assert is_mostly_zeros(stored_zeros)
+
+
+def test_moments_do_not_depend_on_the_container(monkeypatch):
+    monkeypatch.setattr(scaling, "_BLOCK", 30)
+    X = normal(1, 2, 5) * (np.random.default_rng(1).random((400, 3)) < 0.5)
+    dense, sparse = (moments(examples(X)._replace(X=made)) for made in (X, sp.csr_array(X)))
+    for a, b in zip(dense, sparse, strict=True):
+        assert np.array_equal(a, b)

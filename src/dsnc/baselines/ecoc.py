@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,7 @@ from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 from dsnc.predictor import Predictor
+from dsnc.training.scaling import is_mostly_zeros
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class ECOCBaseline(LinearBaseline):
             codes=make_codebook(self.codebook, n_classes, self.n_bits, seed),
             decoding=self.decoding,
             loss=self.loss,
-            sparse=sp.issparse(examples.X),
+            sparse=is_mostly_zeros(examples.X),
         )
 
     def _plain_parameter(self, name: str, value: Any) -> Any:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.baselines.linear import LINKS, LinearBaseline
@@ -15,6 +14,7 @@ from dsnc.baselines.memory import Memory, linear_memory
 from dsnc.classifier.base import one_for_two
 from dsnc.classifier.inputs import check_table
 from dsnc.decoders import ScoresDecoder
+from dsnc.training.scaling import is_mostly_zeros
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
@@ -131,7 +131,7 @@ class OneVsRestBaseline(LinearBaseline):
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import OneVsRestObjective
 
-        return partial(OneVsRestObjective, loss=self.loss, sparse=sp.issparse(examples.X))
+        return partial(OneVsRestObjective, loss=self.loss, sparse=is_mostly_zeros(examples.X))
 
     def _settings_for(
         self, settings: "RunSettings", examples: "Examples", n_classes: int

@@ -62,8 +62,9 @@ class DSNCClassifier(LearnedClassifier):
         as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all. A
         decoder that is made already is taken as it is.
     scaling : "auto", "standard", "common", "unit_rows" or "none"
-        What is done to X: "auto" divides sparse rows by their length; dense features by one
-        common deviation where they seem to share a unit (pixels), else each by its own.
+        What is done to X: "auto" divides rows of mostly zeros (words) by their length; features
+        of other rows by one common deviation where they seem to share a unit (pixels), else each
+        by its own. Numbers decide, not whether X is a dense or a sparse matrix.
     text : dict, TextFeatures or None
         Where X holds strings: settings of `dsnc.features.TextFeatures`, such as
         ``{"words": (1, 3)}``.

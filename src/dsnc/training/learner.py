@@ -20,6 +20,7 @@ from dsnc.training.feed import feed
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
 from dsnc.training.objective import Objective
+from dsnc.training.scaling import is_mostly_zeros
 from dsnc.training.settings import RunSettings
 from dsnc.training.setup import MakeObjective, divides_rows, set_up
 from dsnc.training.soft_vectors import SoftVectorsObjective
@@ -62,7 +63,7 @@ class Learner:
         settings.check()
         self.settings, self.n_classes, self.seed = settings, n_classes, seed
         self.n_features = int(examples.X.shape[1])
-        self._sparse = bool(sp.issparse(examples.X))
+        self._sparse = is_mostly_zeros(examples.X)
         self.unit_rows = divides_rows(settings.scaling, self._sparse)
         self.world = world or lone_world(settings.device)
         generator = torch.Generator().manual_seed(_derived(seed, 0))
@@ -184,12 +185,11 @@ class Learner:
         seed: int,
         world: World,
     ) -> Any:
-        n_rows, sparse = examples.n_rows, bool(sp.issparse(examples.X))
         return feed(
             objective,
             examples,
             validation,
-            batch_size=self.settings.rows_of_a_step(n_rows, sparse=sparse),
+            batch_size=self.settings.rows_of_a_step(examples.n_rows, sparse=self._sparse),
             unit_rows=self.unit_rows,
             seed=seed,
             world=world,

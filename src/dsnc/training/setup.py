@@ -11,7 +11,7 @@ from dsnc.encoders.torch import LinearEncoder, MLPEncoder, ModuleEncoder, make_e
 from dsnc.errors import InputError
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.examples import Examples
-from dsnc.training.scaling import scale_of
+from dsnc.training.scaling import is_mostly_zeros, scale_of
 from dsnc.training.settings import RunSettings
 
 OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
@@ -30,8 +30,8 @@ def set_up(
 ) -> BaseObjective:
     """Return the objective before training, on its device; `examples` decide the scaling."""
     n_features, sparse = int(examples.X.shape[1]), bool(sp.issparse(examples.X))
-    scaling = settings.scaling
-    if scaling in ("standard", "common") and sparse:
+    scaling, mostly_zeros = settings.scaling, is_mostly_zeros(examples.X)
+    if scaling in ("standard", "common") and sparse and mostly_zeros:
         raise InputError(
             f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
         )
@@ -41,7 +41,7 @@ def set_up(
         n_features,
         settings.n_bits,
         generator,
-        sparse=sparse,
+        sparse=mostly_zeros,
         **(hidden if settings.encoder == "mlp" else {}),
     )
     is_ours = isinstance(encoder, OURS)
@@ -51,7 +51,7 @@ def set_up(
             "that attribute and SparseRows, or pass X.toarray()."
         )
     objective = make_objective(settings, encoder, n_classes, generator)
-    if isinstance(encoder, OURS) and scaling != "none" and not divides_rows(scaling, sparse):
+    if isinstance(encoder, OURS) and scaling != "none" and not divides_rows(scaling, mostly_zeros):
         encoder.input.scale(*scale_of(examples, scaling))
     objective.to(device)
     if not is_ours:
@@ -59,9 +59,9 @@ def set_up(
     return objective
 
 
-def divides_rows(scaling: str, sparse: bool) -> bool:
+def divides_rows(scaling: str, mostly_zeros: bool) -> bool:
     """Tell whether each row is divided by its length."""
-    return scaling == "unit_rows" or (scaling == "auto" and sparse)
+    return scaling == "unit_rows" or (scaling == "auto" and mostly_zeros)
 
 
 def _try(module: ModuleEncoder, X: Any) -> None:
