@@ -192,6 +192,7 @@ def test_a_loaded_model_answers_without_torch(saved, fitted):
 # The same model twice
 
 
+@pytest.mark.slow  # imports torch in a new process; within this one, see the global seed
 def test_the_same_seed_gives_the_same_bytes(saved, tmp_path):
     quick().fit(X, Y).save(tmp_path / "again")
     assert contents(tmp_path / "again") == contents(saved)
