@@ -4,11 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from test_decoder_choice import FEW, X_TEST, Y_TEST, X, Y, quick, same_answers, saved
 
 from dsnc.errors import DsncWarning, InputError
 from dsnc.training import learner
 from dsnc.training.soft_vectors import SoftVectorsObjective
+from many_classes import FEW, X_TEST, Y_TEST, X, Y, quick, reloaded, same_answers
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_short_codes_get_rows_for_soft_bits(softened, tmp_path):
     assert softened.score(X_TEST, Y_TEST) > without.score(X_TEST, Y_TEST)
     for name in ("linear", "nearest"):  # they see no soft bits
         same_answers(softened.with_decoder(name), without.with_decoder(name))
-    loaded = saved(softened, tmp_path)
+    loaded = reloaded(softened, tmp_path)
     same_answers(
         loaded.with_decoder("linear").with_decoder("linear"), loaded.with_decoder("linear")
     )
@@ -50,7 +50,7 @@ def test_hard_decoders_do_without_them():
 @pytest.mark.parametrize("way", ["pickled", "loaded"])
 def test_partial_fit_goes_on_with_both_kinds_of_rows(softened, way, tmp_path):
     model = softened
-    other = saved(model, tmp_path) if way == "loaded" else pickle.loads(pickle.dumps(model))
+    other = reloaded(model, tmp_path) if way == "loaded" else pickle.loads(pickle.dumps(model))
     other.set_params(learning_rate=1e-4, device="cpu").partial_fit(X[FEW], Y[FEW])
     before, after = model.predictor_, other.predictor_
     for old, new in [

@@ -71,7 +71,7 @@ def test_twenty_bits_against_a_search_among_many_codes():
     assert np.array_equal(table.lookup(queries), best & MAX_LABEL)
 
 
-@pytest.mark.slow  # 2 GB
+@pytest.mark.slow  # all 2^28 codes: 2 GB of memory, and seconds
 def test_the_widest_table_reaches_the_farthest_code():
     table = CodeTable.build(PackedCodes.from_ints([0], 28), [MAX_LABEL])
     assert table.labels.min() == MAX_LABEL

@@ -34,7 +34,7 @@ for n_bits in (5, 36, 64, 100, 200, 300, 500):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # two processes; the first compiles every kernel anew
 def test_afterwards_nothing_is_left_to_compile(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
 

@@ -1,65 +1,28 @@
+"""The learner: arrays in, trained arrays out."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch import nn
 
-from dsnc.codes import PackedCodes
-from dsnc.decoders import LinearDecoder
 from dsnc.encoders import NumpyEncoder
-from dsnc.encoders.torch import ModuleEncoder, as_batch
+from dsnc.encoders.torch import as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets
-from dsnc.predictor import Predictor
-from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.learner import Learner
-from dsnc.training.settings import Settings
 from dsnc.training.world import choose_device
-
-CPU = torch.device("cpu")
-K, D = 10, 12
-
-
-def make_dense(n=300, seed=0):
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n) % K).astype(np.int32)
-    X = 6 * np.eye(K, D)[y] + rng.normal(size=(n, D))
-    X = X * np.exp(rng.normal(size=D)) + 50 * rng.normal(size=D)  # units differ
-    return Examples(X.astype(np.float32), Targets(y, K))
-
-
-def make_sparse(n=300, d=400, seed=0):
-    """Each class has words of its own; some rows are empty."""
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n) % K).astype(np.int32)
-    columns = rng.integers(0, 20, size=(n, 6)) + 20 * y[:, None]
-    columns[:, :2] = rng.integers(0, d, size=(n, 2))
-    X = sp.csr_array((np.ones(6 * n, "f4"), (np.repeat(np.arange(n), 6), columns.ravel())), (n, d))
-    X = X.tolil()
-    X[::50] = 0
-    return Examples(X.tocsr(), Targets(y, K))
-
-
-def make_settings(**settings):
-    few = {"n_bits": 12, "max_epochs": 8, "learning_rate": 0.02, "device": "cpu"}
-    return Settings(**few | settings)
-
-
-def learn(examples, validation=None, *, seed=0, **settings):
-    learner = Learner(make_settings(**settings), examples, K, seed)
-    return learner, learner.fit(examples, validation)
-
-
-def predictor_of(learner):
-    trained = learner.export()
-    return Predictor(trained.encoder, LinearDecoder(trained.decoder.weight, trained.decoder.bias))
-
-
-def accuracy(learner, examples):
-    return (predictor_of(learner).predict(examples.X) == examples.targets.y).mean()
-
+from made_examples import (
+    CPU,
+    K,
+    accuracy,
+    learn,
+    make_dense,
+    make_settings,
+    make_sparse,
+    predictor_of,
+)
 
 # Learning
 
@@ -170,69 +133,6 @@ def test_the_users_gradient_stays_as_it_was():
     assert gradient.state_dict() == {"slope": 1.0}
 
 
-# Scaling
-
-
-def test_dense_features_are_standardized_over_the_rows_in_use(monkeypatch):
-    monkeypatch.setattr("dsnc.training.scaling._ROWS", 7)
-    examples = make_dense(100)._replace(rows=np.arange(0, 100, 3))
-    layer = Learner(make_settings(), examples, K, 0).objective.encoder.input
-    used = examples.X[::3].astype(np.float64)
-    np.testing.assert_allclose(layer.mean, used.mean(axis=0), rtol=1e-5)
-    np.testing.assert_allclose(1 / layer.inverse_deviation, used.std(axis=0), rtol=1e-5)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.1, -1e-8])
-@pytest.mark.parametrize("n", [3, 97, 1000])
-def test_a_constant_feature_is_only_centered(value, n):
-    X = np.random.default_rng(0).normal(size=(n, 2))
-    X[:, 0] = value
-    examples = Examples(X, Targets((np.arange(n) % K).astype(np.int32), K))
-    layer = Learner(make_settings(scaling="standard"), examples, K, 0).objective.encoder.input
-    assert layer.inverse_deviation[0] == 1
-    assert layer.mean[0].item() == pytest.approx(value, rel=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("make", [make_dense, make_sparse])
-def test_the_users_rows_are_only_read(make, dtype):
-    examples = make(100)
-    X = examples.X.astype(dtype)
-    before = X.copy()
-    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-        array.flags.writeable = False
-    learn(examples._replace(X=X), max_epochs=1, beta=1e-3, gamma=1e-3)
-    assert (X != before).sum() == 0
-
-
-def test_auto_is_unit_rows_for_sparse_and_scaled_for_dense():
-    sparse = Learner(make_settings(), make_sparse(), K, 0)
-    dense = Learner(make_settings(), make_dense(), K, 0)
-    plain = Learner(make_settings(scaling="none"), make_dense(), K, 0)
-    assert (sparse.unit_rows, len(sparse.objective.encoder.input.mean)) == (True, 0)
-    assert (dense.unit_rows, len(dense.objective.encoder.input.mean)) == (False, D)
-    assert (plain.unit_rows, len(plain.objective.encoder.input.mean)) == (False, 0)
-
-
-@pytest.mark.parametrize("scaling", ["standard", "common"])
-def test_sparse_rows_cannot_be_centered(scaling):
-    with pytest.raises(InputError, match=f"scaling='{scaling}' would make a sparse X dense"):
-        Learner(make_settings(scaling=scaling), make_sparse(), K, 0)
-
-
-@pytest.mark.parametrize("make", [make_dense, make_sparse])
-@pytest.mark.parametrize("scaling", ["unit_rows", "none"])
-def test_training_and_prediction_scale_alike(make, scaling):
-    examples = make()
-    learner, _ = learn(examples, scaling=scaling, max_epochs=3)
-    source = make_source(examples.X, CPU, unit_rows=learner.unit_rows)
-    with torch.no_grad():
-        logits = learner.objective.encoder(source.take(torch.arange(300))).numpy()
-    codes = PackedCodes.from_logits(logits)
-    apart = predictor_of(learner).encode(examples.X).words != codes.words
-    assert apart.mean() < 0.01
-
-
 # Going on
 
 
@@ -278,72 +178,6 @@ def test_partial_fit_of_a_single_row(encoder):
     learner = Learner(make_settings(encoder=encoder, hidden=(8,)), examples, K, 0)
     learner.partial_fit(Examples(examples.X[:1], examples.targets.take(slice(1))), 1)
     assert np.isfinite(learner.export().decoder.weight).all()
-
-
-# A module of one's own
-
-
-class Own(nn.Module):
-    def __init__(self, n_features=D, n_bits=12):
-        super().__init__()
-        torch.manual_seed(0)
-        self.layers = nn.Sequential(
-            nn.BatchNorm1d(n_features), nn.Linear(n_features, 32), nn.ReLU(), nn.Linear(32, n_bits)
-        )
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-class OwnSparse(nn.Module):
-    accepts_sparse = True
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.bag = nn.EmbeddingBag(400, 12, mode="sum")
-
-    def forward(self, rows):
-        return self.bag(rows.indices, rows.offsets, per_sample_weights=rows.values)
-
-
-@pytest.fixture
-def restored_generator():
-    state = torch.get_rng_state()
-    yield
-    torch.set_rng_state(state)
-
-
-@pytest.mark.usefixtures("restored_generator")
-def test_a_module_of_ones_own_is_trained():
-    examples = make_dense()
-    own = Own()
-    learner, _ = learn(examples, encoder=own)
-    assert learner.objective.encoder is own
-    assert isinstance(learner.export().encoder, ModuleEncoder)
-    assert accuracy(learner, examples) > 0.95
-    again = Learner(make_settings(encoder=Own()), examples, K, 0)
-    again.load(learner.export().encoder, predictor_of(learner).decoder)
-    assert accuracy(again, examples) == accuracy(learner, examples)
-
-
-@pytest.mark.usefixtures("restored_generator")
-def test_a_module_that_takes_sparse_rows_sees_the_same_in_training_and_prediction():
-    examples = make_sparse()
-    learner, _ = learn(examples, encoder=OwnSparse(), max_epochs=15)
-    assert accuracy(learner, examples) > 0.9
-    seen = make_source(examples.X, CPU, unit_rows=learner.unit_rows).take(torch.arange(300))
-    with torch.no_grad():
-        in_training = learner.objective.encoder(seen).numpy()
-    np.testing.assert_allclose(
-        learner.export().encoder.logits(examples.X), in_training, rtol=1e-4, atol=1e-5
-    )
-
-
-@pytest.mark.usefixtures("restored_generator")
-def test_a_module_that_takes_no_sparse_rows_is_told_so():
-    with pytest.raises(InputError, match="accepts_sparse = True"):
-        Learner(make_settings(encoder=Own(400)), make_sparse(), K, 0)
 
 
 # The door

@@ -15,7 +15,7 @@ from report_records import write_runs
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow,  # each test starts a browser
     pytest.mark.skipif(BROWSER is None, reason="needs a browser: the package chromium"),
 ]
 PHONE, DESK = 390, 1200
