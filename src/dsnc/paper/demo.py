@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.paper.experiments import Plan, Record, reproduce
+from dsnc.paper.experiments.accuracy_table import series_key
 from dsnc.paper.experiments.cost_curve import TITLES, curves
 from dsnc.paper.experiments.prepare import prepare
 
@@ -59,7 +60,7 @@ def run_demo(
 def compare(records: list[Record], runs: Path) -> list[Comparison]:
     """Return every model with each of its decoders, the most accurate first."""
     found = {
-        (f"{record.definition.method}/{name}", record.definition.n_bits): outcome
+        (series_key(record.definition.method, name), record.definition.n_bits): outcome
         for record in records
         for name, outcome in record.outcomes.items()
     }

@@ -316,12 +316,12 @@ def test_what_decoding_costs(tmp_path, define, keep):
             found.append(keep(define(method, n_bits=n_bits), outcomes))
     (curve,) = cost_curve.curves(found, tmp_path)
     operations = {(p.series, p.n_bits): round(p.operations, 3) for p in curve.points}
-    for series in ("dsnc/linear", "dsnc/nearest", "ecoc/own"):  # constant time, one reading
+    for series in ("dsnc/linear", "dsnc/nearest", "ecoc"):  # constant time, one reading
         assert operations[series, 12] == operations[series, 24] == 1
     assert operations["dsnc/table", 12] == 16 * 13
     for n_bits in (36, 200):
         assert operations["dsnc/linear", n_bits] == n_bits * n_classes
         assert operations["dsnc/nearest", n_bits] == round(n_bits * 64 / 12, 3)
-    assert (operations["ecoc/own", 36], operations["ecoc/own", 200]) == (293.632, 1631.29)
+    assert (operations["ecoc", 36], operations["ecoc", 200]) == (293.632, 1631.29)
     for n_bits in (12, 24, 36, 200):
-        assert operations["mlp/own", n_bits] == n_bits * n_classes
+        assert operations["mlp", n_bits] == n_bits * n_classes

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
 from dsnc.files import write_whole
-from dsnc.paper.experiments.accuracy_table import groups
+from dsnc.paper.experiments.accuracy_table import COLUMNS, groups, series_key
 from dsnc.paper.experiments.definition import Definition, Source, file_name
 from dsnc.paper.experiments.methods import TABLE_BITS
 from dsnc.paper.experiments.plan import Plan
@@ -27,17 +27,14 @@ from dsnc.paper.experiments.record import Record, find_records
 from dsnc.paper.experiments.tables import Cell, Table
 
 CONTESTANTS = ("dsnc", "dsnc_reg", "mlp", "ecoc")
-TITLES = {
-    "dsnc/linear": "DSNC linear",
-    "dsnc/nearest": "DSNC NN",
-    "dsnc_reg/nearest": "DSNC NN+Reg",
-    "dsnc/table": "DSNC table, 16 probes",
-    "dsnc/shortlist": "DSNC shortlist",
-    "mlp/own": "MLP",
-    "ecoc/own": "ECOC",
-}
-LOOKED_UP = ("dsnc/linear", "dsnc/nearest", "dsnc_reg/nearest", "ecoc/own")
+LOOKED_UP = ("dsnc/linear", "dsnc/nearest", "dsnc_reg/nearest", "ecoc")
 """What a table of all codes answers as well, in constant time."""
+TITLES = {
+    column.key: column.title
+    for column in COLUMNS
+    if column.key in (*LOOKED_UP, "dsnc/table", "dsnc/shortlist", "mlp")
+}
+"""What is on the curve."""
 _READING = 1.0  # operation
 _ROUNDS = 5
 _FILE = "decoding_times.json"
@@ -105,14 +102,14 @@ def curves(records: Sequence[Record], runs: Path) -> list[Curve]:
 
 def tables(records: Sequence[Record], runs: Path) -> list[Table]:
     """Return the points of each curve as a table, the cheapest first."""
-    return [_table(curve) for curve in curves(records, runs)]
+    return [table(curve) for curve in curves(records, runs)]
 
 
 def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Point]:
     found: dict[tuple[str, int], list[tuple[Record, str]]] = {}
     for record in records:
         for decoder in record.outcomes:
-            series = f"{record.definition.method}/{decoder}"
+            series = series_key(record.definition.method, decoder)
             if series in TITLES:
                 key = series, record.definition.n_bits or 0
                 found.setdefault(key, []).append((record, decoder))
@@ -141,7 +138,8 @@ def _time_cell(point: Point, *, best: bool) -> Cell:
     return Cell(text, point.microseconds, best=best)
 
 
-def _table(curve: Curve) -> Table:
+def table(curve: Curve) -> Table:
+    """Return the points of a curve, the fastest first."""
     cheap, fast = curve.front("operations"), curve.front("microseconds")
     rows = [
         [

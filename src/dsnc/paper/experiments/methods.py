@@ -54,6 +54,8 @@ class Method:
 
     Parameters
     ----------
+    title : str
+        What people call it.
     make : type
         The estimator.
     recipes : mapping
@@ -66,6 +68,7 @@ class Method:
         What validation rows choose, where the recipe has a grid for it.
     """
 
+    title: str
     make: type[Any]
     recipes: Mapping[str, Mapping[str, Any]]
     width: str | None = "n_bits"
@@ -120,31 +123,46 @@ class Method:
 _RATE, _RATE_AND_FACTOR = ("learning_rate",), ("learning_rate", FACTOR)
 
 METHODS: dict[str, Method] = {
-    "dsnc": Method(DSNCClassifier, {"default": _NOTHING, "paper": PAPER}, codes=True, chosen=_RATE),
+    "dsnc": Method(
+        "DSNC",
+        DSNCClassifier,
+        {"default": _NOTHING, "paper": PAPER},
+        codes=True,
+        chosen=_RATE,
+    ),
     "dsnc_reg": Method(
+        "DSNC+Reg",
         DSNCClassifier,
         {"default": _STEADY, "paper": PAPER_REGULARIZED},
         codes=True,
         chosen=_RATE_AND_FACTOR,
     ),
     "mlp": Method(
+        "MLP",
         BASELINES["mlp"],
         {"default": _NOTHING, "paper": {**PAPER, "weight_decay": 0.0}},
         "n_units",
         chosen=_RATE,
     ),
     "mlp_reg": Method(
+        "MLP+Reg",
         BASELINES["mlp"],
         {"default": _STEADY, "paper": {**PAPER_REGULARIZED, "weight_decay": 0.0}},
         "n_units",
         chosen=_RATE_AND_FACTOR,
     ),
-    "ecoc": Method(BASELINES["ecoc"], {"default": _NOTHING, "paper": _PAPER_ECOC}),
+    "ecoc": Method("ECOC", BASELINES["ecoc"], {"default": _NOTHING, "paper": _PAPER_ECOC}),
     "one_vs_rest": Method(
-        BASELINES["one_vs_rest"], {"default": _NOTHING, "paper": _PAPER_LINEAR}, None
+        "one-vs-rest",
+        BASELINES["one_vs_rest"],
+        {"default": _NOTHING, "paper": _PAPER_LINEAR},
+        width=None,
     ),
     "nearest_centroid": Method(
-        BASELINES["nearest_centroid"], {"default": _NOTHING, "paper": _NOTHING}, None
+        "nearest centroid",
+        BASELINES["nearest_centroid"],
+        {"default": _NOTHING, "paper": _NOTHING},
+        width=None,
     ),
 }
 """Name to method: stable for ever, as in definitions and on the command line."""
