@@ -9,8 +9,8 @@ measure: all models decode the same rows in turns, in one process, on one thread
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,7 +88,7 @@ def measure(records: Iterable[Record], runs: Path) -> None:
         ]
         wanted = sorted(f"{r.definition.digest}/{name}" for r in group for name in r.outcomes)
         if wanted and sorted(_read(folder / _FILE)) != wanted:
-            times = _decoding_times(group)
+            times = decoding_times(_contestants(group), _ROUNDS)
             write_whole(folder / _FILE, json.dumps(times, indent=1).encode())
 
 
@@ -126,16 +126,10 @@ def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Poin
         yield Point(series, n_bits, accuracy, operations, min(measured, default=float("nan")))
 
 
-def _by_cost(point: Point) -> tuple[bool, float, float]:
+def _by_cost(point: Point) -> tuple[float, float]:
     """Order by time; what was not measured comes last."""
     unknown = math.isnan(point.microseconds)
-    return unknown, 0.0 if unknown else point.microseconds, point.operations
-
-
-def _time_cell(point: Point, *, best: bool) -> Cell:
-    measured = not math.isnan(point.microseconds)
-    text = f"{point.microseconds:.2f}" if measured else ""
-    return Cell(text, point.microseconds, best=best)
+    return math.inf if unknown else point.microseconds, point.operations
 
 
 def table(curve: Curve) -> Table:
@@ -147,7 +141,7 @@ def table(curve: Curve) -> Table:
             Cell(str(point.n_bits), point.n_bits),
             Cell.of([100 * point.accuracy]),
             Cell(f"{point.operations:,.0f}", point.operations, best=point in cheap),
-            _time_cell(point, best=point in fast),
+            replace(Cell.of([point.microseconds]), best=point in fast),
         ]
         for point in sorted(curve.points, key=_by_cost)
     ]
@@ -163,22 +157,29 @@ def table(curve: Curve) -> Table:
     return Table(title, columns, rows, notes, "no other model is both cheaper and more accurate")
 
 
-def _decoding_times(records: Sequence[Record]) -> dict[str, float]:
+def decoding_times(
+    contestants: Mapping[str, tuple[Decoder, Encoded]], rounds: int
+) -> dict[str, float]:
     """Return the least microseconds a row over some rounds in which all take turns."""
-    contestants: dict[str, tuple[Decoder, Encoded]] = {}
-    for record in records:
-        decoders, logits = record.decoders()
-        encoded = Encoded(logits)
-        for outcome, decoder in decoders.items():
-            contestants[f"{record.definition.digest}/{outcome}"] = decoder, encoded
     least = dict.fromkeys(contestants, float("inf"))
     with threadpool_limits(1):
-        for _ in range(_ROUNDS + 1):  # the first compiles and makes the index
+        for _ in range(rounds + 1):  # the first compiles and makes the index
             for key, (decoder, encoded) in contestants.items():
                 start = time.perf_counter()
                 decoder.predict(encoded)
                 least[key] = min(least[key], (time.perf_counter() - start) / len(encoded))
     return {key: 1e6 * seconds for key, seconds in least.items()}
+
+
+def _contestants(records: Iterable[Record]) -> dict[str, tuple[Decoder, Encoded]]:
+    """Return the decoders that were kept, each with rows to decode."""
+    found = {}
+    for record in records:
+        decoders, logits = record.decoders()
+        encoded = Encoded(logits)
+        for outcome, decoder in decoders.items():
+            found[f"{record.definition.digest}/{outcome}"] = decoder, encoded
+    return found
 
 
 def _read(path: Path) -> dict[str, float]:

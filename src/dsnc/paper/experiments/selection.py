@@ -5,6 +5,7 @@ once, with the first seed; the one with the best validation accuracy trains the 
 Of equals the first of the grid is taken. Every trial leaves a record, and none sees a test row.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -40,18 +41,17 @@ def select(
     first: dict[Cell, Definition] = {}
     for definition in definitions:
         first.setdefault(_cell(definition), definition)
-    trials = run_all(
-        [trial for definition in first.values() for trial in trials_of(definition, fixed)],
-        runs,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    chosen: dict[Cell, Record] = {}
+    wanted = [trial for definition in first.values() for trial in trials_of(definition, fixed)]
+    trials = run_all(wanted, runs, n_jobs=n_jobs, progress=progress)
+    accuracy: dict[Cell, float] = {}
+    best: dict[Cell, dict[str, Any]] = {}
     for trial in trials:
         cell = _cell(trial.definition)
-        if not trial.error and (cell not in chosen or _accuracy(trial) > _accuracy(chosen[cell])):
-            chosen[cell] = trial
-    return [_with(definition, chosen.get(_cell(definition))) for definition in definitions], trials
+        if not trial.error and trial.history["best_accuracy"] > accuracy.get(cell, -math.inf):
+            accuracy[cell] = trial.history["best_accuracy"]
+            best[cell] = trial.definition.selected
+    chosen = [replace(one, selected=best.get(_cell(one), one.selected)) for one in definitions]
+    return chosen, trials
 
 
 def trials_of(definition: Definition, fixed: dict[str, Any]) -> list[Definition]:
@@ -65,13 +65,3 @@ def trials_of(definition: Definition, fixed: dict[str, Any]) -> list[Definition]
 
 def _cell(definition: Definition) -> Cell:
     return definition.fingerprint, definition.recipe, definition.method, definition.n_bits
-
-
-def _accuracy(trial: Record) -> float:
-    accuracy: float = trial.history["best_accuracy"]
-    return accuracy
-
-
-def _with(definition: Definition, trial: Record | None) -> Definition:
-    """Return a definition with what a trial showed to be best, if there was a choice."""
-    return definition if trial is None else replace(definition, selected=trial.definition.selected)
