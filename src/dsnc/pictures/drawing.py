@@ -6,7 +6,7 @@ matplotlib's objects: pyplot would keep them, and choose a back end for the user
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
@@ -126,10 +126,13 @@ def save(figure: Any, path: Path, kind: str | None = None) -> Path:
     )
 
 
-def require_format(path: Path) -> None:
-    """Refuse a file that is neither PNG nor SVG."""
+def write_picture(caller: str, path: Path, draw: Callable[[], Any]) -> Path:
+    """Write the figure that `draw` makes to a file that ends in .png or .svg."""
     if path.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"path={str(path)!r} does not end in .png or .svg; choose one of them.")
+    # Letters as shapes: a file is shown by programs that have other fonts, or none.
+    with look(caller, **{"svg.fonttype": "path"}):
+        return save(draw(), path)
 
 
 @lru_cache(maxsize=1)

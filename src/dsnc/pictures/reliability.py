@@ -7,13 +7,14 @@ too high, above it too low.
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from dsnc.errors import InputError
 from dsnc.metrics import CalibrationBins
-from dsnc.pictures.drawing import COLORS, FAINT, look, new_figure, readable, require_format, save
+from dsnc.pictures.drawing import COLORS, FAINT, new_figure, readable, write_picture
 
 _SHAPES = "osD^vPX"
 _SMALLEST, _LARGEST = 18.0, 420.0  # areas of markers, of no answers and of all
@@ -42,16 +43,13 @@ def reliability_picture(
     Path
         The file that was written.
     """
-    path = Path(path)
-    require_format(path)
     if not curves:
         raise InputError("curves is empty, so there is nothing to show; give at least one.")
     for name, bins in curves.items():
         if not bins.counts.sum():
             raise InputError(f"curves[{name!r}] holds no answers, so there is nothing to show.")
-    # Letters as shapes: a file is shown by programs that have other fonts, or none.
-    with look("reliability_picture", **{"svg.fonttype": "path"}):
-        return save(reliability_figure(curves, title), path)
+    draw = partial(reliability_figure, curves, title)
+    return write_picture("reliability_picture", Path(path), draw)
 
 
 def reliability_figure(

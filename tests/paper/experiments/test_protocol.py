@@ -230,28 +230,22 @@ def test_trials_are_no_runs_of_a_table(chosen):
         assert tried["definition"]["selected"] and tried["history"]["epochs"]
 
 
-def test_of_equals_the_first_of_the_grid_is_selected(define, monkeypatch, tmp_path, keep):
-    accuracies = [0.2, 0.7, 0.7, 0.1]
-
-    def run_all(trials, runs, **options):
-        return [
-            keep(trial, history={"best_accuracy": accuracy})
-            for trial, accuracy in zip(trials, accuracies, strict=True)
-        ]
-
-    monkeypatch.setattr("dsnc.paper.experiments.selection.run_all", run_all)
+def test_of_equals_the_first_of_the_grid_is_selected(define, keep):
     definition = define("dsnc", recipe="paper")
-    (selected,), trials = select([definition], {}, tmp_path)
-    assert selected.selected == trials_of(definition, {})[1].selected == {"learning_rate": 1e-2}
-    assert len(trials) == 4 and not selected.trial
+    candidates, accuracies = trials_of([definition], {}), [0.2, 0.7, 0.7, 0.1]
+    trials = [
+        keep(candidate, history={"best_accuracy": accuracy})
+        for candidate, accuracy in zip(candidates, accuracies, strict=True)
+    ]
+    (selected,) = select([definition], trials)
+    assert selected.selected == candidates[1].selected == {"learning_rate": 1e-2}
+    assert not selected.trial
 
 
-def test_a_cell_whose_trials_failed_keeps_the_recipes_own(define, monkeypatch, tmp_path, keep):
-    monkeypatch.setattr(
-        "dsnc.paper.experiments.selection.run_all",
-        lambda trials, runs, **options: [keep(trial, error="died") for trial in trials],
-    )
-    assert select([define("mlp", recipe="paper")], {}, tmp_path)[0][0].selected == {}
+def test_a_cell_whose_trials_failed_keeps_the_recipes_own(define, keep):
+    definition = define("mlp", recipe="paper")
+    trials = [keep(trial, error="died") for trial in trials_of([definition], {})]
+    assert trials and select([definition], trials)[0].selected == {}
 
 
 # Completeness

@@ -16,7 +16,7 @@ from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.prepare import prepare
 from dsnc.paper.experiments.record import Record
 from dsnc.paper.experiments.runner import run_all
-from dsnc.paper.experiments.selection import select
+from dsnc.paper.experiments.selection import select, trials_of
 from dsnc.paper.experiments.tables import Table
 
 ABOUT, PICTURES = "data.json", "pictures.npy"
@@ -98,8 +98,9 @@ def reproduce(
     _write_about(definitions[0], folder)
     trials: list[Record] = []
     if plan.select:
-        fixed = dict(plan.settings)
-        definitions, trials = select(definitions, fixed, folder, n_jobs=n_jobs, progress=progress)
+        wanted = trials_of(definitions, plan.settings)
+        trials = run_all(wanted, folder, n_jobs=n_jobs, progress=progress)
+        definitions = select(definitions, trials)
     records = run_all(definitions, folder, n_jobs=n_jobs, progress=progress)
     tables: list[Table] = []
     for name in names:

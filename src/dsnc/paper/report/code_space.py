@@ -83,16 +83,9 @@ def class_histograms(codes: PackedCodes, y: NDArray[np.int32]) -> Distances:
 
 
 def confusions(records: Iterable[Record], decoder: str, most: int = 12) -> list[Confusion]:
-    """Return the most frequent mistakes of some runs together, ties by class number.
+    """Return the most frequent mistakes of runs on the same test rows, ties by class number.
 
-    Parameters
-    ----------
-    records : iterable of Record
-        Runs on the same test rows; those without answers of the decoder are left out.
-    decoder : str
-        Whose first answers are looked at.
-    most : int
-        How many pairs are returned.
+    Runs without answers of the decoder are left out.
     """
     runs = [r.arrays for r in records if len(r.arrays.get(f"top.{decoder}", ()))]
     if not runs:

@@ -8,7 +8,7 @@ from dsnc.errors import InputError, unknown_name
 from dsnc.paper.report.chapters import Chapter, read_runs
 from dsnc.paper.report.figures import accuracy_figure, cost_figure
 from dsnc.paper.report.sections import accuracy_lines
-from dsnc.pictures.drawing import look, require_format, save
+from dsnc.pictures.drawing import write_picture
 
 FIGURES = ("accuracy", "cost", "measured-cost")
 
@@ -37,11 +37,11 @@ def write_figure(
     """
     if kind not in FIGURES:
         raise unknown_name("kind", kind, FIGURES)
-    target = Path(path)
-    require_format(target)
-    # Letters as shapes: a file is shown by programs that have other fonts, or none.
-    with look("write_figure", **{"svg.fonttype": "path"}):
-        return save(_figure(kind, _chapter(runs, data, recipe)), target)
+
+    def draw() -> Any:
+        return _figure(kind, _chapter(runs, data, recipe))
+
+    return write_picture("write_figure", Path(path), draw)
 
 
 def _chapter(runs: str | os.PathLike[str], data: str | None, recipe: str | None) -> Chapter:

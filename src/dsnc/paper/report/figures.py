@@ -30,15 +30,14 @@ class Look(NamedTuple):
     dashed: bool = False  # regularized, or without a code size
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Settings of a line."""
-        return {"color": self.color, "linestyle": (0, (4, 2)) if self.dashed else "-"}
-
-    @property
-    def points(self) -> dict[str, Any]:
-        """Settings of its markers; hollow where the line is dashed."""
-        face = "none" if self.dashed else self.color
-        return {"marker": self.marker, "markerfacecolor": face, "markeredgecolor": self.color}
+    def style(self) -> dict[str, Any]:
+        """Settings of a line and its markers, which are hollow where it is dashed."""
+        return {
+            "color": self.color,
+            "linestyle": (0, (4, 2)) if self.dashed else "-",
+            "marker": self.marker,
+            "markerfacecolor": "none" if self.dashed else self.color,
+        }
 
 
 LOOKS = {
@@ -81,9 +80,7 @@ def accuracy_figure(lines: Sequence[Line]) -> Any:
     # In the legend from top to bottom as the lines end at the right.
     for line in sorted(lines, key=lambda line: -line.means[-1]):
         look = look_of(line.key)
-        axes.plot(
-            line.sizes, line.means, **look.line, **look.points, label=line.title, clip_on=False
-        )
+        axes.plot(line.sizes, line.means, **look.style, label=line.title, clip_on=False)
         if any(line.deviations):
             means, spread = np.asarray(line.means), np.asarray(line.deviations)
             band = {"color": look.color, "alpha": 0.1, "linewidth": 0}
@@ -101,23 +98,14 @@ def accuracy_figure(lines: Sequence[Line]) -> Any:
 
 
 def cost_figure(curve: Curve, cost: str) -> Any:
-    """Return accuracy against cost on a logarithmic scale, with the front of the best.
-
-    Parameters
-    ----------
-    curve : Curve
-    cost : str
-        A key of `COSTS`. Points without it are left out; at least one has it.
-    """
+    """Return accuracy against cost (a key of `COSTS`, which a point has), and the best's front."""
     figure, axes = new_figure(5.6, 5.0)
     points = [point for point in curve.points if getattr(point, cost) > 0]  # nor NaN
     for series, title in TITLES.items():
         own = sorted((p for p in points if p.series == series), key=lambda point: point.n_bits)
         if own:
             x, y = [getattr(point, cost) for point in own], [100 * p.accuracy for p in own]
-            look = look_of(series)
-            style = {**look.line, **look.points, "linewidth": 1.0, "label": title}
-            axes.plot(x, y, **style, zorder=3)
+            axes.plot(x, y, **look_of(series).style, linewidth=1.0, label=title, zorder=3)
     front = [(getattr(point, cost), 100 * point.accuracy) for point in curve.front(cost)]
     style = {"color": FAINT, "alpha": 0.3, "linewidth": 6, "drawstyle": "steps-post", "zorder": 1}
     axes.plot(*zip(*front, strict=True), **style, marker="o", markersize=13, markeredgewidth=0)
@@ -143,22 +131,14 @@ def _logarithmic(axes: Any) -> None:
 
 
 def learning_figure(title: str, ylabel: str, runs: Mapping[str, tuple[str, Sequence[Run]]]) -> Any:
-    """Return values against epochs, one thin line for each seed.
-
-    Parameters
-    ----------
-    title, ylabel : str
-    runs : mapping
-        Method to its title and the runs of its seeds.
-    """
+    """Return values against epochs; `runs` are a method's title and a thin line for each seed."""
     figure, axes = new_figure(5.2, 3.6)
     for method, (name, seeds) in runs.items():
-        look = look_of(method)
-        style = {**look.line, "linewidth": 1.0, "alpha": 0.85}
+        style = {**look_of(method).style, "linewidth": 1.0, "alpha": 0.85}
         for number, (epochs, values) in enumerate(seeds):
-            marker = look.marker if len(epochs) == 1 else ""
+            marker = style["marker"] if len(epochs) == 1 else ""
             label = name if number == 0 else None
-            axes.plot(epochs, values, **style, marker=marker, label=label)
+            axes.plot(epochs, values, **style | {"marker": marker}, label=label)
     axes.set(title=title, xlabel="epoch", ylabel=ylabel)
     axes.xaxis.get_major_locator().set_params(integer=True)
     figure.legend(loc="outside lower center", ncols=min(4, len(runs)))
@@ -166,22 +146,13 @@ def learning_figure(title: str, ylabel: str, runs: Mapping[str, tuple[str, Seque
 
 
 def balance_figure(title: str, shares: Mapping[str, tuple[str, NDArray[np.float64]]]) -> Any:
-    """Return the share of ones of each bit, sorted; a bit at one half tells the most.
-
-    Parameters
-    ----------
-    title : str
-    shares : mapping
-        Method to its title and each bit's share of ones.
-    """
+    """Return the shares of ones of a method's bits, sorted; a bit at one half tells the most."""
     figure, axes = new_figure(5.2, 3.4)
     n_bits = max(len(values) for _, values in shares.values())
     axes.axhline(50, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
     for method, (name, values) in shares.items():
-        look = look_of(method)
-        marker = look.points if n_bits <= 40 else {}
-        ranks = np.arange(1, len(values) + 1)
-        axes.plot(ranks, 100 * np.sort(values), **look.line, label=name, **marker)
+        style = look_of(method).style if n_bits <= 40 else look_of(method).style | {"marker": ""}
+        axes.plot(np.arange(1, len(values) + 1), 100 * np.sort(values), **style, label=name)
     axes.set(title=title, xlabel="bit, by its share of ones", ylabel="ones, % of test rows")
     axes.set_ylim(0, 100)
     axes.xaxis.get_major_locator().set_params(integer=True)
@@ -192,15 +163,9 @@ def balance_figure(title: str, shares: Mapping[str, tuple[str, NDArray[np.float6
 def distance_figure(
     title: str, within: NDArray[np.int64], between: NDArray[np.int64], highest: float
 ) -> Any:
-    """Return histograms of distances of pairs of one class, and of different classes.
+    """Return histograms from the numbers of pairs at each distance, of one class and of different.
 
-    Parameters
-    ----------
-    title : str
-    within, between : arrays of shape (n_bits + 1,)
-        Number of pairs at each distance.
-    highest : float
-        Upper end of the axis, percent; one for all figures that are compared.
+    `highest` is the upper end of the axis in percent, one for all figures that are compared.
     """
     figure, axes = new_figure(5.2, 3.2)
     kinds = (

@@ -29,7 +29,11 @@ from dsnc.pictures.reliability import reliability_figure
 _TRUSTED = (("dsnc", "shortlist"), ("dsnc", "linear"), ("mlp", OWN))
 _MISTAKEN = (("dsnc", "shortlist"), ("dsnc_reg", "shortlist"), ("mlp", OWN), ("ecoc", OWN))
 _COLUMNS, _ROWS = 16, 6  # of the sheet of classes
-Value = Callable[[Mapping[str, Any]], float | None]  # of an epoch
+# A figure of each epoch, in what unit. Only losses of classes are compared; ECOC's is one of bits.
+_PANELS = (
+    ("validation_accuracy", 100, "validation accuracy, %", tuple(METHODS)),
+    ("loss", 1, "training loss", ("dsnc", "dsnc_reg", "mlp", "mlp_reg")),
+)
 
 
 @dataclass(frozen=True)
@@ -143,31 +147,16 @@ def _cost(chapter: Chapter, anchor: str) -> Block:
     return Block(anchor, title, words, pictures, cost_curve.table(curve), opener)
 
 
-def _percent(epoch: Mapping[str, Any]) -> float | None:
-    share = epoch.get("validation_accuracy")
-    return None if share is None else 100 * share
-
-
-def _loss(epoch: Mapping[str, Any]) -> float | None:
-    return epoch.get("loss")
-
-
-# Only losses of classes are compared; ECOC's is one of bits.
-_PANELS: tuple[tuple[str, str, tuple[str, ...], Value], ...] = (
-    ("validation accuracy", "validation accuracy, %", tuple(METHODS), _percent),
-    ("loss", "training loss", ("dsnc", "dsnc_reg", "mlp", "mlp_reg"), _loss),
-)
-
-
 def _learning(chapter: Chapter, anchor: str) -> Block:
     """Return validation accuracy and loss by epoch, for the smallest and largest codes."""
     pictures = []
     for n_bits in chapter.few_sizes:
-        for name, ylabel, methods, value in _PANELS:
+        for key, unit, ylabel, methods in _PANELS:
+            name = key.replace("_", " ")
             runs = {
                 method: (METHODS[method].title, seeds)
                 for method in methods
-                if (seeds := list(_seeds(chapter.select(method, n_bits), value)))
+                if (seeds := list(_seeds(chapter.select(method, n_bits), key, unit)))
             }
             if runs:
                 figure = figures.learning_figure(f"{n_bits} bits: {name}", ylabel, runs)
@@ -178,13 +167,12 @@ def _learning(chapter: Chapter, anchor: str) -> Block:
     return Block(anchor, "Learning curves", (), pictures)
 
 
-def _seeds(records: Sequence[Record], value: Value) -> Iterator[figures.Run]:
+def _seeds(records: Sequence[Record], key: str, unit: float) -> Iterator[figures.Run]:
     """Yield the epochs and values of each run that has some."""
     for record in records:
-        epochs = record.history.get("epochs", ())
-        known = [(e["epoch"], v) for e in epochs if (v := value(e)) is not None]
+        known = [e for e in record.history.get("epochs", ()) if e.get(key) is not None]
         if known:
-            yield [e for e, _ in known], [v for _, v in known]
+            yield [e["epoch"] for e in known], [unit * e[key] for e in known]
 
 
 def _reliability(chapter: Chapter, anchor: str) -> Block:
