@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import whole
 from dsnc.data.dataset import Dataset
 from dsnc.errors import InputError
 from dsnc.pictures.drawing import FAINT, look, new_figure, readable, save
@@ -52,8 +53,7 @@ def contact_sheet(
         The file that was written.
     """
     for parameter, value in (("rows", rows), ("columns", columns), ("samples", samples)):
-        if value < 1:
-            raise InputError(f"{parameter}={value!r} shows nothing; give 1 or more.")
+        whole(parameter, value)
     if dataset.image_shape is None:
         raise InputError(
             f"dataset {dataset.name!r} has no image_shape, so its rows are not known to be "

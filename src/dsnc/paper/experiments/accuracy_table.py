@@ -5,9 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dsnc.paper.experiments import published
-from dsnc.paper.experiments.definition import Definition, Source
 from dsnc.paper.experiments.methods import METHODS, TABLE_BITS
-from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.record import OWN, Record
 from dsnc.paper.experiments.tables import Cell, Table
 
@@ -45,11 +43,6 @@ COLUMNS = (
     Column("one-vs-rest", "one_vs_rest"),
     Column("nearest centroid", "nearest_centroid"),
 )
-
-
-def definitions(source: Source, plan: Plan) -> list[Definition]:
-    """Return the runs that the table needs."""
-    return list(plan.definitions(source))
 
 
 def tables(records: Iterable[Record]) -> list[Table]:

@@ -7,22 +7,21 @@ measure: all models decode the same rows in turns, in one process, on one thread
 """
 
 import json
-import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
 from dsnc.files import write_whole
 from dsnc.paper.experiments.accuracy_table import COLUMNS, groups, series_key
-from dsnc.paper.experiments.definition import Definition, Source, file_name
+from dsnc.paper.experiments.definition import file_name
 from dsnc.paper.experiments.methods import TABLE_BITS
-from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.record import Record, find_records
 from dsnc.paper.experiments.tables import Cell, Table
 
@@ -67,11 +66,6 @@ class Curve:
                 best = point.accuracy
                 front.append(point)
         return front
-
-
-def definitions(source: Source, plan: Plan) -> list[Definition]:
-    """Return the runs that the curve needs; their decoders are kept."""
-    return list(plan.definitions(source, CONTESTANTS, keep_decoders=True))
 
 
 def measure(records: Iterable[Record], runs: Path) -> None:
@@ -126,15 +120,13 @@ def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Poin
         yield Point(series, n_bits, accuracy, operations, min(measured, default=float("nan")))
 
 
-def _by_cost(point: Point) -> tuple[float, float]:
-    """Order by time; what was not measured comes last."""
-    unknown = math.isnan(point.microseconds)
-    return math.inf if unknown else point.microseconds, point.operations
-
-
 def table(curve: Curve) -> Table:
     """Return the points of a curve, the fastest first."""
     cheap, fast = curve.front("operations"), curve.front("microseconds")
+    # What was not measured comes last.
+    ordered = sorted(
+        curve.points, key=lambda p: (np.nan_to_num(p.microseconds, nan=np.inf), p.operations)
+    )
     rows = [
         [
             Cell(TITLES[point.series]),
@@ -143,7 +135,7 @@ def table(curve: Curve) -> Table:
             Cell(f"{point.operations:,.0f}", point.operations, best=point in cheap),
             replace(Cell.of([point.microseconds]), best=point in fast),
         ]
-        for point in sorted(curve.points, key=_by_cost)
+        for point in ordered
     ]
     notes = [
         "Operations by the paper's formulas; microseconds a row, measured in turns in one run on "

@@ -26,7 +26,7 @@ class Experiment(NamedTuple):
     """What to run, and what to make of it."""
 
     title: str
-    definitions: Callable[[Source, Plan], list[Definition]]
+    definitions: Callable[[Source, Plan], Iterable[Definition]]
     tables: Callable[[Sequence[Record], Path], list[Table]]
     measure: Callable[[Iterable[Record], Path], None] = lambda records, runs: None
 
@@ -34,17 +34,17 @@ class Experiment(NamedTuple):
 EXPERIMENTS: dict[str, Experiment] = {
     "accuracy": Experiment(
         "Table 2: accuracy",
-        accuracy_table.definitions,
+        lambda source, plan: plan.definitions(source),
         lambda records, runs: accuracy_table.tables(records),
     ),
     "latent": Experiment(
         "Table 3: the space of codes",
-        latent_table.definitions,
+        lambda source, plan: plan.definitions(source, latent_table.METHODS),
         lambda records, runs: latent_table.tables(records),
     ),
     "cost": Experiment(
         "Figure 2: accuracy against cost",
-        cost_curve.definitions,
+        lambda source, plan: plan.definitions(source, cost_curve.CONTESTANTS, keep_decoders=True),
         cost_curve.tables,
         cost_curve.measure,
     ),

@@ -70,11 +70,8 @@ def _is_done(definition: Definition, runs: Path) -> bool:
     record = read_record(definition.folder(runs))
     if record is None or record.error:
         return False
-    if definition.trial:
-        return True
-    if "y" not in record.arrays:
-        return False
-    return not definition.keep_decoders or record.has_decoders
+    is_whole = "y" in record.arrays and (record.has_decoders or not definition.keep_decoders)
+    return definition.trial or is_whole
 
 
 def _work(definitions: list[Definition], runs: Path, n_jobs: int, report: Report) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""``dsnc report``: one page from a folder of records, for any browser, without a network."""
+"""``dsnc report``: one page from a folder of records, for any browser, without a network.
+
+Also single figures of it as files, for documents.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,16 +9,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from dsnc.errors import OutputError, OutputExistsError, require
+from dsnc.errors import InputError, OutputError, OutputExistsError, require, unknown_name
 from dsnc.files import write_whole
 from dsnc.paper.experiments import METHODS, Cell, Record, Table
-from dsnc.paper.report.chapters import DataSet, read_runs
-from dsnc.paper.report.sections import chapter_blocks, classes_picture
+from dsnc.paper.report.chapters import Chapter, DataSet, read_runs
+from dsnc.paper.report.figures import accuracy_figure, cost_figure
+from dsnc.paper.report.sections import accuracy_lines, chapter_blocks, classes_picture
 from dsnc.paper.report.summary import sentences
-from dsnc.pictures.drawing import look
+from dsnc.pictures.drawing import look, write_picture
 from dsnc.pictures.templating import render
 from dsnc.progress import duration
 
+FIGURES = ("accuracy", "cost", "measured-cost")
 _CALLER = "dsnc report"
 
 
@@ -52,6 +57,37 @@ def write_report(
     with look(_CALLER):  # at the door: what is missing is said before records are read
         text = render("report.html.j2", _CALLER, **_content(read_runs(runs)))
     return write_whole(path, text)
+
+
+def write_figure(
+    kind: str,
+    runs: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    data: str | None = None,
+    recipe: str | None = None,
+) -> Path:
+    """Write one figure of the report to a file; an older one is replaced.
+
+    Parameters
+    ----------
+    kind : str
+        "accuracy" (against code size), "cost" (accuracy against the cost of decoding, by the
+        paper's formulas) or "measured-cost" (by measured times).
+    runs : path
+        The folder of records.
+    path : path
+        The file to write, ending in ``.png`` or ``.svg``.
+    data, recipe : str, optional
+        Which data set and recipe; needed where the records have several.
+    """
+    if kind not in FIGURES:
+        raise unknown_name("kind", kind, FIGURES)
+
+    def draw() -> Any:
+        return _figure(kind, _chapter(runs, data, recipe))
+
+    return write_picture("write_figure", Path(path), draw)
 
 
 def _content(data_sets: Sequence[DataSet]) -> dict[str, Any]:
@@ -165,3 +201,30 @@ def _lines(values: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _line(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items() if value is not None)
+
+
+def _chapter(runs: str | os.PathLike[str], data: str | None, recipe: str | None) -> Chapter:
+    known = [chapter for data_set in read_runs(runs) for chapter in data_set.chapters]
+    found = [c for c in known if data in (None, c.data) and recipe in (None, c.recipe)]
+    if len(found) != 1:
+        names = "; ".join(f"data={c.data!r}, recipe={c.recipe!r}" for c in known)
+        what = "matches none" if not found else f"matches {len(found)}"
+        raise InputError(
+            f"data={data!r}, recipe={recipe!r} {what} of what {os.fspath(runs)!r} holds; choose "
+            f"one: {names or 'every run failed'}."
+        )
+    return found[0]
+
+
+def _figure(kind: str, chapter: Chapter) -> Any:
+    if kind == "accuracy":
+        if not chapter.sizes:
+            raise InputError(f"No run on {chapter.data!r} has a code size; there is no line.")
+        return accuracy_figure(accuracy_lines(chapter))
+    cost = "operations" if kind == "cost" else "microseconds"
+    points = chapter.curve.points if chapter.curve is not None else ()
+    if chapter.curve is None or not any(getattr(point, cost) > 0 for point in points):
+        raise InputError(
+            f"The runs on {chapter.data!r} tell no {cost} of decoding; dsnc reproduce cost does."
+        )
+    return cost_figure(chapter.curve, cost)
