@@ -33,7 +33,7 @@ TITLES = {
     for column in COLUMNS
     if column.key in (*LOOKED_UP, "dsnc/table", "dsnc/shortlist", "mlp")
 }
-"""What is on the curve."""
+"""What is on the curve: a column's key to its title."""
 _READING = 1.0  # operation
 _ROUNDS = 5
 _FILE = "decoding_times.json"

@@ -79,15 +79,15 @@ def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, An
     test = prepared.parts.test
     top, probabilities = model.predict_top_k(test.X, k=min(5, len(model.classes_)))
     right = test.targets.contains(top)
+    confidence = np.minimum(probabilities[:, 0], np.float32(1))
     cost = model.cost().decoding
     figures = {
         "accuracy": float(right[:, 0].mean()),
         "top_5": float(right.any(axis=1).mean()),
         "operations": float(cost.operations),
         "bytes": float(cost.bytes),
+        "calibration_error": float(expected_calibration_error(right[:, 0], confidence)),
     }
-    confidence = np.minimum(probabilities[:, 0], np.float32(1))
-    figures["calibration_error"] = float(expected_calibration_error(right[:, 0], confidence))
     return figures, {"top": top.astype(np.int32), "confidence": confidence.astype(np.float16)}
 
 
