@@ -1,6 +1,7 @@
 """``dsnc inspect``: what is inside a model."""
 
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,8 +130,6 @@ def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[Bit
 
 
 def _sides(left: list[tuple[Any, float]], right: list[tuple[Any, float]]) -> list[list[str]]:
-    from itertools import zip_longest
-
     def cell(entry: tuple[Any, float] | None) -> str:
         return "" if entry is None else f"{entry[1]:+.2f}  {entry[0]}"
 

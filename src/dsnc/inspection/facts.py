@@ -90,6 +90,8 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
     rows = "texts, " if facts.takes_text else ""
     sizes = " → ".join(f"{n:,}" for n in (facts.n_features, *(out for _, out in facts.layers)))
     accuracy, epoch = facts.metrics["validation_accuracy"], facts.metrics["best_epoch"]
+    n_rows = facts.data.get("rows")
+    is_number = type(n_rows) is int  # a file may say anything
     lines = [
         ("kind", facts.kind),
         ("classes", f"{facts.n_classes:,}"),
@@ -97,21 +99,17 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         ("encoder", f"{sizes} ({facts.parameters.get('encoder', 'linear')})"),
         ("bits", f"{facts.n_bits:,}"),
         ("decoder", facts.decoder + (f": {facts.reason}" if facts.reason else "")),
+        ("decoder settings", settings_text(facts.decoder_settings)),
+        ("calibration", settings_text(facts.calibration)),
+        (
+            "validation accuracy",
+            "" if accuracy is None else f"{100 * accuracy:.2f} % (epoch {epoch})",
+        ),
+        ("trained on", f"{n_rows:,} rows" if is_number else ""),
+        ("files", ", ".join(f"{name} {size:,} bytes" for name, size in facts.files.items())),
+        ("written by", ", ".join(f"{name} {v}" for name, v in facts.versions.items())),
     ]
-    if facts.decoder_settings:
-        lines.append(("decoder settings", settings_text(facts.decoder_settings)))
-    if facts.calibration:
-        lines.append(("calibration", settings_text(facts.calibration)))
-    if accuracy is not None:
-        lines.append(("validation accuracy", f"{100 * accuracy:.2f} % (epoch {epoch})"))
-    n_rows = facts.data.get("rows")
-    if type(n_rows) is int:  # a file may say anything
-        lines.append(("trained on", f"{n_rows:,} rows"))
-    if facts.files:
-        lines.append(("files", ", ".join(f"{n} {size:,} bytes" for n, size in facts.files.items())))
-    if facts.versions:
-        lines.append(("written by", ", ".join(f"{n} {v}" for n, v in facts.versions.items())))
-    return lines
+    return [(name, value) for name, value in lines if value]
 
 
 def trial_cells(trial: dict[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 Class codes are the signs of a linear decoder's weights, or the codebook where there is one.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.decoders import CodebookDecoder, LinearDecoder
 from dsnc.encoders import NumpyEncoder
-from dsnc.errors import InputError
+from dsnc.errors import InputError, did_you_mean
 from dsnc.inspection.facts import first_index
 
 _COMPARED = 20_000  # labels that a misspelled one is compared with
@@ -77,8 +76,7 @@ def class_number(model: Any, label: Any) -> int:
     try:
         return labels.index(str(label))
     except ValueError:
-        close = difflib.get_close_matches(str(label), labels[:_COMPARED], n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(str(label), labels[:_COMPARED])
         raise InputError(
             f"class {str(label)!r} is none of the {len(labels):,} classes of the model.{hint}"
         ) from None
@@ -126,17 +124,24 @@ def bit_facts(
     names : mapping, optional
         Names of features; others are called by their number.
     """
-    _check_bit(model, bit)
+    up, down = pushing_features(model, bit, n)
     column = class_weights(model)[:, bit]
     high, low = _extremes(column, n)
-    up, down = _features(model, bit, n, names or {})
+    names = names or {}
+    # In svmlight files the first feature may be called 1; people know it by that number.
+    shift = first_index(model) or 0
+
+    def feature(i: int) -> tuple[str, float]:
+        weight = float(model.predictor_.encoder.layers[0].weight[i, bit])
+        return names.get(i, f"feature {i + shift}"), weight
+
     return BitFacts(
         bit=bit,
         share_set=float((column > 0).mean()),
         set_classes=[(_label(model, i), float(column[i])) for i in high],
         unset_classes=[(_label(model, i), float(column[i])) for i in low],
-        set_features=up,
-        unset_features=down,
+        set_features=[feature(i) for i in up],
+        unset_features=[feature(i) for i in down],
     )
 
 
@@ -145,8 +150,9 @@ def pushing_features(model: Any, bit: int, n: int) -> tuple[list[int], list[int]
 
     Behind hidden layers a feature pushes no bit by itself, and there are none.
     """
-    _check_bit(model, bit)
-    encoder = model.predictor_.encoder
+    n_bits, encoder = model.predictor_.n_bits, model.predictor_.encoder
+    if not 0 <= bit < n_bits:
+        raise InputError(f"bit {bit} is none of the codes' bits, 0 to {n_bits - 1}.")
     if not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
         return [], []
     return _extremes(np.asarray(encoder.layers[0].weight[:, bit]), n)
@@ -162,34 +168,12 @@ def feature_names(model: Any, columns: list[int], texts: Any = None) -> dict[int
     return {} if given is None else {column: str(given[column]) for column in columns}
 
 
-def _features(
-    model: Any, bit: int, n: int, names: Mapping[int, str]
-) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    high, low = pushing_features(model, bit, n)
-    if not high and not low:
-        return [], []
-    weights = model.predictor_.encoder.layers[0].weight
-    # In svmlight files the first feature may be called 1; people know it by that number.
-    shift = first_index(model) or 0
-    up, down = (
-        [(names.get(i, f"feature {i + shift}"), float(weights[i, bit])) for i in side]
-        for side in (high, low)
-    )
-    return up, down
-
-
 def _extremes(values: NDArray[Any], n: int) -> tuple[list[int], list[int]]:
     """Return the places of the n largest positive and of the n smallest negative values."""
     order = np.argsort(-values, kind="stable")
     high = [i for i in order[:n].tolist() if values[i] > 0]
     low = [i for i in order[::-1][:n].tolist() if values[i] < 0]
     return high, low
-
-
-def _check_bit(model: Any, bit: int) -> None:
-    n_bits = model.predictor_.n_bits
-    if not 0 <= bit < n_bits:
-        raise InputError(f"bit {bit} is none of the codes' bits, 0 to {n_bits - 1}.")
 
 
 def _label(model: Any, number: int) -> Any:

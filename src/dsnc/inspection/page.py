@@ -2,15 +2,12 @@
 
 import os
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from dsnc.errors import require
 from dsnc.files import write_whole
 from dsnc.inspection import BitFacts, ModelFacts, Neighbor, Pair, summary, trial_cells
-
-_CALLER = "A page about a model"
+from dsnc.pictures.templating import render
 
 
 def model_page(
@@ -45,11 +42,9 @@ def model_page(
     Path
         The file that was written.
     """
-    jinja2 = require("jinja2", extra="report", caller=_CALLER)
-    template = resources.files("dsnc.pictures").joinpath("templates/model.html")
-    # Labels and n-grams come from data: everything is escaped.
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    html = environment.from_string(template.read_text(encoding="utf-8")).render(
+    html = render(
+        "model.html",
+        "A page about a model",
         title=title,
         summary=summary(facts),
         trials=[trial_cells(trial) for trial in facts.trials],
@@ -58,6 +53,4 @@ def model_page(
         label=label,
         neighbors=neighbors,
     )
-    # Half a surrogate pair may stand in a label; HTML has no way to hold it.
-    octets = html.encode("utf-8", errors="backslashreplace")
-    return write_whole(Path(path), octets)
+    return write_whole(Path(path), html)

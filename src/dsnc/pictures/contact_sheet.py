@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import whole
 from dsnc.data.dataset import Dataset
-from dsnc.errors import InputError, require
-from dsnc.files import write_whole
-from dsnc.pictures.drawing import FAINT, INK, PAPER, label_font, readable
+from dsnc.errors import InputError
+from dsnc.pictures.drawing import FAINT, look, new_figure, readable, save
 
 _LABEL_LENGTH = 14  # characters of a label that are shown
 _LABEL_WIDTH = 1.6  # of a strip's label, in pictures
@@ -53,18 +53,16 @@ def contact_sheet(
         The file that was written.
     """
     for parameter, value in (("rows", rows), ("columns", columns), ("samples", samples)):
-        if value < 1:
-            raise InputError(f"{parameter}={value!r} shows nothing; give 1 or more.")
+        whole(parameter, value)
     if dataset.image_shape is None:
         raise InputError(
             f"dataset {dataset.name!r} has no image_shape, so its rows are not known to be "
             "pictures; set image_shape=(height, width)."
         )
-    strips = _choose(dataset, rows * columns, samples, np.random.default_rng(random_state))
-    figure = _figure(dataset, strips, columns, samples)
-    return write_whole(
-        Path(path), lambda file: figure.savefig(file, format="png", dpi=200, facecolor=PAPER)
-    )
+    chosen = _choose(dataset, rows * columns, samples, np.random.default_rng(random_state))
+    with look("contact_sheet"):
+        strips = [(number, _pictures(dataset, rows)) for number, rows in chosen]
+        return save(_figure(dataset, strips, columns, samples), Path(path), "png")
 
 
 def _choose(
@@ -87,59 +85,40 @@ def _choose(
 
 
 def _figure(
-    dataset: Dataset, strips: Sequence[tuple[int, NDArray[np.int64]]], columns: int, samples: int
+    dataset: Dataset, strips: Sequence[tuple[int, NDArray[Any]]], columns: int, samples: int
 ) -> Any:
     """Lay the strips out column by column, in units of one picture and its gap."""
-    # The object interface: pyplot would keep the figure and choose a back end for the user.
-    figure_module = require("matplotlib.figure", extra="report", caller="contact_sheet")
     height, width = dataset.image_shape or (1, 1)
     tall = height / width
     lines = -(-len(strips) // columns)
     strip_width = _LABEL_WIDTH + samples + 0.6
     across = min(columns, -(-len(strips) // lines)) * strip_width
     down = lines * tall + 1.9  # the title's room
-    figure = figure_module.Figure(figsize=(_INCHES * across, _INCHES * down), facecolor=PAPER)
-    axes = figure.add_axes((0, 0, 1, 1))
+    figure, axes = new_figure(_INCHES * across, _INCHES * down, layout=None)
+    axes.set_position((0, 0, 1, 1))
     axes.set_axis_off()
-    font, _ = label_font()
-    lowest, highest = _range(dataset, strips)
-    for place, (number, rows) in enumerate(strips):
+    # One scale of gray for the whole sheet, so that pale pictures look pale.
+    lowest = min(float(pictures.min()) for _, pictures in strips)
+    highest = max(float(pictures.max()) for _, pictures in strips)
+    for place, (number, pictures) in enumerate(strips):
         left, top = (place // lines) * strip_width, 1.6 + (place % lines) * tall
         label = readable(str(dataset.classes[number]), _LABEL_LENGTH)
         size = 15 if len(label) <= 2 else max(5.0, 13 - 0.7 * len(label))
-        text = {"ha": "right", "va": "center", "fontsize": size, "color": INK}
         middle = top + (1 - _GAP) * tall / 2
-        _write(axes, left + _LABEL_WIDTH - 0.3, middle, label, font, text)
-        for column, picture in enumerate(_pictures(dataset, rows)):
+        axes.text(left + _LABEL_WIDTH - 0.3, middle, label, ha="right", va="center", fontsize=size)
+        for column, picture in enumerate(pictures):
             start = left + _LABEL_WIDTH + column
             extent = (start, start + 1 - _GAP, top + (1 - _GAP) * tall, top)
             axes.imshow(picture, cmap="gray_r", vmin=lowest, vmax=highest, extent=extent)
     axes.set(xlim=(0, across), ylim=(down, 0), aspect="auto")
-    name = readable(dataset.name, 60)
-    _write(axes, 0.45, 0.8, name, font, {"va": "center", "fontsize": 17, "color": INK})
+    axes.text(0.45, 0.8, readable(dataset.name, 60), va="center", fontsize=17)
     facts = f"{len(dataset):,} pictures of {height} x {width} pixels, {dataset.n_classes:,} classes"
     right = {"ha": "right", "va": "center", "fontsize": 9, "color": FAINT}
-    _write(axes, across - 0.7, 0.84, facts, font, right)
+    axes.text(across - 0.7, 0.84, facts, **right)
     return figure
-
-
-def _write(axes: Any, x: float, y: float, text: str, font: Any, look: dict[str, Any]) -> None:
-    """Write text as it is: a dollar sign is not mathematics, whatever the user's settings say."""
-    # The size comes after the font, whose own size would otherwise win.
-    size = look.pop("fontsize")
-    written = axes.text(x, y, text, fontproperties=font, parse_math=False, usetex=False, **look)
-    written.set_fontsize(size)
 
 
 def _pictures(dataset: Dataset, rows: NDArray[np.int64]) -> NDArray[Any]:
     picked = dataset.X[rows]
     dense = picked.toarray() if dataset.is_sparse else np.asarray(picked)
     return dense.reshape(len(rows), *(dataset.image_shape or ()))
-
-
-def _range(
-    dataset: Dataset, strips: Sequence[tuple[int, NDArray[np.int64]]]
-) -> tuple[float, float]:
-    """Return one scale of gray for the whole sheet, so that pale pictures look pale."""
-    pictures = [_pictures(dataset, rows) for _, rows in strips]
-    return min(float(p.min()) for p in pictures), max(float(p.max()) for p in pictures)

@@ -6,7 +6,7 @@ matplotlib's objects: pyplot would keep them, and choose a back end for the user
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
@@ -16,7 +16,6 @@ from typing import Any
 from dsnc.errors import InputError, require
 from dsnc.files import write_whole
 
-FORMATS = ("png", "svg")
 # Okabe and Ito's colors, told apart by almost all eyes; shapes help the others, and printers.
 COLORS: Mapping[str, str] = {
     "blue": "#0072b2",
@@ -54,6 +53,7 @@ _LOOK = {
     "legend.fontsize": 9,
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
+    "svg.hashsalt": "dsnc",  # so that the same figure names its parts the same every time
     "svg.fonttype": "none",  # letters stay letters: small files, text that can be found and copied
     "text.color": INK,
     "text.parse_math": False,  # a dollar sign is not mathematics
@@ -65,15 +65,13 @@ _LOOK = {
 
 
 @contextmanager
-def look(caller: str, *, salt: str = "dsnc", **changes: Any) -> Iterator[None]:
+def look(caller: str, **changes: Any) -> Iterator[None]:
     """Set matplotlib's settings for a figure: the same picture and bytes whatever the user's are.
 
     Parameters
     ----------
     caller : str
         Who needs matplotlib, for the message where it is missing.
-    salt : str
-        Goes into the names of an SVG's parts, so that two in a page do not share them.
     **changes
         Other settings, over those of this file.
     """
@@ -81,14 +79,14 @@ def look(caller: str, *, salt: str = "dsnc", **changes: Any) -> Iterator[None]:
     require("matplotlib.figure", extra="report", caller=caller)
     settings = dict(matplotlib.rcParamsDefault)
     del settings["backend"]  # choosing one is the user's affair
-    with matplotlib.rc_context({**settings, **_LOOK, "svg.hashsalt": salt, **changes}):
+    with matplotlib.rc_context({**settings, **_LOOK, **changes}):
         yield
 
 
-def new_figure(width: float, height: float) -> tuple[Any, Any]:
+def new_figure(width: float, height: float, layout: str | None = "constrained") -> tuple[Any, Any]:
     """Return a figure of so many inches and its axes; inside `look`."""
     figure_module = require("matplotlib.figure", extra="report", caller="the report")
-    figure = figure_module.Figure(figsize=(width, height), layout="constrained")
+    figure = figure_module.Figure(figsize=(width, height), layout=layout)
     return figure, figure.add_subplot()
 
 
@@ -119,34 +117,35 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
     return head + body.strip()
 
 
-def save(figure: Any, path: Path) -> Path:
-    """Write a figure to a file that ends in .png or .svg."""
-    kind = path.suffix.lower().lstrip(".")
+def save(figure: Any, path: Path, kind: str | None = None) -> Path:
+    """Write a figure to a file as PNG or SVG, by default what its name ends in."""
+    kind = kind or path.suffix.lower().lstrip(".")
     no_date = {"Date": None} if kind == "svg" else {}
     return write_whole(
         path, lambda file: figure.savefig(file, format=kind, dpi=200, metadata=no_date)
     )
 
 
-def require_format(path: Path) -> None:
-    """Refuse a file that is neither PNG nor SVG."""
-    if path.suffix.lower().lstrip(".") not in FORMATS:
+def write_picture(caller: str, path: Path, draw: Callable[[], Any]) -> Path:
+    """Write the figure that `draw` makes to a file that ends in .png or .svg."""
+    if path.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"path={str(path)!r} does not end in .png or .svg; choose one of them.")
+    # Letters as shapes: a file is shown by programs that have other fonts, or none.
+    with look(caller, **{"svg.fonttype": "path"}):
+        return save(draw(), path)
 
 
 @lru_cache(maxsize=1)
-def label_font() -> tuple[Any, frozenset[int]]:
-    """Return DejaVu Sans from matplotlib's own files, and the code points it can show."""
-    matplotlib = require("matplotlib", extra="report", caller="the report")
-    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+def _known_letters() -> frozenset[int]:
+    """Return the code points of DejaVu Sans, which matplotlib brings and `look` has."""
     manager = require("matplotlib.font_manager", extra="report", caller="the report")
-    charmap = manager.get_font(str(path)).get_charmap()
-    return manager.FontProperties(fname=str(path)), frozenset(charmap)
+    path = manager.findfont("DejaVu Sans")
+    return frozenset(manager.get_font(path).get_charmap())
 
 
 def readable(label: str, length: int) -> str:
     """Shorten a label, and spell out what the font cannot show."""
-    known = label_font()[1]
+    known = _known_letters()
     shown = label if len(label) <= length else label[: length - 1] + "…"
     return "".join(c if c.isprintable() and ord(c) in known else f"U+{ord(c):04X}" for c in shown)
 

@@ -7,22 +7,14 @@ too high, above it too low.
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from dsnc.errors import InputError
 from dsnc.metrics import CalibrationBins
-from dsnc.pictures.drawing import (
-    COLORS,
-    FAINT,
-    INK,
-    look,
-    new_figure,
-    readable,
-    require_format,
-    save,
-)
+from dsnc.pictures.drawing import COLORS, FAINT, new_figure, readable, write_picture
 
 _SHAPES = "osD^vPX"
 _SMALLEST, _LARGEST = 18.0, 420.0  # areas of markers, of no answers and of all
@@ -51,16 +43,13 @@ def reliability_picture(
     Path
         The file that was written.
     """
-    path = Path(path)
-    require_format(path)
     if not curves:
         raise InputError("curves is empty, so there is nothing to show; give at least one.")
     for name, bins in curves.items():
         if not bins.counts.sum():
             raise InputError(f"curves[{name!r}] holds no answers, so there is nothing to show.")
-    # Letters as shapes: a file is shown by programs that have other fonts, or none.
-    with look("reliability_picture", **{"svg.fonttype": "path"}):
-        return save(reliability_figure(curves, title), path)
+    draw = partial(reliability_figure, curves, title)
+    return write_picture("reliability_picture", Path(path), draw)
 
 
 def reliability_figure(
@@ -72,8 +61,7 @@ def reliability_figure(
 
     `looks` are color and marker of each curve, where they have a meaning elsewhere.
     """
-    # The legend needs room.
-    figure, axes = new_figure(5.2, 5.5 + 0.22 * len(curves))
+    figure, axes = new_figure(5.2, 5.5 + 0.22 * len(curves))  # the legend needs room
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # inches, around and between
     axes.plot([0, 1], [0, 1], color=FAINT, linestyle=(0, (4, 3)), linewidth=1, zorder=1)
     axes.text(0.03, 0.9, "too modest", color=FAINT, va="center")
@@ -91,21 +79,16 @@ def reliability_figure(
         label = f"ECE {bins.error:.3f}   {readable(name, 40)}"
         handles += axes.plot([], [], color=color, marker=shape, linewidth=1.2, label=label)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    axes.set_xlabel("confidence of the answer", color=INK)
-    axes.set_ylabel("share of right answers", color=INK)
+    axes.set(xlabel="confidence of the answer", ylabel="share of right answers")
     axes.spines[:].set_visible(False)
-    heading = figure.suptitle(readable(title, 50), x=0.02, ha="left", fontsize=13)
-    heading.set(color=INK, parse_math=False)
+    figure.suptitle(readable(title, 50), x=0.02, ha="left", fontsize=13)
     # Below the diagram, where it hides nothing whatever the curves do.
     legend = figure.legend(
         handles=handles,
         loc="outside lower left",
-        frameon=False,
         alignment="left",
         title="area of a marker: answers in the bin; ECE: expected calibration error",
         title_fontproperties={"size": 8},
     )
     legend.get_title().set_color(FAINT)
-    for text in legend.get_texts():
-        text.set(color=INK, parse_math=False)
     return figure

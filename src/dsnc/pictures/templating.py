@@ -17,8 +17,8 @@ def render(template: str, caller: str, **content: Any) -> bytes:
     caller : str
         Who needs Jinja2, for the message where it is missing.
     **content
-        What the template shows. Its filters are ``marked`` (Markdown's bold and italic) and
-        ``as_is``, for SVG elements of our own making.
+        What the template shows. Beside Jinja2's own, there is the filter ``marked`` for
+        Markdown's bold and italic.
     """
     jinja2 = require("jinja2", extra="report", caller=caller)
     environment = jinja2.Environment(
@@ -28,7 +28,7 @@ def render(template: str, caller: str, **content: Any) -> bytes:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"marked": marked, "as_is": _markup}
+    environment.filters["marked"] = marked
     page: str = environment.get_template(template).render(version=dsnc.__version__, **content)
     # Half a surrogate pair may stand in a label; HTML has no way to hold it.
     return page.encode("utf-8", errors="backslashreplace")
@@ -45,8 +45,4 @@ def marked(text: str) -> Any:
     markupsafe = require("markupsafe", extra="report", caller="the report")
     escaped = str(markupsafe.escape(text))
     escaped = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escaped)
-    return _markup(re.sub(r"\*(.+?)\*", r"<em>\1</em>", escaped))
-
-
-def _markup(text: str) -> Any:
-    return require("markupsafe", extra="report", caller="the report").Markup(text)
+    return markupsafe.Markup(re.sub(r"\*(.+?)\*", r"<em>\1</em>", escaped))

@@ -230,28 +230,22 @@ def test_trials_are_no_runs_of_a_table(chosen):
         assert tried["definition"]["selected"] and tried["history"]["epochs"]
 
 
-def test_of_equals_the_first_of_the_grid_is_selected(define, monkeypatch, tmp_path, keep):
-    accuracies = [0.2, 0.7, 0.7, 0.1]
-
-    def run_all(trials, runs, **options):
-        return [
-            keep(trial, history={"best_accuracy": accuracy})
-            for trial, accuracy in zip(trials, accuracies, strict=True)
-        ]
-
-    monkeypatch.setattr("dsnc.paper.experiments.selection.run_all", run_all)
+def test_of_equals_the_first_of_the_grid_is_selected(define, keep):
     definition = define("dsnc", recipe="paper")
-    (selected,), trials = select([definition], {}, tmp_path)
-    assert selected.selected == trials_of(definition, {})[1].selected == {"learning_rate": 1e-2}
-    assert len(trials) == 4 and not selected.trial
+    candidates, accuracies = trials_of([definition], {}), [0.2, 0.7, 0.7, 0.1]
+    trials = [
+        keep(candidate, history={"best_accuracy": accuracy})
+        for candidate, accuracy in zip(candidates, accuracies, strict=True)
+    ]
+    (selected,) = select([definition], trials)
+    assert selected.selected == candidates[1].selected == {"learning_rate": 1e-2}
+    assert not selected.trial
 
 
-def test_a_cell_whose_trials_failed_keeps_the_recipes_own(define, monkeypatch, tmp_path, keep):
-    monkeypatch.setattr(
-        "dsnc.paper.experiments.selection.run_all",
-        lambda trials, runs, **options: [keep(trial, error="died") for trial in trials],
-    )
-    assert select([define("mlp", recipe="paper")], {}, tmp_path)[0][0].selected == {}
+def test_a_cell_whose_trials_failed_keeps_the_recipes_own(define, keep):
+    definition = define("mlp", recipe="paper")
+    trials = [keep(trial, error="died") for trial in trials_of([definition], {})]
+    assert trials and select([definition], trials)[0].selected == {}
 
 
 # Completeness
@@ -316,12 +310,12 @@ def test_what_decoding_costs(tmp_path, define, keep):
             found.append(keep(define(method, n_bits=n_bits), outcomes))
     (curve,) = cost_curve.curves(found, tmp_path)
     operations = {(p.series, p.n_bits): round(p.operations, 3) for p in curve.points}
-    for series in ("dsnc/linear", "dsnc/nearest", "ecoc/own"):  # constant time, one reading
+    for series in ("dsnc/linear", "dsnc/nearest", "ecoc"):  # constant time, one reading
         assert operations[series, 12] == operations[series, 24] == 1
     assert operations["dsnc/table", 12] == 16 * 13
     for n_bits in (36, 200):
         assert operations["dsnc/linear", n_bits] == n_bits * n_classes
         assert operations["dsnc/nearest", n_bits] == round(n_bits * 64 / 12, 3)
-    assert (operations["ecoc/own", 36], operations["ecoc/own", 200]) == (293.632, 1631.29)
+    assert (operations["ecoc", 36], operations["ecoc", 200]) == (293.632, 1631.29)
     for n_bits in (12, 24, 36, 200):
-        assert operations["mlp/own", n_bits] == n_bits * n_classes
+        assert operations["mlp", n_bits] == n_bits * n_classes

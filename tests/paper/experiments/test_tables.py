@@ -135,7 +135,7 @@ def test_the_cost_of_a_short_code_is_a_look_up(records, tmp_path):
     (curve,) = cost_curve.curves(records(), tmp_path)
     operations = {(p.series, p.n_bits): p.operations for p in curve.points}
     assert operations["dsnc/linear", 12] == 1 and operations["dsnc/linear", 60] == 100
-    assert operations["mlp/own", 12] == 1000 and operations["dsnc/shortlist", 12] == 60
+    assert operations["mlp", 12] == 1000 and operations["dsnc/shortlist", 12] == 60
     assert all(np.isnan(p.microseconds) for p in curve.points)
     assert curve.front("microseconds") == []
 

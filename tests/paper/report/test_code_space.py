@@ -4,8 +4,13 @@ from hypothesis import strategies as st
 
 from dsnc.codes import PackedCodes
 from dsnc.paper.experiments import Record
-from dsnc.paper.report.code_space import PAIRS, class_histograms, correlations, shares_of_ones
-from dsnc.paper.report.confusions import confusions
+from dsnc.paper.report.code_space import (
+    PAIRS,
+    class_histograms,
+    confusions,
+    correlations,
+    shares_of_ones,
+)
 from report_records import definition
 
 

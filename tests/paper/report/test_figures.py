@@ -2,12 +2,9 @@ import base64
 import io
 import math
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from dsnc.errors import InputError
@@ -24,7 +21,6 @@ from dsnc.paper.report.figures import (
     picture,
     sheet,
 )
-from dsnc.paper.report.figures.series import spread
 from dsnc.pictures.drawing import inline_svg, look, new_figure
 from report_records import write_one, write_runs
 
@@ -34,8 +30,8 @@ CURVE = Curve(
     [
         Point("dsnc/linear", 12, 0.5, 100, 1.0),
         Point("dsnc/linear", 24, 0.7, 200, 2.0),
-        Point("mlp/own", 24, 0.8, 4000, math.nan),
-        Point("ecoc/own", 24, 0.3, 24, 0.01),
+        Point("mlp", 24, 0.8, 4000, math.nan),
+        Point("ecoc", 24, 0.3, 24, 0.01),
     ],
 )
 
@@ -96,14 +92,6 @@ def test_words_are_no_mathematics():
         return figure
 
     assert "$x_ &amp; &lt;b&gt;" in svg(make)
-
-
-@given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.01, 0.3))
-def test_names_are_apart_in_order_and_centered(places, gap):
-    places = sorted(places)
-    found = spread(places, gap)
-    assert all(b - a >= gap - 1e-9 for a, b in pairwise(found))
-    assert len(found) == len(places) and abs(sum(found) - sum(places)) < 1e-6
 
 
 def test_small_pictures():

@@ -5,11 +5,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dsnc.paper.experiments import published
-from dsnc.paper.experiments.definition import Definition, Source
 from dsnc.paper.experiments.methods import METHODS, TABLE_BITS
-from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.record import OWN, Record
 from dsnc.paper.experiments.tables import Cell, Table
+
+
+def series_key(method: str, decoder: str) -> str:
+    """Return the name of a method with one of its decoders."""
+    return method if decoder == OWN else f"{method}/{decoder}"
 
 
 class Column(NamedTuple):
@@ -22,8 +25,8 @@ class Column(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name among the published figures."""
-        return self.method if self.decoder == OWN else f"{self.method}/{self.decoder}"
+        """Its name among the published figures and on the curve of cost."""
+        return series_key(self.method, self.decoder)
 
 
 COLUMNS = (
@@ -40,11 +43,6 @@ COLUMNS = (
     Column("one-vs-rest", "one_vs_rest"),
     Column("nearest centroid", "nearest_centroid"),
 )
-
-
-def definitions(source: Source, plan: Plan) -> list[Definition]:
-    """Return the runs that the table needs."""
-    return list(plan.definitions(source))
 
 
 def tables(records: Iterable[Record]) -> list[Table]:
@@ -64,15 +62,16 @@ def groups(
     return found
 
 
-def accuracies(column: Column, n_bits: int, records: Iterable[Record]) -> list[float]:
-    """Return the test accuracy of each run of a column and code size, in percent."""
-    return [
+def accuracy(column: Column, n_bits: int, records: Iterable[Record]) -> Cell:
+    """Return the test accuracy of a column and code size over its runs, in percent."""
+    values = [
         100 * record.outcomes[column.decoder]["accuracy"]
         for record in records
         if record.definition.method == column.method
         and record.definition.n_bits in (n_bits, None)
         and column.decoder in record.outcomes
     ]
+    return Cell.of(values, constant_time=column.sublinear and n_bits <= TABLE_BITS)
 
 
 def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
@@ -81,7 +80,7 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
     paper = published.paper_set(records[0].definition.source, data)
     rows = []
     for n_bits in sizes:
-        cells = [_cell(column, n_bits, records) for column in columns]
+        cells = [accuracy(column, n_bits, records) for column in columns]
         best = max((c.value for c in cells if c.text), default=0.0)
         cells = [replace(cell, best=cell.value == best) for cell in cells]
         rows.append([Cell(str(n_bits)), *cells])
@@ -131,11 +130,6 @@ def _selection(records: Sequence[Record]) -> Iterator[str]:
     if names:
         what = " and ".join(name.replace("_", " ") for name in names)
         yield f"Chosen for each cell on validation rows, with the first seed: {what}."
-
-
-def _cell(column: Column, n_bits: int, records: Iterable[Record]) -> Cell:
-    values = accuracies(column, n_bits, records)
-    return Cell.of(values, constant_time=column.sublinear and n_bits <= TABLE_BITS)
 
 
 def _published(paper: str, n_bits: int, columns: Iterable[Column]) -> list[list[Cell]]:

@@ -7,37 +7,33 @@ measure: all models decode the same rows in turns, in one process, on one thread
 """
 
 import json
-import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
 from dsnc.files import write_whole
-from dsnc.paper.experiments.accuracy_table import groups
-from dsnc.paper.experiments.definition import Definition, Source, file_name
+from dsnc.paper.experiments.accuracy_table import COLUMNS, groups, series_key
+from dsnc.paper.experiments.definition import file_name
 from dsnc.paper.experiments.methods import TABLE_BITS
-from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.record import Record, find_records
 from dsnc.paper.experiments.tables import Cell, Table
 
 CONTESTANTS = ("dsnc", "dsnc_reg", "mlp", "ecoc")
-TITLES = {
-    "dsnc/linear": "DSNC linear",
-    "dsnc/nearest": "DSNC NN",
-    "dsnc_reg/nearest": "DSNC NN+Reg",
-    "dsnc/table": "DSNC table, 16 probes",
-    "dsnc/shortlist": "DSNC shortlist",
-    "mlp/own": "MLP",
-    "ecoc/own": "ECOC",
-}
-LOOKED_UP = ("dsnc/linear", "dsnc/nearest", "dsnc_reg/nearest", "ecoc/own")
+LOOKED_UP = ("dsnc/linear", "dsnc/nearest", "dsnc_reg/nearest", "ecoc")
 """What a table of all codes answers as well, in constant time."""
+TITLES = {
+    column.key: column.title
+    for column in COLUMNS
+    if column.key in (*LOOKED_UP, "dsnc/table", "dsnc/shortlist", "mlp")
+}
+"""What is on the curve: a column's key to its title."""
 _READING = 1.0  # operation
 _ROUNDS = 5
 _FILE = "decoding_times.json"
@@ -72,11 +68,6 @@ class Curve:
         return front
 
 
-def definitions(source: Source, plan: Plan) -> list[Definition]:
-    """Return the runs that the curve needs; their decoders are kept."""
-    return list(plan.definitions(source, CONTESTANTS, keep_decoders=True))
-
-
 def measure(records: Iterable[Record], runs: Path) -> None:
     """Time all decoders that were kept of these data sets, in turns; write the times beside them.
 
@@ -91,7 +82,7 @@ def measure(records: Iterable[Record], runs: Path) -> None:
         ]
         wanted = sorted(f"{r.definition.digest}/{name}" for r in group for name in r.outcomes)
         if wanted and sorted(_read(folder / _FILE)) != wanted:
-            times = _decoding_times(group)
+            times = decoding_times(_contestants(group), _ROUNDS)
             write_whole(folder / _FILE, json.dumps(times, indent=1).encode())
 
 
@@ -105,14 +96,14 @@ def curves(records: Sequence[Record], runs: Path) -> list[Curve]:
 
 def tables(records: Sequence[Record], runs: Path) -> list[Table]:
     """Return the points of each curve as a table, the cheapest first."""
-    return [_table(curve) for curve in curves(records, runs)]
+    return [table(curve) for curve in curves(records, runs)]
 
 
 def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Point]:
     found: dict[tuple[str, int], list[tuple[Record, str]]] = {}
     for record in records:
         for decoder in record.outcomes:
-            series = f"{record.definition.method}/{decoder}"
+            series = series_key(record.definition.method, decoder)
             if series in TITLES:
                 key = series, record.definition.n_bits or 0
                 found.setdefault(key, []).append((record, decoder))
@@ -129,29 +120,22 @@ def _points(records: Sequence[Record], times: dict[str, float]) -> Iterator[Poin
         yield Point(series, n_bits, accuracy, operations, min(measured, default=float("nan")))
 
 
-def _by_cost(point: Point) -> tuple[bool, float, float]:
-    """Order by time; what was not measured comes last."""
-    unknown = math.isnan(point.microseconds)
-    return unknown, 0.0 if unknown else point.microseconds, point.operations
-
-
-def _time_cell(point: Point, *, best: bool) -> Cell:
-    measured = not math.isnan(point.microseconds)
-    text = f"{point.microseconds:.2f}" if measured else ""
-    return Cell(text, point.microseconds, best=best)
-
-
-def _table(curve: Curve) -> Table:
+def table(curve: Curve) -> Table:
+    """Return the points of a curve, the fastest first."""
     cheap, fast = curve.front("operations"), curve.front("microseconds")
+    # What was not measured comes last.
+    ordered = sorted(
+        curve.points, key=lambda p: (np.nan_to_num(p.microseconds, nan=np.inf), p.operations)
+    )
     rows = [
         [
             Cell(TITLES[point.series]),
             Cell(str(point.n_bits), point.n_bits),
             Cell.of([100 * point.accuracy]),
             Cell(f"{point.operations:,.0f}", point.operations, best=point in cheap),
-            _time_cell(point, best=point in fast),
+            replace(Cell.of([point.microseconds]), best=point in fast),
         ]
-        for point in sorted(curve.points, key=_by_cost)
+        for point in ordered
     ]
     notes = [
         "Operations by the paper's formulas; microseconds a row, measured in turns in one run on "
@@ -165,22 +149,29 @@ def _table(curve: Curve) -> Table:
     return Table(title, columns, rows, notes, "no other model is both cheaper and more accurate")
 
 
-def _decoding_times(records: Sequence[Record]) -> dict[str, float]:
+def decoding_times(
+    contestants: Mapping[str, tuple[Decoder, Encoded]], rounds: int
+) -> dict[str, float]:
     """Return the least microseconds a row over some rounds in which all take turns."""
-    contestants: dict[str, tuple[Decoder, Encoded]] = {}
-    for record in records:
-        decoders, logits = record.decoders()
-        encoded = Encoded(logits)
-        for outcome, decoder in decoders.items():
-            contestants[f"{record.definition.digest}/{outcome}"] = decoder, encoded
     least = dict.fromkeys(contestants, float("inf"))
     with threadpool_limits(1):
-        for _ in range(_ROUNDS + 1):  # the first compiles and makes the index
+        for _ in range(rounds + 1):  # the first compiles and makes the index
             for key, (decoder, encoded) in contestants.items():
                 start = time.perf_counter()
                 decoder.predict(encoded)
                 least[key] = min(least[key], (time.perf_counter() - start) / len(encoded))
     return {key: 1e6 * seconds for key, seconds in least.items()}
+
+
+def _contestants(records: Iterable[Record]) -> dict[str, tuple[Decoder, Encoded]]:
+    """Return the decoders that were kept, each with rows to decode."""
+    found = {}
+    for record in records:
+        decoders, logits = record.decoders()
+        encoded = Encoded(logits)
+        for outcome, decoder in decoders.items():
+            found[f"{record.definition.digest}/{outcome}"] = decoder, encoded
+    return found
 
 
 def _read(path: Path) -> dict[str, float]:

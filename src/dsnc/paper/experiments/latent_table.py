@@ -4,18 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from dsnc.paper.experiments import published
 from dsnc.paper.experiments.accuracy_table import groups, left_out
-from dsnc.paper.experiments.definition import Definition, Source
-from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.record import Record
 from dsnc.paper.experiments.tables import Cell, Table
 
 METHODS = {"dsnc": "no Reg", "dsnc_reg": "Reg"}
 COLUMNS = ("bits", "", *published.LATENT_COLUMNS, "test codes", "NN %", "linear %")
-
-
-def definitions(source: Source, plan: Plan) -> list[Definition]:
-    """Return the runs that the table needs."""
-    return list(plan.definitions(source, METHODS))
 
 
 def tables(records: Iterable[Record]) -> list[Table]:

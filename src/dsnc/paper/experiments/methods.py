@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 from dsnc.baselines import BASELINES
@@ -13,10 +12,10 @@ from dsnc.tuning import FACTOR, spread
 
 TABLE_BITS = 24  # up to here all codes are decoded beforehand: constant time
 PROBES = 16  # look-ups of a table that re-scores what it finds
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 # With a validation after each epoch, doubling at every gain makes the terms thousands of times
 # larger within a run and costs accuracy; a constant weight keeps the gain of compact codes.
 _STEADY = {"beta": 1e-2, "gamma": 1e-2}
+_NO_DECAY = {"weight_decay": 0.0}
 _PAPER_LINEAR = {"scaling": PAPER["scaling"]}
 # The paper says "linear classifiers", its related work "random codes"; the loss is its own.
 _PAPER_ECOC = {**_PAPER_LINEAR, "codebook": "random", "loss": "logistic"}
@@ -54,10 +53,12 @@ class Method:
 
     Parameters
     ----------
+    title : str
+        What people call it.
     make : type
         The estimator.
     recipes : mapping
-        Name of a recipe to the parameters that it sets.
+        Name of a recipe to the parameters that it sets, where it sets any.
     width : str or None
         The parameter that takes the code size.
     codes : bool
@@ -66,6 +67,7 @@ class Method:
         What validation rows choose, where the recipe has a grid for it.
     """
 
+    title: str
     make: type[Any]
     recipes: Mapping[str, Mapping[str, Any]]
     width: str | None = "n_bits"
@@ -84,7 +86,7 @@ class Method:
         Epochs, say, are set for all methods at once; some have none.
         """
         own = {name: value for name, value in own.items() if name != FACTOR or name in self.chosen}
-        settings = {**self.recipes[recipe], **spread(own)}
+        settings = {**self.recipes.get(recipe, {}), **spread(own)}
         return {name: value for name, value in settings.items() if name in self.parameters}
 
     def candidates(self, recipe: str, own: Mapping[str, Any]) -> Iterator[dict[str, float]]:
@@ -120,31 +122,28 @@ class Method:
 _RATE, _RATE_AND_FACTOR = ("learning_rate",), ("learning_rate", FACTOR)
 
 METHODS: dict[str, Method] = {
-    "dsnc": Method(DSNCClassifier, {"default": _NOTHING, "paper": PAPER}, codes=True, chosen=_RATE),
+    "dsnc": Method("DSNC", DSNCClassifier, {"paper": PAPER}, codes=True, chosen=_RATE),
     "dsnc_reg": Method(
+        "DSNC+Reg",
         DSNCClassifier,
         {"default": _STEADY, "paper": PAPER_REGULARIZED},
         codes=True,
         chosen=_RATE_AND_FACTOR,
     ),
     "mlp": Method(
-        BASELINES["mlp"],
-        {"default": _NOTHING, "paper": {**PAPER, "weight_decay": 0.0}},
-        "n_units",
-        chosen=_RATE,
+        "MLP", BASELINES["mlp"], {"paper": {**PAPER, **_NO_DECAY}}, "n_units", chosen=_RATE
     ),
     "mlp_reg": Method(
+        "MLP+Reg",
         BASELINES["mlp"],
-        {"default": _STEADY, "paper": {**PAPER_REGULARIZED, "weight_decay": 0.0}},
+        {"default": _STEADY, "paper": {**PAPER_REGULARIZED, **_NO_DECAY}},
         "n_units",
         chosen=_RATE_AND_FACTOR,
     ),
-    "ecoc": Method(BASELINES["ecoc"], {"default": _NOTHING, "paper": _PAPER_ECOC}),
+    "ecoc": Method("ECOC", BASELINES["ecoc"], {"paper": _PAPER_ECOC}),
     "one_vs_rest": Method(
-        BASELINES["one_vs_rest"], {"default": _NOTHING, "paper": _PAPER_LINEAR}, None
+        "one-vs-rest", BASELINES["one_vs_rest"], {"paper": _PAPER_LINEAR}, width=None
     ),
-    "nearest_centroid": Method(
-        BASELINES["nearest_centroid"], {"default": _NOTHING, "paper": _NOTHING}, None
-    ),
+    "nearest_centroid": Method("nearest centroid", BASELINES["nearest_centroid"], {}, width=None),
 }
 """Name to method: stable for ever, as in definitions and on the command line."""

@@ -54,12 +54,11 @@ class Plan:
                 raise InputError(f"{name} is empty; give one or more.")
         if self.bits is not None and min(self.bits) < 1:
             raise InputError(f"bits={min(self.bits)} must be 1 or more.")
-        for method in self.methods:
-            if method not in METHODS:
-                raise unknown_name("methods", method, METHODS)
-        for recipe in self.recipes:
-            if recipe not in RECIPES:
-                raise unknown_name("recipes", recipe, RECIPES)
+        registries: dict[str, Mapping[str, Any]] = {"methods": METHODS, "recipes": RECIPES}
+        for name, registry in registries.items():
+            for value in getattr(self, name):
+                if value not in registry:
+                    raise unknown_name(name, value, registry)
         self._check_settings()
 
     def _check_settings(self) -> None:

@@ -17,7 +17,7 @@ from dsnc.decoders import DECODERS, Decoder
 from dsnc.errors import OutputError
 from dsnc.files import whole_folder
 from dsnc.paper.experiments.definition import Definition
-from dsnc.paper.experiments.methods import METHODS
+from dsnc.paper.experiments.methods import METHODS, RECIPES
 
 FORMAT = 2
 OWN = "own"  # the outcome of a method that has one decoder only
@@ -145,8 +145,8 @@ def read_record(folder: Path) -> Record | None:
         if fields["format"] != FORMAT:
             return None
         definition = Definition.from_dict(fields["definition"])
-        if definition.recipe not in METHODS[definition.method].recipes:
-            return None
+        if definition.recipe not in RECIPES or definition.method not in METHODS:
+            return None  # of another version: nothing can be said about it
         return Record(definition, **{name: fields[name] for name in _PLAIN}, folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
         return None

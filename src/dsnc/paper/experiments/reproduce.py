@@ -16,7 +16,7 @@ from dsnc.paper.experiments.plan import Plan
 from dsnc.paper.experiments.prepare import prepare
 from dsnc.paper.experiments.record import Record
 from dsnc.paper.experiments.runner import run_all
-from dsnc.paper.experiments.selection import select
+from dsnc.paper.experiments.selection import select, trials_of
 from dsnc.paper.experiments.tables import Table
 
 ABOUT, PICTURES = "data.json", "pictures.npy"
@@ -26,7 +26,7 @@ class Experiment(NamedTuple):
     """What to run, and what to make of it."""
 
     title: str
-    definitions: Callable[[Source, Plan], list[Definition]]
+    definitions: Callable[[Source, Plan], Iterable[Definition]]
     tables: Callable[[Sequence[Record], Path], list[Table]]
     measure: Callable[[Iterable[Record], Path], None] = lambda records, runs: None
 
@@ -34,17 +34,17 @@ class Experiment(NamedTuple):
 EXPERIMENTS: dict[str, Experiment] = {
     "accuracy": Experiment(
         "Table 2: accuracy",
-        accuracy_table.definitions,
+        lambda source, plan: plan.definitions(source),
         lambda records, runs: accuracy_table.tables(records),
     ),
     "latent": Experiment(
         "Table 3: the space of codes",
-        latent_table.definitions,
+        lambda source, plan: plan.definitions(source, latent_table.METHODS),
         lambda records, runs: latent_table.tables(records),
     ),
     "cost": Experiment(
         "Figure 2: accuracy against cost",
-        cost_curve.definitions,
+        lambda source, plan: plan.definitions(source, cost_curve.CONTESTANTS, keep_decoders=True),
         cost_curve.tables,
         cost_curve.measure,
     ),
@@ -98,8 +98,9 @@ def reproduce(
     _write_about(definitions[0], folder)
     trials: list[Record] = []
     if plan.select:
-        fixed = dict(plan.settings)
-        definitions, trials = select(definitions, fixed, folder, n_jobs=n_jobs, progress=progress)
+        wanted = trials_of(definitions, plan.settings)
+        trials = run_all(wanted, folder, n_jobs=n_jobs, progress=progress)
+        definitions = select(definitions, trials)
     records = run_all(definitions, folder, n_jobs=n_jobs, progress=progress)
     tables: list[Table] = []
     for name in names:

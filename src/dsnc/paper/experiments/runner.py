@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import queue
 import signal
-import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -71,41 +70,35 @@ def _is_done(definition: Definition, runs: Path) -> bool:
     record = read_record(definition.folder(runs))
     if record is None or record.error:
         return False
-    if definition.trial:
-        return True
-    if "y" not in record.arrays:
-        return False
-    return not definition.keep_decoders or record.has_decoders
+    is_whole = "y" in record.arrays and (record.has_decoders or not definition.keep_decoders)
+    return definition.trial or is_whole
 
 
 def _work(definitions: list[Definition], runs: Path, n_jobs: int, report: Report) -> dict[str, str]:
-    """Let `n_jobs` threads each lead a worker process through the queue; return what went wrong."""
-    waiting: queue.SimpleQueue[Definition] = queue.SimpleQueue()
-    for definition in definitions:
-        waiting.put(definition)
-    workers = [Worker(runs, max(1, (os.cpu_count() or 1) // max(1, n_jobs))) for _ in range(n_jobs)]
-    stop = threading.Event()
-    errors: dict[str, str] = {}
+    """Let `n_jobs` threads each lead a worker process; return what went wrong, by digest."""
+    n_threads = max(1, (os.cpu_count() or 1) // max(1, n_jobs))
+    workers = [Worker(runs, n_threads) for _ in range(n_jobs)]
+    idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
 
-    def lead(worker: "Worker") -> None:
-        while not stop.is_set():
-            try:
-                definition = waiting.get_nowait()
-            except queue.Empty:
-                return
-            error = worker.run(definition)
-            if stop.is_set():
-                return
+    def lead(definition: Definition) -> tuple[Definition, str]:
+        worker = idle.get()
+        try:
+            return definition, worker.run(definition)
+        finally:
+            idle.put(worker)
+
+    errors: dict[str, str] = {}
+    threads = ThreadPoolExecutor(max(1, n_jobs))
+    try:
+        for done in as_completed([threads.submit(lead, one) for one in definitions]):
+            definition, error = done.result()  # a full disk, say, ends everything
             if error:
                 errors[definition.digest] = error
             report(definition, error)
-
-    threads = ThreadPoolExecutor(max(1, n_jobs))
-    try:
-        for done in as_completed([threads.submit(lead, worker) for worker in workers]):
-            done.result()  # a full disk, say, ends everything
     finally:
-        stop.set()
+        threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.end()
         threads.shutdown()

@@ -5,73 +5,41 @@ once, with the first seed; the one with the best validation accuracy trains the 
 Of equals the first of the grid is taken. Every trial leaves a record, and none sees a test row.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from dsnc.paper.experiments.definition import Definition
 from dsnc.paper.experiments.methods import METHODS
 from dsnc.paper.experiments.record import Record
-from dsnc.paper.experiments.runner import run_all
 
 Cell = tuple[str, str, str, int | None]
 
 
-def select(
-    definitions: Iterable[Definition],
-    fixed: dict[str, Any],
-    runs: Path,
-    *,
-    n_jobs: int = 1,
-    progress: bool = False,
-) -> tuple[list[Definition], list[Record]]:
-    """Return the definitions with what was chosen for them, and the records of all trials.
-
-    Parameters
-    ----------
-    definitions : iterable of Definition
-    fixed : dict
-        What the user set, which is not up for choice.
-    runs, n_jobs, progress
-        As in `run_all`.
-    """
-    definitions = list(definitions)
+def trials_of(definitions: Iterable[Definition], fixed: Mapping[str, Any]) -> list[Definition]:
+    """Return the runs among which validation rows choose; what is `fixed` is not up for choice."""
     first: dict[Cell, Definition] = {}
     for definition in definitions:
         first.setdefault(_cell(definition), definition)
-    trials = run_all(
-        [trial for definition in first.values() for trial in trials_of(definition, fixed)],
-        runs,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    chosen: dict[Cell, Record] = {}
-    for trial in trials:
-        cell = _cell(trial.definition)
-        if not trial.error and (cell not in chosen or _accuracy(trial) > _accuracy(chosen[cell])):
-            chosen[cell] = trial
-    return [_with(definition, chosen.get(_cell(definition))) for definition in definitions], trials
-
-
-def trials_of(definition: Definition, fixed: dict[str, Any]) -> list[Definition]:
-    """Return the runs among which validation rows choose for the cell of a definition."""
-    candidates = METHODS[definition.method].candidates(definition.recipe, fixed)
     return [
         replace(definition, selected=candidate, trial=True, keep_decoders=False)
-        for candidate in candidates
+        for definition in first.values()
+        for candidate in METHODS[definition.method].candidates(definition.recipe, fixed)
     ]
+
+
+def select(definitions: Iterable[Definition], trials: Iterable[Record]) -> list[Definition]:
+    """Return the definitions with what was best for their cell, where trials ended well."""
+    accuracy: dict[Cell, float] = {}
+    best: dict[Cell, dict[str, Any]] = {}
+    for trial in trials:
+        cell = _cell(trial.definition)
+        if not trial.error and trial.history["best_accuracy"] > accuracy.get(cell, -math.inf):
+            accuracy[cell] = trial.history["best_accuracy"]
+            best[cell] = trial.definition.selected
+    return [replace(one, selected=best.get(_cell(one), one.selected)) for one in definitions]
 
 
 def _cell(definition: Definition) -> Cell:
     return definition.fingerprint, definition.recipe, definition.method, definition.n_bits
-
-
-def _accuracy(trial: Record) -> float:
-    accuracy: float = trial.history["best_accuracy"]
-    return accuracy
-
-
-def _with(definition: Definition, trial: Record | None) -> Definition:
-    """Return a definition with what a trial showed to be best, if there was a choice."""
-    return definition if trial is None else replace(definition, selected=trial.definition.selected)

@@ -15,6 +15,7 @@ class Cell:
     value: float = math.nan  # to compare by
     constant_time: bool = False  # the gray background of the paper's table
     best: bool = False
+    deviation: float = 0.0  # over seeds; 0 with one
 
     @classmethod
     def of(cls, values: Iterable[float], digits: int = 2, **flags: bool) -> "Cell":
@@ -24,9 +25,10 @@ class Cell:
             return cls()
         mean = statistics.fmean(numbers)
         text = f"{mean:,.{digits}f}"
-        if len(numbers) > 1:
-            text += f" ± {statistics.stdev(numbers):.{digits}f}"
-        return cls(text, mean, **flags)
+        if len(numbers) == 1:
+            return cls(text, mean, **flags)
+        deviation = statistics.stdev(numbers)
+        return cls(f"{text} ± {deviation:.{digits}f}", mean, deviation=deviation, **flags)
 
 
 @dataclass(frozen=True)

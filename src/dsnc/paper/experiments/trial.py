@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import dsnc
 from dsnc.classifier.base import LearnedClassifier
 from dsnc.codes import Encoded
 from dsnc.metrics import bit_entropy, class_distances, distinct_codes, expected_calibration_error
+from dsnc.paper.experiments.cost_curve import decoding_times
 from dsnc.paper.experiments.definition import Definition
 from dsnc.paper.experiments.methods import METHODS
 from dsnc.paper.experiments.prepare import Prepared, prepare
 from dsnc.paper.experiments.record import OWN, Record, write_record
 
 TIMED_ROWS = 2048
-_REPEAT = 3
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "torch", "numba")
 
 
@@ -49,19 +48,21 @@ def run(definition: Definition, runs: Path) -> Record:
     choices = method.decoders(definition.n_bits or 0)
     variants = {name: model.with_decoder(choice) for name, choice in choices.items()}
     variants = variants or {OWN: model}
+    logits = model.predictor_.logits(prepared.parts.test.X[:TIMED_ROWS])
+    decoders = {name: variant.predictor_.decoder for name, variant in variants.items()}
+    encoded = Encoded(logits)
+    times = decoding_times({name: (decoder, encoded) for name, decoder in decoders.items()}, 3)
     for name, variant in variants.items():
-        outcomes[name], answers = _ask(variant, prepared)
+        figures, answers = _ask(variant, prepared)
+        outcomes[name] = {**figures, "microseconds": times[name]}
         arrays |= {f"{key}.{name}": array for key, array in answers.items()}
     codes: dict[str, dict[str, float]] = {}
     if method.codes:
         codes, arrays["words"] = _code_statistics(model, prepared)
     seconds = {**record.seconds, "evaluate": time.perf_counter() - fitted}
     record = replace(record, outcomes=outcomes, codes=codes, seconds=seconds)
-    kept = {name: variant.predictor_.decoder for name, variant in variants.items()}
-    logits = model.predictor_.logits(prepared.parts.test.X[:TIMED_ROWS])
-    write_record(
-        record, arrays, runs, decoders=kept if definition.keep_decoders else None, logits=logits
-    )
+    kept = decoders if definition.keep_decoders else None
+    write_record(record, arrays, runs, decoders=kept, logits=logits)
     return record
 
 
@@ -73,35 +74,20 @@ def fit(model: Any, prepared: Prepared) -> Any:
     return model.fit(train.X, train.y)
 
 
-def decoding_time(model: Any, X: Any) -> float:
-    """Return the microseconds that decoding one of the rows takes, on one thread."""
-    logits = model.predictor_.logits(X)
-    encoded = Encoded(logits)
-    decoder, least = model.predictor_.decoder, float("inf")
-    with threadpool_limits(1):
-        decoder.predict(encoded)  # compile, make the index
-        for _ in range(_REPEAT):
-            start = time.perf_counter()
-            decoder.predict(encoded)
-            least = min(least, time.perf_counter() - start)
-    return 1e6 * least / len(encoded)
-
-
 def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, Any]]:
     """Return the figures of a model on the test rows, their best classes, its confidence."""
     test = prepared.parts.test
     top, probabilities = model.predict_top_k(test.X, k=min(5, len(model.classes_)))
     right = test.targets.contains(top)
+    confidence = np.minimum(probabilities[:, 0], np.float32(1))
     cost = model.cost().decoding
     figures = {
         "accuracy": float(right[:, 0].mean()),
         "top_5": float(right.any(axis=1).mean()),
-        "microseconds": decoding_time(model, test.X[:TIMED_ROWS]),
         "operations": float(cost.operations),
         "bytes": float(cost.bytes),
+        "calibration_error": float(expected_calibration_error(right[:, 0], confidence)),
     }
-    confidence = np.minimum(probabilities[:, 0], np.float32(1))
-    figures["calibration_error"] = float(expected_calibration_error(right[:, 0], confidence))
     return figures, {"top": top.astype(np.int32), "confidence": confidence.astype(np.float16)}
 
 

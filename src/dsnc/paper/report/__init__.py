@@ -1,6 +1,5 @@
 """The page about experiments, and its single figures (the extra ``report`` draws them)."""
 
-from dsnc.paper.report.export import write_figure
-from dsnc.paper.report.page import write_report
+from dsnc.paper.report.page import write_figure, write_report
 
 __all__ = ["write_figure", "write_report"]

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.errors import InputError
-from dsnc.paper.experiments import (
-    METHODS,
-    Record,
-    accuracy_table,
-    cost_curve,
-    find_records,
-    latent_table,
-)
+from dsnc.paper.experiments import Record, accuracy_table, cost_curve, find_records
 from dsnc.paper.experiments.cost_curve import Curve
 from dsnc.paper.experiments.definition import file_name
 from dsnc.paper.experiments.reproduce import ABOUT, PICTURES
-from dsnc.paper.experiments.tables import Table
-
-Key = tuple[str, str]  # data, recipe
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A data set under one recipe: runs that did not fail, and what experiments make of them."""
+    """A data set under one recipe: runs that did not fail, and what decoding costs them."""
 
     data: str
     recipe: str
     records: Sequence[Record]
-    accuracy: Table | None
-    latent: Table | None
-    cost: Table | None
-    curve: Curve | None
+    curve: Curve | None  # None where no method is one whose cost is compared
 
     def select(self, method: str, n_bits: int | None = None) -> list[Record]:
         """Return the runs of a method and code size, by seed."""
@@ -46,7 +33,7 @@ class Chapter:
             for record in self.records
             if record.definition.method == method and n_bits in (None, record.definition.n_bits)
         ]
-        return sorted(found, key=lambda record: (record.definition.n_bits or 0, _seed(record)))
+        return sorted(found, key=lambda r: (r.definition.n_bits or 0, r.definition.seed))
 
     @property
     def sizes(self) -> list[int]:
@@ -61,23 +48,18 @@ class Chapter:
     @property
     def seeds(self) -> list[int]:
         """The seeds there are."""
-        return sorted({_seed(record) for record in self.records})
+        return sorted({record.definition.seed for record in self.records})
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set, its chapters, and the runs that failed."""
+    """A data set, its chapters, and all of its runs, failed ones included."""
 
     name: str
     about: Mapping[str, Any]  # of `data.json`; empty where it is missing
     pictures: NDArray[np.uint8] | None
     chapters: Sequence[Chapter]
-    records: Sequence[Record] = field(default_factory=tuple)
-
-    @property
-    def failed(self) -> list[Record]:
-        """The runs that failed."""
-        return [record for record in self.records if record.error]
+    records: Sequence[Record]
 
     def label(self, number: int) -> str:
         """Return the label of a class; its number where labels are not known."""
@@ -92,8 +74,7 @@ def read_runs(runs: str | os.PathLike[str]) -> list[DataSet]:
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
         raise InputError(f"The folder of records {str(folder)!r} {what}. {how}")
-    # A method that is not known comes from another version: nothing can be said about it.
-    records = [r for r in find_records(folder) if r.definition.method in METHODS]
+    records = list(find_records(folder))
     if not records:
         raise InputError(f"The folder {str(folder)!r} holds no records. {how}")
     names = sorted({record.definition.data for record in records})
@@ -101,23 +82,10 @@ def read_runs(runs: str | os.PathLike[str]) -> list[DataSet]:
 
 
 def _data_set(name: str, records: list[Record], runs: Path) -> DataSet:
-    grouped = accuracy_table.groups(records)
-    accuracy = dict(zip(grouped, accuracy_table.tables(records), strict=True))
-    with_codes = accuracy_table.groups(records, latent_table.METHODS)
-    latent = dict(zip(with_codes, latent_table.tables(records), strict=True))
-    curves: dict[Key, Curve] = {(c.data, c.recipe): c for c in cost_curve.curves(records, runs)}
-    cost = dict(zip(curves, cost_curve.tables(records, runs), strict=True))
+    curves = {curve.recipe: curve for curve in cost_curve.curves(records, runs)}
     chapters = [
-        Chapter(
-            name,
-            key[1],
-            grouped[key],
-            accuracy[key] if accuracy[key].rows else None,
-            latent.get(key),
-            cost.get(key),
-            curves.get(key),
-        )
-        for key in sorted(grouped)
+        Chapter(name, recipe, group, curves.get(recipe))
+        for (_, recipe), group in sorted(accuracy_table.groups(records).items())
     ]
     folder = runs / file_name(name)
     return DataSet(name, _about(folder / ABOUT), _pictures(folder / PICTURES), chapters, records)
@@ -137,7 +105,3 @@ def _pictures(path: Path) -> NDArray[np.uint8] | None:
     except (OSError, ValueError):
         return None
     return found if found.ndim == 3 and found.dtype == np.uint8 else None
-
-
-def _seed(record: Record) -> int:
-    return record.definition.seed

@@ -1,11 +1,13 @@
-"""Figures of the codes of test rows: balance and correlation of bits, distances of pairs."""
+"""Numbers from the test rows: balance and correlation of bits, distances of pairs, mistakes."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
+from dsnc.paper.experiments import Record
 
 PAIRS = 100_000  # that are drawn, of each kind
 _BLOCK = 1 << 22  # bits unpacked at a time
@@ -18,9 +20,19 @@ class Distances(NamedTuple):
     between: NDArray[np.int64]
 
 
+class Confusion(NamedTuple):
+    """Rows of one class that were given another one."""
+
+    true: int
+    predicted: int
+    mistakes: int  # rows, over all runs
+    rows: int  # of the true class, over all runs
+    reverse: int  # rows of the other class that were given this one
+
+
 def shares_of_ones(codes: PackedCodes) -> NDArray[np.float64]:
     """Return each bit's share of rows where it is set."""
-    return _moments(codes)[0]
+    return np.diag(_moments(codes))
 
 
 def correlations(codes: PackedCodes) -> NDArray[np.float64]:
@@ -34,7 +46,8 @@ def correlations(codes: PackedCodes) -> NDArray[np.float64]:
     >>> correlations(codes)[0].round(6)
     array([1., 1., 0.])
     """
-    share, both = _moments(codes)
+    both = _moments(codes)
+    share = np.diag(both)
     spread = np.sqrt(share * (1 - share))
     scale = np.outer(spread, spread)
     covariance = both - np.outer(share, share)
@@ -69,6 +82,28 @@ def class_histograms(codes: PackedCodes, y: NDArray[np.int32]) -> Distances:
     return Distances(within, between)
 
 
+def confusions(records: Iterable[Record], decoder: str, most: int = 12) -> list[Confusion]:
+    """Return the most frequent mistakes of runs on the same test rows, ties by class number.
+
+    Runs without answers of the decoder are left out.
+    """
+    runs = [r.arrays for r in records if len(r.arrays.get(f"top.{decoder}", ()))]
+    if not runs:
+        return []
+    y = np.concatenate([arrays["y"] for arrays in runs]).astype(np.int64)
+    answers = np.concatenate([arrays[f"top.{decoder}"][:, 0] for arrays in runs]).astype(np.int64)
+    wrong = y != answers
+    n = int(max(y.max(), answers.max())) + 1
+    pairs, counts = np.unique(y[wrong] * n + answers[wrong], return_counts=True)
+    number = dict(zip(pairs.tolist(), counts.tolist(), strict=True))
+    rows = np.bincount(y, minlength=n)
+    found = []
+    for pair in pairs[np.argsort(-counts, kind="stable")[:most]].tolist():
+        a, b = divmod(pair, n)
+        found.append(Confusion(a, b, number[pair], int(rows[a]), number.get(b * n + a, 0)))
+    return found
+
+
 def _histogram(
     codes: PackedCodes, one: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -77,12 +112,11 @@ def _histogram(
     return np.bincount(distances, minlength=codes.n_bits + 1)
 
 
-def _moments(codes: PackedCodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the share of rows that have each bit, and each two bits."""
+def _moments(codes: PackedCodes) -> NDArray[np.float64]:
+    """Return the share of rows that have each two bits; on the diagonal, each bit."""
     both = np.zeros((codes.n_bits, codes.n_bits))
     step = max(1, _BLOCK // codes.n_bits)
     for start in range(0, len(codes), step):
         bits = codes.take(slice(start, start + step)).to_bits().astype(np.float32)
         both += bits.T @ bits  # whole numbers below 2**24: exact
-    both /= max(1, len(codes))
-    return np.diag(both).copy(), both
+    return both / max(1, len(codes))
