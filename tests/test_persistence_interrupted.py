@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import pytest
 
-from dsnc.persistence import read_model, write_model
+from dsnc.persistence import read_model, reading, write_model
 
 SETUP = """
 import os, signal, sys
@@ -146,3 +146,23 @@ def test_a_reader_sees_the_old_or_the_new_model(tmp_path):
     finally:
         stop.set()
         writer.join()
+
+
+def test_a_model_that_is_replaced_twice_while_it_is_read_is_read_anew(tmp_path, monkeypatch):
+    """The second replacement may have the inode of the model that was there first."""
+    folder, read_header = tmp_path / "model", reading._read_header
+    write_model(folder, {"kind": "0"}, {"a": np.zeros(9, dtype=int)})
+    replaced = []
+
+    def slow_reader(path):
+        header = read_header(path)
+        if not replaced:
+            for number in (1, 2):
+                arrays = {"a": np.full(9, number)}
+                write_model(folder, {"kind": str(number)}, arrays, overwrite=True)
+                replaced.append(number)
+        return header
+
+    monkeypatch.setattr(reading, "_read_header", slow_reader)
+    header, arrays = read_model(folder)
+    assert header["kind"] == "2" and (arrays["a"] == 2).all()

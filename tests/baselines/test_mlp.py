@@ -22,10 +22,7 @@ def test_it_is_a_hidden_layer_under_a_softmax(activation, rows):
     model = quick(activation=activation).fit(rows, Y)
     assert model.score(X_TEST, Y_TEST) > 0.9
     layer = model.predictor_.encoder.layers[0]
-    inputs = X_TEST
-    if sp.issparse(rows):
-        inputs = X_TEST / np.linalg.norm(X_TEST, axis=1, keepdims=True)
-    hidden = ACTIVATIONS[activation](torch.from_numpy(inputs @ layer.weight + layer.bias)).numpy()
+    hidden = ACTIVATIONS[activation](torch.from_numpy(X_TEST @ layer.weight + layer.bias)).numpy()
     if activation == "sigmoid":
         hidden = 2 * hidden - 1  # what the next layer takes up in its weights and biases
     decoder = model.predictor_.decoder

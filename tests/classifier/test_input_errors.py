@@ -86,9 +86,16 @@ def test_wrong_settings_are_named_with_the_fix(settings, message):
     assert isinstance(caught.value, ValueError)
 
 
-def test_sparse_rows_are_not_standardized():
+def test_sparse_rows_of_mostly_zeros_are_not_standardized():
+    wide = sp.hstack([sp.csr_array(X), sp.csr_array((len(X), 60))], format="csr")
     with pytest.raises(InputError, match="scaling='standard' .* use 'unit_rows' or 'none'"):
-        quick(scaling="standard").fit(sp.csr_array(X), Y)
+        quick(scaling="standard").fit(wide, Y)
+
+
+@pytest.mark.parametrize("scaling", ["auto", "standard", "common", "none"])
+def test_dense_and_sparse_rows_of_the_same_numbers_learn_the_same(scaling):
+    dense, sparse = (quick(scaling=scaling).fit(rows, Y) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(dense.predict_proba(X), sparse.predict_proba(X), atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_top_k", "encode", "score"])

@@ -38,8 +38,7 @@ def expected_failures(estimator):
         return {}
     if hasattr(estimator, "predict_proba") and not isinstance(estimator, ECOCBaseline):
         return EXPECTED_FAILURES
-    # Only labels (or whole distances) are compared, and on dense rows they do agree.
-    return {name: why for name, why in EXPECTED_FAILURES.items() if "sparse" in name}
+    return {}  # only whole distances are compared, and they do agree
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

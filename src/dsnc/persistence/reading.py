@@ -66,12 +66,13 @@ def read_model(
     raise ModelFileError.at(path, "could not be read")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when a folder is replaced; the number of its inode may come back."""
     try:
         status = path.stat()
     except (OSError, ValueError):
         return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _read(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Arrays]:
