@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 
 import dsnc
-from dsnc.cli import lines as line_reader
 from dsnc.cli.common import escape
 from dsnc.data import Dataset, load_dataset, write_folder
 
@@ -154,9 +153,9 @@ def test_bad_lines_are_named(run, files, text, message):
         (["predict", "texts", "a.txt", "-o", "no/a.txt"], "-o no/a.txt cannot be written"),
         (
             ["predict", "texts", "a.txt", "--encoding", "utf-99"],
-            "error: --encoding 'utf-99' is not",
+            "error: encoding 'utf-99' is not",
         ),
-        (["predict", "texts", "a.txt", "--encoding", "hex"], "--encoding 'hex' is not known"),
+        (["predict", "texts", "a.txt", "--encoding", "hex"], "encoding 'hex' is not known"),
         (["predict", "texts", "a.txt", "--encoding", "utf-16"], "convert the texts to UTF-8"),
         (["encode", "texts", "a.txt", "--encoding", "cp037"], "convert the texts to UTF-8"),
     ],
@@ -260,26 +259,6 @@ def test_an_array_is_not_written_to_a_pipe(run, files, tmp_path):
     result = run("encode", files / "texts", "a.txt", "-o", "pipe.npy", code=1)
     assert "npy cannot be written to a pipe" in result.stderr
     reader.join(timeout=30)
-
-
-def batches_of(pieces):
-    rest = iter(pieces)
-    return list(line_reader._batches("-", lambda: next(rest, b""), 2))
-
-
-def test_long_lines_are_joined_once():
-    class Piece(bytes):
-        def __radd__(self, other):
-            raise AssertionError("copies all that came before")
-
-    pieces = [b"a\r\nb", *map(Piece, [b"c"] * 5), b"d\n\ne", b"f"]
-    assert batches_of(pieces) == [[b"a"], [b"bcccccd", b""], [b"ef"]]
-
-
-def test_a_line_without_an_end_is_refused(monkeypatch):
-    monkeypatch.setattr(line_reader, "_LONGEST", 10)
-    with pytest.raises(dsnc.errors.DataFileError, match="line 2: is longer than 10 bytes"):
-        batches_of([b"a\n", *[b"abc"] * 9])
 
 
 def test_codes(run, files, tmp_path):

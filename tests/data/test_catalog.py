@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsnc.data import download, glyphs
+from dsnc.data import catalog, download, glyphs
 from dsnc.data.catalog import DATASETS, Entry, RemoteFile, fetch, load_catalog
 from dsnc.data.dataset import Dataset
 from dsnc.data.folder import write_folder
@@ -120,18 +120,14 @@ def test_importing_it_is_light():
 def test_glyphs_are_drawn_on_the_spot(cache, monkeypatch):
     asked = []
 
-    def draw(**options):  # the real pictures are another file's tests, and take seconds
+    def draw(*options, cache):  # the real pictures are another file's tests, and take seconds
         asked.append(options)
         return Dataset.from_labels(np.zeros((6, glyphs.SIZE**2)), list("aabbcc"))
 
-    monkeypatch.setattr(glyphs, "load_glyphs", draw)
+    monkeypatch.setattr(catalog, "load_glyphs", draw)
     assert fetch("glyphs") == cache / "glyphs"
     dataset = load_catalog("glyphs", n_classes=3, n_per_class=2)
-    assert (dataset.name, len(dataset), asked) == (
-        "glyphs",
-        6,
-        [{"n_classes": 3, "n_per_class": 2}],
-    )
+    assert (dataset.name, len(dataset), asked) == ("glyphs", 6, [(3, 2, 0)])
     with pytest.warns(DsncWarning, match="6 rows instead of 60,000, 3 classes instead of 1,000"):
         load_catalog("glyphs")
 
@@ -139,6 +135,8 @@ def test_glyphs_are_drawn_on_the_spot(cache, monkeypatch):
 def test_the_figures_of_glyphs_are_its_defaults():
     of = {p.name: p.default for p in inspect.signature(glyphs.load_glyphs).parameters.values()}
     entry = DATASETS["glyphs"]
+    options = inspect.signature(entry.load).parameters.values()
+    assert {option.name: option.default for option in list(options)[1:]} == of
     assert entry.rows == of["n_classes"] * of["n_per_class"]
     assert (entry.classes, entry.features) == (of["n_classes"], glyphs.SIZE**2)
 

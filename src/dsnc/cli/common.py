@@ -27,6 +27,22 @@ FirstIndex = Annotated[
     ),
 ]
 
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
+    ),
+]
+Encoding = Annotated[str, typer.Option(help="Of texts.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
+WholeFile = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
+]
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A file, a folder, or a name of the catalog.")
+]
+
 _UNSEEN = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)  # ends of lines, terminal codes
 _ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in (*_UNSEEN, ord("\\"))}
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN if code >= 0x7F}

@@ -1,13 +1,21 @@
 """``dsnc encode``: rows to their binary codes."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import FirstIndex, Model, load_model, note, plain_errors
-from dsnc.cli.predict import Batch, Encoding, Source
+from dsnc.cli.common import (
+    Batch,
+    Encoding,
+    FirstIndex,
+    Model,
+    Source,
+    WholeFile,
+    load_model,
+    note,
+    plain_errors,
+)
 from dsnc.errors import InputError, OutputError
 
 
@@ -22,9 +30,7 @@ class Format(StrEnum):
 def encode(
     model: Model,
     source: Source,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
-    ] = None,
+    output: WholeFile = None,
     form: Annotated[
         Format | None,
         typer.Option("--format", help="hex (default), bits, or npy where -o ends so."),
@@ -41,7 +47,7 @@ def encode(
     Example: dsnc encode model titles.txt --format bits
     """
     from dsnc.cli.output import aside, lines_to
-    from dsnc.cli.rows import read_rows
+    from dsnc.cli.samples import stream_for
 
     if form is None:
         form = Format.npy if output is not None and output.suffix == ".npy" else Format.hex
@@ -53,7 +59,7 @@ def encode(
     if not hasattr(estimator, "encode"):
         raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
     with plain_errors():
-        rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
+        rows = stream_for(estimator, source, batch, encoding, first_index)
         if form is Format.npy and output is not None:
             with aside(output) as file:
                 n_rows = _write_words(file, estimator, rows)

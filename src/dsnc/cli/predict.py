@@ -1,32 +1,30 @@
 """``dsnc predict``: a line in, a line out."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import FirstIndex, Model, escape, json_text, load_model, plain_errors
+from dsnc.cli.common import (
+    Batch,
+    Encoding,
+    FirstIndex,
+    Model,
+    Source,
+    WholeFile,
+    escape,
+    json_text,
+    load_model,
+    plain_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="INPUT",
-        help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
-    ),
-]
-Encoding = Annotated[str, typer.Option(help="Of texts.")]
-Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
 
 
 def predict(
     model: Model,
     source: Source,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
-    ] = None,
+    output: WholeFile = None,
     top_k: Annotated[int, typer.Option(min=1, help="The k most probable labels.")] = 1,
     proba: Annotated[
         bool, typer.Option("--proba", help="Print each label's probability after it.")
@@ -51,7 +49,7 @@ def predict(
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
     from dsnc.cli.output import lines_to
-    from dsnc.cli.rows import read_rows
+    from dsnc.cli.samples import stream_for
 
     estimator = load_model(model)
     if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
@@ -60,7 +58,7 @@ def predict(
     to = None if output is None else "utf-8"
     form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json, encoding=to)
     with lines_to(output) as write, plain_errors():
-        rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
+        rows = stream_for(estimator, source, batch, encoding, first_index)
         for block in rows:
             write(form.lines(estimator, block))
 
