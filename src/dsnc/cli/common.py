@@ -149,12 +149,9 @@ def percent(share: float) -> str:
 
 def size(n_bytes: int) -> str:
     """Return a number of bytes as people read it."""
-    amount = float(n_bytes)
-    for unit in ("bytes", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
+    from rich.filesize import decimal
+
+    return decimal(n_bytes)
 
 
 @contextmanager

@@ -101,11 +101,10 @@ def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
     typer.echo("\nThe most confident mistakes" if mistakes else "\nThere is no mistake.")
     rows = []
     for mistake in mistakes:
-        sure = percent(mistake["probability"]) if "probability" in mistake else "?"
+        sure = percent(mistake["probability"])
         text = textwrap.shorten(mistake.get("text", ""), _SHOWN, placeholder=" ...")
-        rows.append(
-            [str(mistake["row"]), sure, str(mistake["label"]), str(mistake["answer"]), text]
-        )
+        cells = (mistake["row"], sure, mistake["label"], mistake["answer"], text)
+        rows.append([str(cell) for cell in cells])
     if rows:
         print_table(["row", "sure", "label", "answer", "text"], rows)
 

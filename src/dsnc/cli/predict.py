@@ -55,47 +55,37 @@ def predict(
     if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
         estimator.set_params(n_jobs=jobs)
     k = min(top_k, len(estimator.classes_))
+    form: dict[str, Any] = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
     to = None if output is None else "utf-8"
-    form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json, encoding=to)
     with lines_to(output) as write, plain_errors():
         rows = stream_for(estimator, source, batch, encoding, first_index)
         for block in rows:
-            write(form.lines(estimator, block))
+            write(_lines(estimator, block, k, encoding=to, **form))
 
 
-class _Form:
-    """How answers are written; the encoding is that of stdout if it is None."""
-
-    def __init__(
-        self,
-        k: int,
-        *,
-        proba: bool,
-        reject_below: float | None,
-        as_json: bool,
-        encoding: str | None,
-    ) -> None:
-        self.k, self.proba, self.reject_below, self.as_json = k, proba, reject_below, as_json
-        self.encoding = encoding
-        self.plain = k == 1 and not (proba or as_json or reject_below is not None)
-
-    def lines(self, model: Any, rows: Any) -> "Iterator[str]":
-        """Yield a line for every row."""
-        if self.plain:
-            yield from (escape(label) for label in model.predict(rows).tolist())
-            return
-        labels, probabilities = model.predict_top_k(rows, k=self.k)
-        for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
-            if self.reject_below is not None and shares[0] < self.reject_below:
-                names, shares = [], []
-            yield self._line(names, shares)
-
-    def _line(self, names: list[Any], shares: list[float]) -> str:
-        if self.as_json:
+def _lines(
+    model: Any,
+    rows: Any,
+    k: int,
+    *,
+    proba: bool,
+    reject_below: float | None,
+    as_json: bool,
+    encoding: str | None,
+) -> "Iterator[str]":
+    """Yield a line for every row; the encoding is that of stdout if it is None."""
+    if k == 1 and not (proba or as_json or reject_below is not None):
+        yield from (escape(label) for label in model.predict(rows).tolist())
+        return
+    labels, probabilities = model.predict_top_k(rows, k=k)
+    for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
+        if reject_below is not None and shares[0] < reject_below:
+            names, shares = [], []
+        if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
-            return json_text(record, encoding=self.encoding)
+            yield json_text(record, encoding=encoding)
+            continue
         cells = [escape(name) for name in names]
-        if self.proba:
-            pairs = zip(cells, shares, strict=True)
-            cells = [f"{cell}\t{share:.4f}" for cell, share in pairs]
-        return "\t".join(cells)
+        if proba:
+            cells = [f"{cell}\t{share:.4f}" for cell, share in zip(cells, shares, strict=True)]
+        yield "\t".join(cells)

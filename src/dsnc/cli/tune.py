@@ -1,5 +1,6 @@
 """``dsnc tune``: choose parameters on validation accuracy."""
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,13 +130,15 @@ def tune(
 
 
 def _check_output(path: Path | None) -> None:
-    from dsnc.cli.output import check_folder_of
+    from dsnc.cli.output import check_output
 
     if path is None:
         return
     if path.exists():
         raise typer.BadParameter(f"{path} exists; choose another file.", param_hint="-o")
-    check_folder_of(path)
+    with contextlib.suppress(OSError):  # why it fails is said below
+        path.parent.mkdir(parents=True, exist_ok=True)
+    check_output(path)
 
 
 def _print_trials(found: "TuningResult", names: Iterable[str]) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 from dsnc.data.archives import unpack
 from dsnc.data.dataset import Dataset
 from dsnc.data.download import fetch_file
+from dsnc.data.files import home
 from dsnc.data.glyphs import load_glyphs
-from dsnc.data.home import home
 from dsnc.data.readers import check_options, load_dataset
 from dsnc.errors import DataFileError, DownloadError, DsncWarning, unknown_name
 

@@ -6,6 +6,7 @@ which whatever has come is handed on, so that whoever types a line gets an answe
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import sys
@@ -64,7 +65,8 @@ def read_lines(path: str | os.PathLike[str], encoding: str = "utf-8") -> Iterato
     r"""Yield the decoded lines, each with its ``\n``; a byte-order mark is dropped."""
     check_encoding(encoding)
     for first, chunk in read_chunks(path):
-        yield from decode(path, _lines(chunk), first, encoding)
+        # Not splitlines, which would also cut at a lone \r inside a text.
+        yield from decode(path, io.BytesIO(chunk), first, encoding)
 
 
 def decode(
@@ -106,7 +108,7 @@ def head(path: str | os.PathLike[str], n_lines: int = 5) -> list[bytes]:
     """Return the first non-empty lines, to see what kind of file it is."""
     lines: list[bytes] = []
     for _, chunk in read_chunks(path):
-        lines += [line for line in _lines(chunk[: 1 << 20]) if line.strip()]
+        lines += [line for line in io.BytesIO(chunk[: 1 << 20]) if line.strip()]
         if len(lines) >= n_lines:
             break
     return lines[:n_lines]
@@ -118,6 +120,14 @@ def stem(path: str | os.PathLike[str]) -> str:
     for ending in (".gz", ".bz2", ".xz"):
         name = name.removesuffix(ending)
     return name.partition(".")[0] or name
+
+
+def home() -> Path:
+    """Return the cache folder, ``$DSNC_HOME`` or the user's; nothing is created."""
+    if chosen := os.environ.get("DSNC_HOME"):
+        return Path(chosen).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "dsnc"
 
 
 @contextmanager
@@ -138,15 +148,6 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[Callable[[int], bytes]]:
     opener: Any = next((how for magic, how in _MAGIC.items() if begin.startswith(magic)), open)
     with opener(path, "rb") as file:
         yield file.read
-
-
-def _lines(chunk: bytes) -> Iterator[bytes]:
-    # Only \n ends a line here: bytes.splitlines would also cut at a lone \r inside a text.
-    start = 0
-    while start < len(chunk):
-        end = chunk.find(b"\n", start) + 1 or len(chunk)
-        yield chunk[start:end]
-        start = end
 
 
 def _broken(path: str | os.PathLike[str], line: int, error: Exception) -> DataFileError:
