@@ -133,7 +133,7 @@ def test_an_option_of_another_reader_is_named(tmp_path):
         ({}, "holds no data that can be recognized"),
         ({"notes.txt": "a"}, "holds no data that can be recognized"),
         ({"train.tsv": "a\tb\n", "train.svm": "1 1:1\n"}, "several train files"),
-        ({"train.txt": "what is this\n"}, "train.txt, line 1: is of no format"),
+        ({"train.txt": "what is this\n"}, "train.txt, line 1: is not in a format"),
         ({"train.txt": ""}, "train.txt: is empty"),
     ],
 )

@@ -42,6 +42,19 @@ WholeFile = Annotated[
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="A file, a folder, or a name of the catalog.")
 ]
+Validation = Annotated[
+    str | None, typer.Option(help="Rows that choose the best; without, a share of DATA does.")
+]
+ConfigFile = Annotated[Path | None, typer.Option(help="A TOML file of settings; options beat it.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any other parameter, as dsnc train --print-config names it: hidden=[512], "
+        "text.words=[1,3].",
+    ),
+]
 
 _UNSEEN = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)  # ends of lines, terminal codes
 _ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in (*_UNSEEN, ord("\\"))}

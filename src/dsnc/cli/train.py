@@ -14,7 +14,10 @@ from dsnc.cli import config as c
 from dsnc.cli.commands import decoder_option
 from dsnc.cli.common import (
     AsJson,
+    ConfigFile,
     Reader,
+    Settings,
+    Validation,
     note,
     percent,
     plain_errors,
@@ -31,56 +34,21 @@ from dsnc.progress import duration, settings_text
 
 _CHECKPOINT = "checkpoint.pt"
 _MODEL_FILES = {"model.json", "model.safetensors"}
+_HELP = c.TRAIN_KEYS
 _MODEL: dict[str, Any] = {"rich_help_panel": "The model"}
 _RUN: dict[str, Any] = {"rich_help_panel": "The run"}
-
-Data = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="DATA", help="What to learn from: a file, a folder, or a catalog's name."
-    ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="MODEL", help="The folder to write the model to."),
-]
-Validation = Annotated[
-    str | None, typer.Option(help="Rows that choose the best epoch; without, a share of DATA does.")
-]
-Test = Annotated[str | None, typer.Option(help="Rows that are measured at the end.")]
-WhichMethod = Annotated[
-    Method | None, typer.Option(help="What to train: dsnc (default), or a baseline.", **_MODEL)
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Any other parameter, as --print-config names it: hidden=[512], text.words=[1,3].",
-        **_MODEL,
-    ),
-]
-ConfigFile = Annotated[Path | None, typer.Option(help="A TOML file of settings; options beat it.")]
-PrintConfig = Annotated[
-    bool, typer.Option("--print-config", help="Print all settings as such a file, and stop.")
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was interrupted.")]
-Checkpoint = Annotated[
-    bool, typer.Option(help="Keep every epoch in MODEL.checkpoint while the run lasts.")
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace MODEL; throw an interrupted run away.")
-]
 
 
 def train(  # parameters of the estimator bear its names: they are taken from the context
     ctx: typer.Context,
-    data: Data = None,
-    output: Output = None,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=_HELP["data"])] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="MODEL", help=_HELP["output"])
+    ] = None,
     validation: Validation = None,
-    test: Test = None,
+    test: Annotated[str | None, typer.Option(help=_HELP["test"])] = None,
     reader: Reader = None,
-    method: WhichMethod = None,
+    method: Annotated[Method | None, typer.Option(help=_HELP["method"], **_MODEL)] = None,
     n_bits: Annotated[int | None, option("n_bits", min=1, **_MODEL)] = None,
     encoder: Annotated[Encoder | None, option("encoder", **_MODEL)] = None,
     decoder: Annotated[Any, decoder_option(OPTIONS["decoder"][1], **_MODEL)] = None,
@@ -97,10 +65,18 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     n_jobs: Annotated[int | None, option("n_jobs", **_RUN)] = None,
     time_limit: Annotated[str | None, option("time_limit", **_RUN)] = None,
     config: ConfigFile = None,
-    print_config: PrintConfig = False,
-    resume: Resume = False,
-    checkpoint: Checkpoint = True,
-    force: Force = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print all settings as such a file, and stop.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run that was interrupted.")
+    ] = False,
+    checkpoint: Annotated[
+        bool, typer.Option(help="Keep every epoch in MODEL.checkpoint while the run lasts.")
+    ] = True,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace MODEL; throw an interrupted run away.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn from labelled rows and write a model.

@@ -12,9 +12,12 @@ from dsnc.cli.commands import Several
 from dsnc.cli.common import (
     STATE,
     AsJson,
+    ConfigFile,
     Data,
     InterruptedRun,
     Reader,
+    Settings,
+    Validation,
     note,
     percent,
     plain_errors,
@@ -34,16 +37,6 @@ Space = Annotated[
         help="What to choose: learning_rate=1e-3..1e-1:log n_bits=24,36,64 hidden.. "
         "factor is beta and gamma together. Without: learning_rate and factor, as the paper.",
     ),
-]
-ConfigFile = Annotated[
-    Path | None, typer.Option(help="A TOML file of the other settings, as for dsnc train.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter, for all trials."),
-]
-Validation = Annotated[
-    str | None, typer.Option(help="Rows that decide; without, a share of DATA does.")
 ]
 Trials = Annotated[int, typer.Option(min=1, help="Of the whole study.")]
 TimeLimit = Annotated[

@@ -239,7 +239,7 @@ def _read(folder: Path, n_classes: int, n_per_class: int) -> Dataset | None:
 
 
 def _write(stored: Dataset, folder: Path, n_classes: int, n_per_class: int) -> None:
-    """Keep the pictures; that they cannot be kept is no reason to fail."""
+    """Keep the pictures; if that is not possible, go on with a warning."""
     try:
         write_folder(stored, folder)
     except OSError:

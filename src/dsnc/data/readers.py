@@ -99,7 +99,7 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
         return "csv"
     raise DataFileError.at(
         path,
-        "is of no format that can be recognized",
+        "is not in a format that can be recognized",
         line=1,
         text=lines[0].strip(),
         expected=f"one of {', '.join(sorted(READERS))}; name it with reader=",

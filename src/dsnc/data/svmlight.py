@@ -78,7 +78,7 @@ def read_svmlight(
         The number of the first feature; without it 0 if an index 0 occurs, else 1. The data set
         keeps it, for files that belong together: ``first_index=train.first_index``.
     multilabel : bool or "auto"
-        Whether rows have label sets; "auto": they have if a row has not exactly one label.
+        Whether rows have label sets; "auto": they do unless every row has exactly one label.
     dtype : dtype
         Of the values.
     """
