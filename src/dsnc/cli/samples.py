@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dsnc.errors import DsncWarning, InputError, did_you_mean
 
@@ -11,15 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dsnc.data import Dataset
-
-
-class Parts(NamedTuple):
-    """Rows to learn from, to choose the best epoch by, and to measure at the end."""
-
-    train: "Dataset"
-    validation: "Dataset | None"
-    test: "Dataset | None"
+    from dsnc.data import Dataset, Split
 
 
 def check_data(name: str) -> None:
@@ -52,18 +44,24 @@ def load(name: str, reader: str | None = None, *, like: "Dataset | None" = None)
     return dataset.numbered_from(like.first_index).of_width(like.width)
 
 
-def load_parts(data: str, reader: str | None, validation: str | None, test: str | None) -> Parts:
+def load_parts(
+    data: str, reader: str | None, validation: str | None, test: str | None = None
+) -> "Split":
     """Load what a training run needs; files of their own beat the parts of a predefined split."""
+    from dsnc.data import Split
+
     whole = load(data, reader)
-    parts = {"train": whole}
-    if whole.splits is not None:
-        parts = {name: whole.take(rows) for name, rows in whole.splits.items() if len(rows)}
-    if not len(parts.get("train", ())):
+    none = whole.take(slice(0))
+    parts = Split(whole, none, none) if whole.splits is None else whole.predefined_split()
+    if not len(parts.train):
         raise InputError(f"{data} has no rows to learn from.")
-    for name, file in (("validation", validation), ("test", test)):
-        if file is not None:
-            parts[name] = load(file, reader, like=parts["train"])
-    return Parts(parts["train"], parts.get("validation"), parts.get("test"))
+    named = {"validation": validation, "test": test}
+    loaded = {
+        name: load(file, reader, like=parts.train)
+        for name, file in named.items()
+        if file is not None
+    }
+    return parts._replace(**loaded)
 
 
 def rows_of(dataset: "Dataset") -> Any:

@@ -6,7 +6,7 @@ import time
 from contextlib import nullcontext
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,9 +28,12 @@ from dsnc.cli.common import (
 from dsnc.cli.measure import answer, figure_rows
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, kind_of, option
 from dsnc.cli.progress import epoch_bar, interruptible
-from dsnc.cli.samples import Parts, known_rows, load_parts, rows_of
+from dsnc.cli.samples import known_rows, load_parts, rows_of
 from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
 from dsnc.progress import duration, settings_text
+
+if TYPE_CHECKING:
+    from dsnc.data import Split
 
 _CHECKPOINT = "checkpoint.pt"
 _MODEL_FILES = {"model.json", "model.safetensors"}
@@ -143,7 +146,7 @@ class Run:
             self._describe(parts)
             self._fit(parts)
             figures = None
-            if parts.test is not None and len(parts.test):
+            if len(parts.test):
                 k = min(5, len(self.model.classes_))
                 figures = answer(self.model, parts.test, k).figures([k])
         if parts.train.first_index is not None:  # fit sees the columns, and not their numbers
@@ -191,24 +194,20 @@ class Run:
             raise CheckpointError(f"{self.folder} holds {foreign[0]!r}; it is not deleted.")
         shutil.rmtree(self.folder)
 
-    def _describe(self, parts: Parts) -> None:
+    def _describe(self, parts: "Split") -> None:
         train = parts.train
         rows = f"{len(train):,} rows"
-        if parts.validation is not None:
-            rows += f", {len(parts.validation):,} to validate"
-        if parts.test is not None:
-            rows += f", {len(parts.test):,} to test"
+        for part, purpose in ((parts.validation, "validate"), (parts.test, "test")):
+            rows += f", {len(part):,} to {purpose}" if len(part) else ""
         width = "texts" if train.is_text else f"{train.width:,} features"
         n_classes = int((train.rows_per_class > 0).sum())
         note(f"{train.name}: {rows}, {width}, {n_classes:,} classes")
 
-    def _fit(self, parts: Parts) -> None:
+    def _fit(self, parts: "Split") -> None:
         train, options = parts.train, {}
         labels = train.labels
-        if parts.validation is not None and len(parts.validation):
+        if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
             options["validation"] = known_rows(parts.validation, labels)
-        if "validation" not in signature(self.model.fit).parameters:
-            options = {}
         epochs = getattr(self.model, "max_epochs", None)
         bar = epoch_bar(epochs) if epochs is not None else nullcontext()
         with bar as show, plain_errors():

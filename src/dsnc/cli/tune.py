@@ -89,10 +89,9 @@ def tune(
     model = whole.make_model()
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
     require("torch", extra="torch", caller="dsnc tune")
-    parts = load_parts(data, reader, validation, None)
-    labels, held_out = parts.train.labels, None
-    if parts.validation is not None and len(parts.validation):
-        held_out = known_rows(parts.validation, labels)
+    parts = load_parts(data, reader, validation)
+    labels = parts.train.labels
+    held_out = known_rows(parts.validation, labels) if len(parts.validation) else None
     try:
         with plain_errors():
             found = run(
