@@ -105,19 +105,7 @@ def train(  # parameters of the estimator bear its names: they are taken from th
 
 
 class Run:
-    """One run of ``dsnc train``.
-
-    Parameters
-    ----------
-    config : Config
-        What to do.
-    resume : bool
-        Go on from the checkpoint beside the output.
-    keep_epochs : bool
-        Save every epoch there.
-    force : bool
-        Replace a model; throw a checkpoint away.
-    """
+    """One run of ``dsnc train``; epochs are kept in a checkpoint beside the output."""
 
     def __init__(self, config: c.Config, *, resume: bool, keep_epochs: bool, force: bool) -> None:
         self.config, self.resume, self.force = config, resume, force

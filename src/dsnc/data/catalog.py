@@ -32,47 +32,23 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a data set.
+    """What is known of a data set."""
 
-    Parameters
-    ----------
-    name, title : str
-        Its key in `DATASETS`, and what it is.
-    load : callable
-        ``load(folder, **options) -> Dataset``.
-    rows, features, classes : int, optional
-        Its figures, None where unknown.
-    rows_spread : int
-        Standard deviation of `rows`, where several random draws go by one name.
-    exact : bool
-        Whether other figures mean a damaged file (an error) or only deserve a warning.
-    licence, homepage, citation : str
-        The terms of use as far as the source states them, its page, the paper to cite.
-    files : tuple of RemoteFile
-        What is downloaded; empty when it is made here or must be got by hand.
-    present : tuple of str
-        Name patterns of which one is found below the folder when the data are there.
-    preparation : str
-        What is done, or must be done by hand; ``{folder}`` stands for the folder.
-    note : str
-        What else one should know.
-    """
-
-    name: str
+    name: str  # its key in DATASETS
     title: str
-    load: Callable[..., Dataset]
-    rows: int | None = None
+    load: Callable[..., Dataset]  # load(folder, **options)
+    rows: int | None = None  # figures: None where unknown
     features: int | None = None
     classes: int | None = None
-    rows_spread: int = 0
-    exact: bool = False
-    licence: str = "not stated"
+    rows_spread: int = 0  # standard deviation of rows, where several draws go by one name
+    exact: bool = False  # whether other figures are an error, or only deserve a warning
+    licence: str = "not stated"  # the terms of use as far as the source states them
     homepage: str = ""
     citation: str = ""
-    files: tuple[RemoteFile, ...] = ()
-    present: tuple[str, ...] = ()
-    preparation: str = ""
-    note: str = ""
+    files: tuple[RemoteFile, ...] = ()  # none if it is made here or must be got by hand
+    present: tuple[str, ...] = ()  # patterns: one is found below the folder if the data are there
+    preparation: str = ""  # what is done, or must be done by hand, in {folder}
+    note: str = ""  # what else one should know
 
     @property
     def folder(self) -> Path:
@@ -134,15 +110,8 @@ def fetch(name: str, *, progress: bool = True) -> Path:
 def load_catalog(name: str, *, progress: bool = True, **options: Any) -> Dataset:
     """Load a data set of the catalog, fetching it if need be.
 
-    Parameters
-    ----------
-    name : str
-        One of `DATASETS`.
-    progress : bool
-        As in `fetch`.
-    **options
-        Passed to the entry's loader: ``draw`` for "dmoz-1k", ``n_classes`` for "glyphs",
-        a reader's own for the others.
+    Options go to the entry's loader: ``draw`` for "dmoz-1k", ``n_classes`` for "glyphs", a reader's
+    own for the others.
     """
     entry = _entry(name)
     check_options(f"The data set {name!r}", entry.load, options)

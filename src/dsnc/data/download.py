@@ -44,34 +44,12 @@ def fetch_file(
     size: int | None = None,
     progress: bool = True,
 ) -> Path:
-    """Download a file into `folder`, unless it is there already.
+    """Download a file into `folder`, unless it is there already, and return its path.
 
-    Parameters
-    ----------
-    url : str
-        Where it comes from: http or https.
-    folder : path
-        Where it goes; made if missing.
-    name : str, optional
-        Its name there; by default the last part of the URL.
-    sha256 : str, optional
-        The checksum it must have. Without one the checksum of what came is logged.
-    size : int, optional
-        The number of bytes it must have.
-    progress : bool
-        Whether to draw a bar on stderr; none is drawn when that is not a terminal.
-
-    Returns
-    -------
-    Path
-        The complete file.
-
-    Raises
-    ------
-    ChecksumError
-        What came, or what lay there already, is not the file that was meant.
-    DownloadError
-        It could not be fetched; the message says why, and where to put it by hand.
+    It is called `name`, by default the last part of the URL, and must have `size` bytes and the
+    checksum `sha256` where these are known; an unknown checksum is logged. The bar on stderr is
+    drawn on a terminal only. A `ChecksumError` says that what came, or what was there, is not the
+    file that was meant; a `DownloadError` why it cannot be had, and where to put it by hand.
     """
     name = name if name is not None else unquote(urlsplit(url).path).rpartition("/")[2]
     if not name or name in (".", "..") or re.search(r"[/\\]", name):
