@@ -23,7 +23,7 @@ TRAIN_KEYS = {
     "validation": "Rows that choose the best epoch; without, a share of the data does.",
     "test": "Rows that are measured at the end.",
     "reader": "Format of the data, where it is not recognized.",
-    "method": f"What to train: {', '.join(METHODS)}; dsnc by default.",
+    "method": f"One of {', '.join(METHODS)}.",
 }
 _TABLES = ("train", "model", "text")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -51,7 +51,9 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     validation: Validation = None,
     test: Annotated[str | None, typer.Option(help=_HELP["test"])] = None,
     reader: Reader = None,
-    method: Annotated[Method | None, typer.Option(help=_HELP["method"], **_MODEL)] = None,
+    method: Annotated[
+        Method | None, typer.Option(help="What to train: dsnc (default), or a baseline.", **_MODEL)
+    ] = None,
     n_bits: Annotated[int | None, option("n_bits", min=1, **_MODEL)] = None,
     encoder: Annotated[Encoder | None, option("encoder", **_MODEL)] = None,
     decoder: Annotated[Any, decoder_option(OPTIONS["decoder"][1], **_MODEL)] = None,
