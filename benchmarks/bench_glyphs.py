@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from dsnc.data.glyph_shapes import STYLES, font_paths, glyph_groups
+from dsnc.data.glyph_shapes import STYLES, font_paths, glyph_classes
 from dsnc.data.glyphs import SIZE, load_glyphs
 from harness import best_of, report
 
@@ -22,7 +22,7 @@ def naive() -> np.ndarray:
     rng = np.random.default_rng(0)
     fonts = [ImageFont.truetype(path, 16) for path in font_paths()]
     rows = []
-    for group in glyph_groups()[:N_CLASSES]:
+    for group in glyph_classes()[:N_CLASSES]:
         for _ in range(N_PER_CLASS):
             picture = Image.new("L", (SIZE, SIZE))
             font = fonts[rng.integers(len(STYLES))]
@@ -45,7 +45,7 @@ def naive() -> np.ndarray:
 
 def main() -> None:
     """Measure and report."""
-    glyph_groups()  # found once in a process, and needed by both that draw
+    glyph_classes()  # found once in a process, and needed by both that draw
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DSNC_HOME"] = folder
         load_glyphs(N_CLASSES, N_PER_CLASS)

@@ -10,12 +10,7 @@ if TYPE_CHECKING:
 def counting_bar(unit: str, *columns: "ProgressColumn") -> "Progress":
     """Return a bar on stderr that opens with ``epoch 3/20``; enter it, then add a task.
 
-    Parameters
-    ----------
-    unit : str
-        What is counted.
-    *columns : ProgressColumn
-        What follows the bar; by default the time that is left, and the task's description.
+    `columns` follow the bar: by default the time that is left, and the task's description.
     """
     import rich.progress as rp
     from rich.console import Console

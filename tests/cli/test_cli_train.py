@@ -105,7 +105,7 @@ def test_a_model_is_not_overwritten_and_nothing_is_learned_in_vain(run, files, t
         (["sets.svm", "-o", "m"], "several labels"),
         (["one.svm", "-o", "m"], "at least 2 classes"),
         (["nan", "-o", "m"], "Input X contains NaN."),
-        (["train.svm", "-o", "train.svm/m"], "is a file, no folder"),
+        (["train.svm", "-o", "train.svm/m"], "is a file, not a folder"),
     ],
 )
 def test_wrong_uses(run, files, tmp_path, arguments, message):

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsnc.data import download, glyphs
+from dsnc.data import catalog, glyphs
 from dsnc.data.catalog import DATASETS, Entry, RemoteFile, fetch, load_catalog
 from dsnc.data.dataset import Dataset
 from dsnc.data.folder import write_folder
 from dsnc.errors import DataFileError, DownloadError, DsncWarning, InputError
-from http_server import Server
 
 ALOI = b"0 1:0.5 3:1\n1 2:0.25\n2 1:1 2:1 3:1\n0 3:0.75\n"
 TRAIN, VALIDATION, TEST = b"7 0:1 4:2\n9 1:3\n11 2:1\n", b"9 1:1 4:1\n", b"7 0:2\n11 2:2 3:1\n"
@@ -24,15 +23,7 @@ TRAIN, VALIDATION, TEST = b"7 0:1 4:2\n9 1:3\n11 2:1\n", b"9 1:1 4:1\n", b"7 0:2
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("DSNC_HOME", str(tmp_path))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(download, "BACKOFF", 0.001)
     return tmp_path / "datasets"
-
-
-@pytest.fixture
-def server():
-    with Server() as running:
-        yield running
 
 
 def zipped(members):
@@ -108,7 +99,7 @@ def test_an_unknown_name_is_told_its_neighbour(function):
 
 
 def test_importing_it_is_light():
-    code = "import sys, dsnc.data.catalog; print([m for m in ('pooch', 'requests', 'rich', 'torch',"
+    code = "import sys, dsnc.data.catalog; print([m for m in ('requests', 'rich', 'torch',"
     code += " 'matplotlib', 'PIL', 'sklearn') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -120,18 +111,14 @@ def test_importing_it_is_light():
 def test_glyphs_are_drawn_on_the_spot(cache, monkeypatch):
     asked = []
 
-    def draw(**options):  # the real pictures are another file's tests, and take seconds
+    def draw(*options, cache):  # the real pictures are another file's tests, and take seconds
         asked.append(options)
         return Dataset.from_labels(np.zeros((6, glyphs.SIZE**2)), list("aabbcc"))
 
-    monkeypatch.setattr(glyphs, "load_glyphs", draw)
+    monkeypatch.setattr(catalog, "load_glyphs", draw)
     assert fetch("glyphs") == cache / "glyphs"
     dataset = load_catalog("glyphs", n_classes=3, n_per_class=2)
-    assert (dataset.name, len(dataset), asked) == (
-        "glyphs",
-        6,
-        [{"n_classes": 3, "n_per_class": 2}],
-    )
+    assert (dataset.name, len(dataset), asked) == ("glyphs", 6, [(3, 2, 0)])
     with pytest.warns(DsncWarning, match="6 rows instead of 60,000, 3 classes instead of 1,000"):
         load_catalog("glyphs")
 
@@ -139,6 +126,8 @@ def test_glyphs_are_drawn_on_the_spot(cache, monkeypatch):
 def test_the_figures_of_glyphs_are_its_defaults():
     of = {p.name: p.default for p in inspect.signature(glyphs.load_glyphs).parameters.values()}
     entry = DATASETS["glyphs"]
+    options = inspect.signature(entry.load).parameters.values()
+    assert {option.name: option.default for option in list(options)[1:]} == of
     assert entry.rows == of["n_classes"] * of["n_per_class"]
     assert (entry.classes, entry.features) == (of["n_classes"], glyphs.SIZE**2)
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.data import Dataset
-from dsnc.errors import InputError
+from dsnc.errors import DsncWarning, InputError
 
 
 @pytest.fixture
@@ -174,3 +176,24 @@ def test_parts_that_do_not_fit_are_named(fields, message):
 def test_label_sets_have_no_single_labels(multilabel):
     with pytest.raises(InputError, match="multi-label"):
         _ = multilabel.labels
+
+
+def test_columns_follow_the_number_of_the_first_feature():
+    X = sp.csr_array(np.array([[0, 2.0, 3], [0, 0, 1]]))
+    zero = Dataset.from_labels(X, [0, 1], first_index=0, source="svmlight file a")
+    one = zero.numbered_from(1)
+    assert (one.X.toarray() == X.toarray()[:, 1:]).all()
+    assert one.first_index == 1
+    assert one.numbered_from(1) is one
+    assert (one.numbered_from(0).X.toarray() == X.toarray()).all()
+    with pytest.raises(InputError, match="svmlight file a has a feature 0.*first_index=0"):
+        replace(one, first_index=0, source=zero.source).numbered_from(1)
+    elsewhere = replace(zero, first_index=None)
+    assert elsewhere.numbered_from(1) is elsewhere
+
+
+def test_what_was_never_learned_is_left_out_with_a_warning():
+    dataset = Dataset.from_labels(sp.csr_array(np.eye(3)), [0, 1, 2], name="eye")
+    with pytest.warns(DsncWarning, match="eye has 1 values of features above the 2"):
+        assert dataset.of_width(2).X.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert dataset.of_width(5).X.shape == (3, 5)

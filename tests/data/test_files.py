@@ -1,9 +1,11 @@
 import gzip
+import sys
+from types import SimpleNamespace
 
 import pytest
 
-from dsnc.data.files import head, read_chunks, read_lines, stem
-from dsnc.errors import DataFileError
+from dsnc.data.files import head, read_batches, read_chunks, read_lines, stem
+from dsnc.errors import DataFileError, InputError
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
@@ -49,5 +51,51 @@ def test_stem(name, expected):
 
 
 def test_a_folder_is_not_a_file(tmp_path):
-    with pytest.raises(DataFileError, match="cannot be opened"):
+    with pytest.raises(DataFileError, match="is a folder"):
         head(tmp_path)
+
+
+@pytest.fixture
+def arriving(monkeypatch):
+    """Let pieces of bytes arrive at stdin, one after the other."""
+
+    def arriving(pieces):
+        rest = iter(pieces)
+        stdin = SimpleNamespace(buffer=SimpleNamespace(read1=lambda n: next(rest, b"")))
+        monkeypatch.setattr(sys, "stdin", stdin)
+
+    return arriving
+
+
+def test_stdin_is_handed_on_as_it_comes_and_long_lines_are_joined_once(arriving):
+    class Piece(bytes):
+        def __radd__(self, other):
+            raise AssertionError("copies all that came before")
+
+    arriving([b"a\r\nb", *map(Piece, [b"c"] * 5), b"d\n\ne", b"f"])
+    batches = list(read_batches("-", 2))
+    assert batches == [(1, [b"a"]), (2, [b"bcccccd", b""]), (4, [b"ef"])]
+
+
+def test_batches_are_not_larger_than_asked_for(tmp_path):
+    (tmp_path / "file").write_bytes(b"1\n\n3\r\n4\n5")
+    assert list(read_batches(tmp_path / "file", 3)) == [
+        (1, [b"1", b"", b"3"]),
+        (4, [b"4"]),
+        (5, [b"5"]),
+    ]
+
+
+def test_a_line_without_an_end_is_refused(arriving, monkeypatch):
+    monkeypatch.setattr("dsnc.data.files._LONGEST", 10)
+    arriving([b"a\n", *[b"abc"] * 9])
+    with pytest.raises(DataFileError, match="line 2: is longer than 10 bytes"):
+        list(read_chunks("-"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message"), [("utf-99", "is not known"), ("utf-16", "convert the texts to UTF-8")]
+)
+def test_encodings_that_cannot_be_read_line_by_line(tmp_path, encoding, message):
+    with pytest.raises(InputError, match=message):
+        list(read_lines(tmp_path / "file", encoding))

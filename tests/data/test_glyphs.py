@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dsnc.data import glyphs
-from dsnc.data.glyphs import glyph_classes, load_glyphs
+from dsnc.data.glyph_shapes import glyph_classes
+from dsnc.data.glyphs import load_glyphs
 from dsnc.errors import DsncWarning, InputError, MissingExtraError
 
 

@@ -59,20 +59,20 @@ def test_a_folder_of_arrays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("train", "test", "width", "columns"),
+    ("train", "test", "first", "width", "columns"),
     [
-        ("1 1:1 4:1\n", "2 2:1\n", 4, [0, 3, 1]),  # no index 0 anywhere: counted from 1
-        ("1 1:1 4:1\n", "2 0:1 6:1\n", 7, [1, 4, 0, 6]),  # one in any file: counted from 0
-        ("1 9 3\n1 1:1\n", "1 9 3\n2 8:1\n", 9, [1, 8]),  # the header says 0
+        ("1 1:1 4:1\n", "2 2:1\n", 1, 4, [0, 3, 1]),  # no index 0 anywhere: counted from 1
+        ("1 1:1 4:1\n", "2 0:1 6:1\n", 0, 7, [1, 4, 0, 6]),  # one in any file: counted from 0
+        ("1 9 3\n1 1:1\n", "1 9 3\n2 8:1\n", 0, 9, [1, 8]),  # the header says 0
     ],
 )
 def test_train_and_test_files_share_features_classes_and_split(
-    tmp_path, train, test, width, columns
+    tmp_path, train, test, first, width, columns
 ):
     (tmp_path / "train.txt").write_text(train)
     (tmp_path / "test.txt").write_text(test)
     dataset = load_dataset(tmp_path)
-    assert dataset.X.shape == (2, width)
+    assert (dataset.X.shape, dataset.first_index) == ((2, width), first)
     assert dataset.X.indices.tolist() == columns
     assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {
         "train": [0],
@@ -133,7 +133,7 @@ def test_an_option_of_another_reader_is_named(tmp_path):
         ({}, "holds no data that can be recognized"),
         ({"notes.txt": "a"}, "holds no data that can be recognized"),
         ({"train.tsv": "a\tb\n", "train.svm": "1 1:1\n"}, "several train files"),
-        ({"train.txt": "what is this\n"}, "train.txt, line 1: is of no format"),
+        ({"train.txt": "what is this\n"}, "train.txt, line 1: is not in a format"),
         ({"train.txt": ""}, "train.txt: is empty"),
     ],
 )

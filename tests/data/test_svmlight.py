@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import oracles
-from dsnc.data.svmlight import read_svmlight
-from dsnc.errors import DataFileError
+from dsnc.data.svmlight import parse_lines, read_svmlight
+from dsnc.errors import DataFileError, InputError
 
 ROWS = "3 1:0.5 7:1\n-1 2:1e-3\n3\n"
 
@@ -60,7 +60,7 @@ def files(draw, labels):
 def test_reads_as_the_naive_twin(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("svm") / "rows"
     path.write_text(text, newline="")
-    dataset = read_svmlight(path, zero_based=True, multilabel=False, dtype=np.float64)
+    dataset = read_svmlight(path, first_index=0, multilabel=False, dtype=np.float64)
     assert as_rows(dataset) == oracles.svmlight(text)
 
 
@@ -80,7 +80,7 @@ def test_reads_label_sets_as_the_naive_twin(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("svm") / "rows"
     path.write_text("1,2 1:1\n" + text, newline="")
     expected = oracles.svmlight("1,2 1:1\n" + text)
-    dataset = read_svmlight(path, zero_based=True, dtype=np.float64)
+    dataset = read_svmlight(path, first_index=0, dtype=np.float64)
     assert as_rows(dataset) == expected
 
 
@@ -106,16 +106,19 @@ def test_compression_is_seen_in_the_bytes(write, compress):
 
 
 @pytest.mark.parametrize(
-    ("text", "zero_based", "columns"),
+    ("text", "given", "found", "columns"),
     [
-        ("1 1:1 3:1\n", "auto", [0, 2]),
-        ("1 1:1 3:1\n", True, [1, 3]),
-        ("1 1:1 3:1\n", False, [0, 2]),
-        ("1 0:1 3:1\n", "auto", [0, 3]),
+        ("1 1:1 3:1\n", None, 1, [0, 2]),
+        ("1 1:1 3:1\n", 0, 0, [1, 3]),
+        ("1 1:1 3:1\n", 1, 1, [0, 2]),
+        ("1 0:1 3:1\n", None, 0, [0, 3]),
+        ("1\n", None, 1, []),
     ],
 )
-def test_first_index(write, text, zero_based, columns):
-    assert read_svmlight(write(text), zero_based=zero_based).X.indices.tolist() == columns
+def test_first_index(write, text, given, found, columns):
+    dataset = read_svmlight(write(text), first_index=given)
+    assert dataset.X.indices.tolist() == columns
+    assert dataset.first_index == dataset.take([0]).first_index == found
 
 
 def test_xc_header_fixes_size_and_counts_empty_lines_as_rows(write):
@@ -199,7 +202,7 @@ def test_what_is_accepted_is_what_the_naive_twin_reads(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("svm") / "rows"
     path.write_text(text, newline="")
     try:
-        dataset = read_svmlight(path, zero_based=True, multilabel=True, dtype=np.float64)
+        dataset = read_svmlight(path, first_index=0, multilabel=True, dtype=np.float64)
     except DataFileError:
         return
     expected = [(sorted(set(labels)), pairs) for labels, pairs in oracles.svmlight(text)]
@@ -225,7 +228,8 @@ def test_an_empty_file_is_named(write, content):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("1 0:1\n", {"zero_based": False}, "uses index 0"),
+        ("1 2:1\n1 0:1\n", {"first_index": 1}, "line 2: uses index 0.*first_index=0"),
+        ("1 0:1\n", {"n_features": 0}, "uses index 0. Expected 0 features"),
         ("1 9:1\n", {"n_features": 5}, "uses index 9. Expected 5 features"),
         ("1 1:1\n\n9 1:1\n", {"classes": [1, 2]}, "line 3: has an unknown label: '9'"),
         ("1 1:1\n1,9 1:1\n", {"classes": [1, 2]}, "line 2: has an unknown label: '9'"),
@@ -244,3 +248,37 @@ def test_what_does_not_fit_is_named(write, text, options, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataFileError, match="cannot be opened"):
         read_svmlight(tmp_path / "nothing.svm")
+
+
+def test_a_first_index_is_0_or_1(write):
+    with pytest.raises(InputError, match="first_index=2 must be a whole number from 0 to 1"):
+        read_svmlight(write(ROWS), first_index=2)
+
+
+# Lines that come one by one are read as the file of them would be.
+
+ROW = st.dictionaries(st.integers(1, 9), st.integers(-5, 5), max_size=5)
+
+
+@given(rows=st.lists(st.tuples(ROW, st.booleans()), min_size=1), first=st.integers(0, 1))
+def test_lines_against_a_loop(rows, first):
+    lines, expected = [], np.zeros((len(rows), 10), np.float32)
+    for number, (row, labelled) in enumerate(rows):
+        pairs = [f"{index}:{row[index]}" for index in sorted(row)]
+        lines.append(" ".join(["3", *pairs] if labelled else pairs).encode())
+        for index, value in row.items():
+            expected[number, index - first] = value
+    X = parse_lines("-", lines, 1, first)
+    X.check_format(full_check=True)
+    width = X.shape[1]
+    assert np.array_equal(X.toarray(), expected[:, :width])
+    assert not expected[:, width:].any()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [(b"0:1", "line 8: uses index 0"), (b"2:1 2:1", "line 8: index does not"), (b"a", "line 8")],
+)
+def test_bad_lines_are_named(line, message):
+    with pytest.raises(DataFileError, match=message):
+        parse_lines("-", [b"1:1", line, b"3:1"], 7, 1)

@@ -27,6 +27,35 @@ FirstIndex = Annotated[
     ),
 ]
 
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
+    ),
+]
+Encoding = Annotated[str, typer.Option(help="Of texts.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
+WholeFile = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
+]
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A file, a folder, or a name of the catalog.")
+]
+Validation = Annotated[
+    str | None, typer.Option(help="Rows that choose the best; without, a share of DATA does.")
+]
+ConfigFile = Annotated[Path | None, typer.Option(help="A TOML file of settings; options beat it.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any other parameter, as dsnc train --print-config names it: hidden=[512], "
+        "text.words=[1,3].",
+    ),
+]
+
 _UNSEEN = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)  # ends of lines, terminal codes
 _ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in (*_UNSEEN, ord("\\"))}
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN if code >= 0x7F}
@@ -133,12 +162,9 @@ def percent(share: float) -> str:
 
 def size(n_bytes: int) -> str:
     """Return a number of bytes as people read it."""
-    amount = float(n_bytes)
-    for unit in ("bytes", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
+    from rich.filesize import decimal
+
+    return decimal(n_bytes)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from dsnc.cli.methods import METHODS, OPTIONS, help_of, kind_of, parameters_of
+from dsnc.cli.methods import METHODS, OPTIONS, first_sentences, help_of, kind_of, parameters_of
 from dsnc.errors import InputError, unknown_name
 
 TRAIN_KEYS = {
@@ -41,8 +41,7 @@ class Config:
     @property
     def method(self) -> str:
         """Return what is trained."""
-        method: str = self.train.get("method", "dsnc")
-        return method
+        return str(self.train.get("method", "dsnc"))
 
     def check(self, where: str) -> None:
         """Refuse keys that mean nothing, naming the nearest that does."""
@@ -57,6 +56,14 @@ class Config:
             for key in getattr(self, table):
                 if key not in valid:
                     raise unknown_name(f"{where}[{table}] key", key, valid)
+
+    def make_model(self, **others: Any) -> Any:
+        """Make the estimator; `others` are parameters that are not settings."""
+        kind = kind_of(self.method)
+        parameters = self.estimator_parameters() | others
+        if self.text and "text" in kind._get_param_names():
+            parameters["text"] = self.text_settings()
+        return kind(**parameters)
 
     def estimator_parameters(self) -> dict[str, Any]:
         """Return what the estimator is made with."""
@@ -75,8 +82,10 @@ class Config:
         }
 
 
-def read_config(path: Path) -> Config:
-    """Read a file of settings."""
+def read_config(path: Path | None) -> Config:
+    """Read a file of settings; without one, nothing is set."""
+    if path is None:
+        return Config()
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -94,20 +103,32 @@ def read_config(path: Path) -> Config:
     return config
 
 
-def set_parameters(config: Config, bits: int | None, given: Mapping[str, Any]) -> None:
+def set_parameters(config: Config, given: Mapping[str, Any]) -> None:
     """Put options of the command line in, under the names that the method has for them."""
     valid = model_defaults(config.method)
-    if bits is not None:
-        given = {"n_units" if "n_units" in valid else "n_bits": bits, **given}
     for name, value in given.items():
-        if value is None:
-            continue
+        if name == "n_bits" and "n_units" in valid:
+            name = "n_units"
         if name not in valid:
             raise InputError(
                 f"{OPTIONS[name][0]} means nothing to method {config.method!r}, which has the "
                 f"parameters {', '.join(valid)}."
             )
-        config.model[name] = str(value) if isinstance(value, StrEnum) else value
+        config.model[name] = _option_value(name, value)
+
+
+def _option_value(parameter: str, value: Any) -> Any:
+    """Return the value of an option as the estimator takes it."""
+    if parameter == "time_limit":
+        return seconds_of(value)
+    if parameter not in ("learning_rate", "batch_size") or value == "auto":
+        return str(value) if isinstance(value, StrEnum) else value
+    kind, what = (int, "a whole number") if parameter == "batch_size" else (float, "a number")
+    try:
+        return kind(value)
+    except ValueError:
+        option = OPTIONS[parameter][0]
+        raise InputError(f"{option} {value!r} is neither {what} nor auto.") from None
 
 
 def assignment(text: str) -> tuple[str, Any]:
@@ -118,19 +139,23 @@ def assignment(text: str) -> tuple[str, Any]:
     return name.strip(), value_of(value.strip())
 
 
-def set_option(config: Config, option: str) -> None:
+def apply_settings(config: Config, options: Iterable[str] | None) -> None:
     """Do what ``--set NAME=VALUE`` asks for; ``text.NAME`` is a setting of the text features."""
-    name, value = assignment(option)
-    table, valid = config.model, model_defaults(config.method)
-    if name.startswith("text."):
-        name, table, valid = name.removeprefix("text."), config.text, text_defaults()
-    if name not in valid:
-        raise unknown_name("--set name", name, valid)
-    table[name] = value
+    for option in options or ():
+        name, value = assignment(option)
+        table, valid = config.model, model_defaults(config.method)
+        if name.startswith("text."):
+            name, table, valid = name.removeprefix("text."), config.text, text_defaults()
+        if name not in valid:
+            raise unknown_name("--set name", name, valid)
+        table[name] = value
+    config.check("")
 
 
 def print_config(config: Config) -> str:
     """Return the complete settings as TOML that `read_config` reads."""
+    from dsnc.features import TextFeatures
+
     kind = kind_of(config.method)
     model = {**parameters_of(kind), **config.model}
     text = {**text_defaults(), **config.text}
@@ -140,7 +165,7 @@ def print_config(config: Config) -> str:
     ]
     lines += ["", "[train]", *_lines(train, TRAIN_KEYS)]
     lines += ["", "[model]", *_lines(model, help_of(kind))]
-    lines += ["", "[text]", *_lines(text, _text_help())]
+    lines += ["", "[text]", *_lines(text, first_sentences(TextFeatures))]
     return "\n".join(lines) + "\n"
 
 
@@ -153,10 +178,9 @@ def text_defaults() -> dict[str, Any]:
     """Return the settings of text features, and their defaults."""
     from dsnc.features import TextFeatures
 
-    settings = TextFeatures().get_params(deep=False)
+    settings = parameters_of(TextFeatures)
     settings.pop("n_jobs")  # the estimator's own goes for both
-    order = [name for name in TextFeatures.__init__.__annotations__ if name in settings]
-    return {name: settings[name] for name in order}
+    return settings
 
 
 def seconds_of(text: str) -> float:
@@ -171,13 +195,6 @@ def seconds_of(text: str) -> float:
     if not found or found[2] not in _UNITS:
         raise InputError(f"time limit {text!r} is not a time; write seconds, or 90s, 10m, 1.5h.")
     return float(found[1]) * _UNITS[found[2]]
-
-
-def _text_help() -> dict[str, str]:
-    from dsnc.cli.methods import _described
-    from dsnc.features import TextFeatures
-
-    return _described(TextFeatures)
 
 
 def _lines(values: Mapping[str, Any], help_: Mapping[str, str]) -> Iterable[str]:

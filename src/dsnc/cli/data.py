@@ -27,17 +27,10 @@ def list_data(as_json: AsJson = False) -> None:
     if as_json:
         print_json([_entry_fields(entry) for entry in DATASETS.values()])
         return
-    rows = [
-        [
-            entry.name,
-            _figure(entry.classes),
-            _figure(entry.rows),
-            _figure(entry.features),
-            _where(entry),
-            entry.title,
-        ]
-        for entry in DATASETS.values()
-    ]
+    rows = []
+    for entry in DATASETS.values():
+        figures = map(_figure, (entry.classes, entry.rows, entry.features))
+        rows.append([entry.name, *figures, _where(entry), entry.title])
     print_table(["name", "classes", "rows", "features", "here", "what"], rows)
     note("\nNext: dsnc data show NAME, dsnc data fetch NAME")
 

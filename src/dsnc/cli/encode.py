@@ -1,14 +1,22 @@
 """``dsnc encode``: rows to their binary codes."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import FirstIndex, Model, load_model, note, plain_errors
-from dsnc.cli.predict import Batch, Encoding, Source
-from dsnc.errors import InputError, OutputError
+from dsnc.cli.common import (
+    Batch,
+    Encoding,
+    FirstIndex,
+    Model,
+    Source,
+    WholeFile,
+    load_model,
+    note,
+    plain_errors,
+)
+from dsnc.errors import InputError
 
 
 class Format(StrEnum):
@@ -22,9 +30,7 @@ class Format(StrEnum):
 def encode(
     model: Model,
     source: Source,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
-    ] = None,
+    output: WholeFile = None,
     form: Annotated[
         Format | None,
         typer.Option("--format", help="hex (default), bits, or npy where -o ends so."),
@@ -41,7 +47,7 @@ def encode(
     Example: dsnc encode model titles.txt --format bits
     """
     from dsnc.cli.output import aside, lines_to
-    from dsnc.cli.rows import read_rows
+    from dsnc.cli.samples import stream_for
 
     if form is None:
         form = Format.npy if output is not None and output.suffix == ".npy" else Format.hex
@@ -53,7 +59,7 @@ def encode(
     if not hasattr(estimator, "encode"):
         raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
     with plain_errors():
-        rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
+        rows = stream_for(estimator, source, batch, encoding, first_index)
         if form is Format.npy and output is not None:
             with aside(output) as file:
                 n_rows = _write_words(file, estimator, rows)
@@ -65,31 +71,15 @@ def encode(
 
 
 def _write_words(file: IO[bytes], estimator: Any, rows: Any) -> int:
-    """Write an array of words block by block; how long it is stands in front, and comes last."""
+    """Write the words of all codes as an array, and return how many there are."""
     import numpy as np
 
-    if not file.seekable():
-        raise OutputError("npy cannot be written to a pipe; give -o a file, or use --format hex.")
-    n_words = -(-estimator.predictor_.n_bits // 64)
-    n_rows = 0
-    start = _npy_header(file, n_rows, n_words)
-    for block in rows:
-        words = estimator.encode(block).words
-        file.write(np.ascontiguousarray(words, dtype="<u8").tobytes())
-        n_rows += len(words)
-    file.seek(0)
-    if _npy_header(file, n_rows, n_words) != start:
-        raise InputError(f"{n_rows:,} rows are too many for one file.")
-    return n_rows
-
-
-def _npy_header(file: Any, n_rows: int, n_words: int) -> int:
-    """Write the head of a .npy file, which numpy makes wide enough to be written again."""
-    import numpy as np
-
-    header = {"descr": "<u8", "fortran_order": False, "shape": (n_rows, n_words)}
-    np.lib.format.write_array_header_1_0(file, header)
-    return int(file.tell())
+    none = np.empty((0, -(-estimator.predictor_.n_bits // 64)), dtype=np.uint64)
+    words = np.concatenate([none, *(estimator.encode(block).words for block in rows)])
+    words = np.ascontiguousarray(words, dtype="<u8")
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(words))
+    file.write(words.tobytes())  # not np.save, which cannot write to a pipe
+    return len(words)
 
 
 def _texts(codes: Any, form: Format) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dsnc.cli.commands import ListsDecoders, Several, decoder_option
 from dsnc.cli.common import (
     AsJson,
     FirstIndex,
@@ -17,8 +18,6 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
-from dsnc.cli.decoders import ListsDecoders, decoder_option
-from dsnc.cli.several import Several
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,11 +101,10 @@ def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
     typer.echo("\nThe most confident mistakes" if mistakes else "\nThere is no mistake.")
     rows = []
     for mistake in mistakes:
-        sure = percent(mistake["probability"]) if "probability" in mistake else "?"
+        sure = percent(mistake["probability"])
         text = textwrap.shorten(mistake.get("text", ""), _SHOWN, placeholder=" ...")
-        rows.append(
-            [str(mistake["row"]), sure, str(mistake["label"]), str(mistake["answer"]), text]
-        )
+        cells = (mistake["row"], sure, mistake["label"], mistake["answer"], text)
+        rows.append([str(cell) for cell in cells])
     if rows:
         print_table(["row", "sure", "label", "answer", "text"], rows)
 
@@ -123,21 +121,18 @@ def _load(
     from dsnc import inspection as look
     from dsnc.cli.samples import load
 
-    text = look.takes_text(estimator)
-    dataset = load(
-        data,
-        reader,
-        first_index=look.first_index(estimator) if first_index is None else first_index,
-        n_features=None if text else estimator.n_features_in_,
-    ).dataset
+    text, n_features = look.takes_text(estimator), estimator.n_features_in_
+    dataset = load(data, reader)
     if dataset.is_text != text:
         kinds = ("texts", "numbers") if text else ("numbers", "texts")
         raise InputError(f"The model was trained on {kinds[0]}, and {data} holds {kinds[1]}.")
-    if not text and dataset.width != estimator.n_features_in_:
-        raise InputError(
-            f"{data} has {dataset.width:,} features; the model was trained on "
-            f"{estimator.n_features_in_:,}."
-        )
+    if not text:
+        first = look.first_index(estimator) if first_index is None else first_index
+        dataset = dataset.numbered_from(first).of_width(n_features)
+        if dataset.width != n_features:
+            raise InputError(
+                f"{data} has {dataset.width:,} features; the model was trained on {n_features:,}."
+            )
     if part is None:
         part = Part.test if dataset.splits and len(dataset.splits.get("test", ())) else Part.all
         if part is Part.test:

@@ -4,10 +4,11 @@ The names are written down here so that help and completion need not import anyt
 them to the registries.
 """
 
-import re
 from enum import StrEnum
 from inspect import getdoc
 from typing import Any
+
+import typer
 
 
 class Method(StrEnum):
@@ -59,13 +60,14 @@ _OTHERS = {  # what the docstrings say of several parameters together
     "weight_decay": "Of Adam.",
     "C": "How much the losses count against the size of the weights.",
 }
-_OF_THE_RUN = {"callbacks", "checkpoint", "verbose"}  # the command line's own business
-_NOT_HERE = {"base"}  # an object of Python
+# The business of the command line; an object of Python; what has a table of its own.
+_LEFT_OUT = {"callbacks", "checkpoint", "verbose", "base", "text"}
 
 
-def option_help(parameter: str) -> str:
-    """Return the help of a parameter's option."""
-    return OPTIONS[parameter][1]
+def option(parameter: str, **more: Any) -> Any:
+    """Return the option of a parameter."""
+    name, help_ = OPTIONS[parameter]
+    return typer.Option(name, help=help_, **more)
 
 
 def kind_of(method: str) -> Any:
@@ -77,30 +79,34 @@ def kind_of(method: str) -> Any:
 
 
 def parameters_of(kind: Any) -> dict[str, Any]:
-    """Return the parameters that a user may set, and their defaults."""
-    left_out = _OF_THE_RUN | _NOT_HERE | {"text"}
+    """Return the parameters that a user may set, and their defaults, in the order of the class."""
     given = kind().get_params(deep=False)
-    ordered = [name for name in kind.__init__.__annotations__ if name in given]
-    return {name: given[name] for name in ordered if name not in left_out}
+    names = [name for name in kind.__init__.__annotations__ if name in given]
+    return {name: given[name] for name in names if name not in _LEFT_OUT}
 
 
 def help_of(kind: Any) -> dict[str, str]:
     """Return a line about each parameter: ours, or the first sentence of the docstring's."""
     import dsnc
 
-    described = {**_described(dsnc.DSNCClassifier), **_described(kind), **_OTHERS}
-    return {name: OPTIONS[name][1] if name in OPTIONS else described.get(name, "")
-            for name in kind().get_params(deep=False)}  # fmt: skip
+    ours = _OTHERS | {name: help_ for name, (_, help_) in OPTIONS.items()}
+    lines = {**first_sentences(dsnc.DSNCClassifier), **first_sentences(kind), **ours}
+    return {name: lines.get(name, "") for name in kind().get_params(deep=False)}
 
 
-def _described(kind: Any) -> dict[str, str]:
-    """Read the section of parameters of a docstring in numpy's form."""
+def first_sentences(kind: Any) -> dict[str, str]:
+    """Return the first sentence about each parameter in a docstring of numpy's form.
+
+    So that help and docstring say the same, whatever is changed.
+    """
     section = (getdoc(kind) or "").partition("Parameters\n----------\n")[2]
-    section = re.split(r"\n\n\w+\n-+\n", section)[0]
-    lines: dict[str, str] = {}
-    for entry in re.split(r"\n(?=\S)", section):
-        names, _, text = entry.partition("\n")
-        sentence = re.split(r"(?<=\.)\s", " ".join(text.split()))[0]
-        if not sentence.startswith("As "):  # "As there": said in the other docstring
-            lines |= {name.strip(): sentence for name in names.partition(" :")[0].split(",")}
-    return lines
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.partition("\n\n")[0].splitlines():
+        if line.startswith(" "):
+            texts |= {name: f"{texts.get(name, '')} {line.strip()}" for name in names}
+        else:
+            names = line.partition(" :")[0].replace(" ", "").split(",")
+    sentences = {name: f"{text.strip()} ".split(". ")[0] + "." for name, text in texts.items()}
+    # "As there" says it in the other docstring.
+    return {name: text for name, text in sentences.items() if not text.startswith("As ")}

@@ -4,7 +4,7 @@ import codecs
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,29 +27,22 @@ def lines_to(path: Path | None) -> Iterator[Write]:
 @contextmanager
 def aside(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write, which gets its name when nothing has gone wrong."""
-    if path.is_dir():
-        raise OutputError(f"-o {path} is a folder; give the name of a file.")
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(whole_file(path))
-        except OSError as error:
-            raise _cannot_write(path, error) from error
+    check_output(path)
+    with whole_file(path) as file:
         yield file
 
 
-def check_folder_of(path: Path) -> None:
-    """Make the folder of a file that is written at the end; refuse at once where that fails."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise PermissionError(f"no permission to write to {path.parent}")
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-
-
-def _cannot_write(path: Path, error: OSError) -> OutputError:
-    reason = (error.strerror or str(error)).lower()
-    return OutputError(f"-o {path} cannot be written ({reason}).")
+def check_output(path: Path) -> None:
+    """Refuse a file that cannot be written, before there is something to write."""
+    if path.is_dir():
+        raise OutputError(f"-o {path} is a folder; give the name of a file.")
+    if path.exists() and not path.is_file():
+        return  # a pipe, or a device
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise OutputError(f"-o {path} cannot be written: there is no folder {folder}.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"-o {path} cannot be written: no permission in {folder}.")
 
 
 def _writer(file: Any) -> Write:

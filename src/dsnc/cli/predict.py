@@ -1,32 +1,30 @@
 """``dsnc predict``: a line in, a line out."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import FirstIndex, Model, escape, json_text, load_model, plain_errors
+from dsnc.cli.common import (
+    Batch,
+    Encoding,
+    FirstIndex,
+    Model,
+    Source,
+    WholeFile,
+    escape,
+    json_text,
+    load_model,
+    plain_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="INPUT",
-        help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
-    ),
-]
-Encoding = Annotated[str, typer.Option(help="Of texts.")]
-Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
 
 
 def predict(
     model: Model,
     source: Source,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
-    ] = None,
+    output: WholeFile = None,
     top_k: Annotated[int, typer.Option(min=1, help="The k most probable labels.")] = 1,
     proba: Annotated[
         bool, typer.Option("--proba", help="Print each label's probability after it.")
@@ -51,53 +49,43 @@ def predict(
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
     from dsnc.cli.output import lines_to
-    from dsnc.cli.rows import read_rows
+    from dsnc.cli.samples import stream_for
 
     estimator = load_model(model)
     if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
         estimator.set_params(n_jobs=jobs)
     k = min(top_k, len(estimator.classes_))
+    form: dict[str, Any] = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
     to = None if output is None else "utf-8"
-    form = _Form(k, proba=proba, reject_below=reject_below, as_json=as_json, encoding=to)
     with lines_to(output) as write, plain_errors():
-        rows = read_rows(estimator, source, batch, encoding=encoding, first_index=first_index)
+        rows = stream_for(estimator, source, batch, encoding, first_index)
         for block in rows:
-            write(form.lines(estimator, block))
+            write(_lines(estimator, block, k, encoding=to, **form))
 
 
-class _Form:
-    """How answers are written; the encoding is that of stdout if it is None."""
-
-    def __init__(
-        self,
-        k: int,
-        *,
-        proba: bool,
-        reject_below: float | None,
-        as_json: bool,
-        encoding: str | None,
-    ) -> None:
-        self.k, self.proba, self.reject_below, self.as_json = k, proba, reject_below, as_json
-        self.encoding = encoding
-        self.plain = k == 1 and not (proba or as_json or reject_below is not None)
-
-    def lines(self, model: Any, rows: Any) -> "Iterator[str]":
-        """Yield a line for every row."""
-        if self.plain:
-            yield from (escape(label) for label in model.predict(rows).tolist())
-            return
-        labels, probabilities = model.predict_top_k(rows, k=self.k)
-        for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
-            if self.reject_below is not None and shares[0] < self.reject_below:
-                names, shares = [], []
-            yield self._line(names, shares)
-
-    def _line(self, names: list[Any], shares: list[float]) -> str:
-        if self.as_json:
+def _lines(
+    model: Any,
+    rows: Any,
+    k: int,
+    *,
+    proba: bool,
+    reject_below: float | None,
+    as_json: bool,
+    encoding: str | None,
+) -> "Iterator[str]":
+    """Yield a line for every row; the encoding is that of stdout if it is None."""
+    if k == 1 and not (proba or as_json or reject_below is not None):
+        yield from (escape(label) for label in model.predict(rows).tolist())
+        return
+    labels, probabilities = model.predict_top_k(rows, k=k)
+    for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
+        if reject_below is not None and shares[0] < reject_below:
+            names, shares = [], []
+        if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
-            return json_text(record, encoding=self.encoding)
+            yield json_text(record, encoding=encoding)
+            continue
         cells = [escape(name) for name in names]
-        if self.proba:
-            pairs = zip(cells, shares, strict=True)
-            cells = [f"{cell}\t{share:.4f}" for cell, share in pairs]
-        return "\t".join(cells)
+        if proba:
+            cells = [f"{cell}\t{share:.4f}" for cell, share in zip(cells, shares, strict=True)]
+        yield "\t".join(cells)

@@ -4,21 +4,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import (
-    STATE,
-    AsJson,
-    InterruptedRun,
-    complain,
-    note,
-    print_json,
-    print_table,
-)
-from dsnc.cli.several import Several
+from dsnc.cli.commands import Several
+from dsnc.cli.common import STATE, AsJson, InterruptedRun, complain, note, print_json, print_table
+from dsnc.cli.config import assignment
+from dsnc.cli.methods import option
 from dsnc.errors import require
+
+if TYPE_CHECKING:
+    from dsnc.paper.experiments import Plan
 
 
 class Experiment(StrEnum):
@@ -37,68 +34,81 @@ class Preset(StrEnum):
     paper = "paper"
 
 
-def reproduce(  # the options of the command, one parameter each
-    experiment: Annotated[
-        Experiment,
-        typer.Argument(help="accuracy (Table 2), latent (Table 3), cost (Figure 2), or all."),
-    ],
-    data: Annotated[
-        str, typer.Option(help="A file, a folder, or a name of the catalog.")
-    ] = "glyphs",
-    preset: Annotated[
-        Preset,
-        typer.Option(
-            help="quick: one seed, 8 epochs, at most 200 classes, minutes. paper: everything."
-        ),
-    ] = Preset.quick,
-    bits: Annotated[
-        list[int] | None, typer.Option(min=1, help="Code sizes: --bits 12 24 36.")
-    ] = None,
-    seeds: Annotated[list[int] | None, typer.Option(min=0, help="One run for each.")] = None,
-    recipes: Annotated[
-        list[str] | None, typer.Option(help="default (ours), paper (the authors'), or both.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="dsnc dsnc_reg mlp mlp_reg ecoc one_vs_rest nearest_centroid; without, all."
-        ),
-    ] = None,
-    select: Annotated[
-        bool | None,
-        typer.Option(
-            "--select/--no-select",
-            help="Choose learning rate and factor of each cell on validation rows, as the paper "
-            "does (recipe paper). On in the preset paper.",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Fix a parameter of all methods that have it: learning_rate=0.01 factor=0.001 "
-            "adaptive=best weighting=tfidf ...",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="At most so many, for every method.")
-    ] = None,
-    classes: Annotated[
-        int | None, typer.Option(min=2, help="Take a random subset of so many classes.")
-    ] = None,
-    beside: Annotated[
-        str | None,
-        typer.Option(
-            help="The paper's data set that DATA stands for, to show its figures: "
-            "DMOZ-1K, DMOZ-12K, ALOI, IMAGENET."
-        ),
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder of the records.")
-    ] = Path("runs"),
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that run at a time.")] = 1,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,
+WhichExperiment = Annotated[
+    Experiment,
+    typer.Argument(help="accuracy (Table 2), latent (Table 3), cost (Figure 2), or all."),
+]
+WhichPreset = Annotated[
+    Preset,
+    typer.Option(
+        help="quick: one seed, 8 epochs, at most 200 classes, minutes. paper: everything."
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(help="dsnc dsnc_reg mlp mlp_reg ecoc one_vs_rest nearest_centroid; without, all."),
+]
+Select = Annotated[
+    bool | None,
+    typer.Option(
+        "--select/--no-select",
+        help="Choose learning rate and factor of each cell on validation rows, as the paper "
+        "does (recipe paper). On in the preset paper.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Fix a parameter of all methods that have it: learning_rate=0.01 factor=0.001 "
+        "adaptive=best weighting=tfidf ...",
+    ),
+]
+Beside = Annotated[
+    str | None,
+    typer.Option(
+        help="The paper's data set that DATA stands for, to show its figures: "
+        "DMOZ-1K, DMOZ-12K, ALOI, IMAGENET."
+    ),
+]
+Data = Annotated[str, typer.Option(help="A file, a folder, or a name of the catalog.")]
+Bits = Annotated[list[int] | None, typer.Option(min=1, help="Code sizes: --bits 12 24 36.")]
+Seeds = Annotated[list[int] | None, typer.Option(min=0, help="One run for each.")]
+Recipes = Annotated[
+    list[str] | None, typer.Option(help="default (ours), paper (the authors'), or both.")
+]
+Epochs = Annotated[int | None, typer.Option(min=1, help="At most so many, for every method.")]
+Classes = Annotated[
+    int | None, typer.Option(min=2, help="Take a random subset of so many classes.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The folder of the records.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes that run at a time.")]
+
+
+class ReproduceCommand(Several):
+    """Takes ``--bits 12 24 --methods dsnc mlp``."""
+
+    numbers = ("--bits", "--seeds")
+    words = ("--recipes", "--methods", "--set")
+
+
+def reproduce(
+    experiment: WhichExperiment,
+    data: Data = "glyphs",
+    preset: WhichPreset = Preset.quick,
+    bits: Bits = None,
+    seeds: Seeds = None,
+    recipes: Recipes = None,
+    methods: Methods = None,
+    select: Select = None,
+    settings: Settings = None,
+    epochs: Epochs = None,
+    classes: Classes = None,
+    beside: Beside = None,
+    output: Output = Path("runs"),
+    jobs: Jobs = 1,
+    device: Annotated[str | None, option("device")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's experiments and print their tables.
@@ -108,29 +118,16 @@ def reproduce(  # the options of the command, one parameter each
 
     Example: dsnc reproduce accuracy --data glyphs --bits 12 24 36
     """
-    from dsnc.cli.config import assignment
     from dsnc.cli.samples import check_data
-    from dsnc.paper.experiments import EXPERIMENTS, PRESETS
+    from dsnc.paper.experiments import EXPERIMENTS
     from dsnc.paper.experiments import reproduce as run
 
     require("torch", extra="torch", caller="dsnc reproduce")
-    chosen: dict[str, Any] = {
-        "bits": bits and tuple(bits),
-        "seeds": seeds and tuple(seeds),
-        "recipes": recipes and tuple(recipes),
-        "methods": methods and tuple(methods),
-        "n_classes": classes,
-        "select": select,
-    }
-    given = {key: value for key, value in chosen.items() if value is not None}
-    plan = replace(PRESETS[preset], **given)
-    own = {"max_epochs": epochs, "device": device}
-    fixed = {key: value for key, value in own.items() if value is not None}
-    fixed |= dict(assignment(item) for item in settings or [])
-    plan = replace(plan, settings={**plan.settings, **fixed})
+    lists = {"bits": bits, "seeds": seeds, "recipes": recipes, "methods": methods}
+    chosen: dict[str, Any] = {name: tuple(values) for name, values in lists.items() if values}
+    chosen |= _given(n_classes=classes, select=select)
+    plan = _plan(preset, chosen, _given(max_epochs=epochs, device=device), settings)
     names = list(EXPERIMENTS) if experiment is Experiment.all else [str(experiment)]
-    if preset is Preset.quick:
-        note("A quick look: --preset paper runs all classes, sizes, seeds, epochs and recipes.")
     check_data(data)
     try:
         tables, records = run(
@@ -149,6 +146,23 @@ def reproduce(  # the options of the command, one parameter each
     note(f"Next: dsnc report {output} -o report.html")
     if failed:
         raise typer.Exit(1)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _plan(
+    preset: Preset, chosen: dict[str, Any], fixed: dict[str, Any], settings: list[str] | None
+) -> "Plan":
+    """Return the preset's plan with what was chosen, and parameters that are fixed."""
+    from dsnc.paper.experiments import PRESETS
+
+    if preset is Preset.quick:
+        note("A quick look: --preset paper runs all classes, sizes, seeds, epochs and recipes.")
+    plan = PRESETS[preset]
+    fixed |= dict(map(assignment, settings or []))
+    return replace(plan, **chosen, settings={**plan.settings, **fixed})
 
 
 def tell_failures(records: Iterable[Any]) -> bool:
@@ -172,8 +186,3 @@ def _print(table: Any) -> None:
 def _plain(text: str) -> str:
     """Return text without the marks of Markdown."""
     return text.replace("*", "")
-
-
-ReproduceCommand = Several.options(
-    numbers=("--bits", "--seeds"), words=("--recipes", "--methods", "--set")
-)

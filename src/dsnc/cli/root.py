@@ -27,8 +27,8 @@ from dsnc.cli import (
     train,
     tune,
 )
+from dsnc.cli.commands import ListsDecoders
 from dsnc.cli.common import STATE, InterruptedRun, complain, configure
-from dsnc.cli.decoders import ListsDecoders
 from dsnc.errors import DsncError, DsncWarning
 
 _EVERYWHERE = ("--quiet", "-q", "--verbose", "-v", "--debug")

@@ -1,91 +1,75 @@
-"""``dsnc train``: the options, and what they make of the settings of a run."""
+"""``dsnc train``: everything is refused that can be refused beforehand, then a model is learned."""
 
+import math
+import shutil
+import time
+from contextlib import nullcontext
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import AsJson, Reader
-from dsnc.cli.decoders import decoder_option
-from dsnc.cli.methods import ClassWeight, Encoder, Method, option_help
-from dsnc.errors import InputError
+from dsnc.cli import config as c
+from dsnc.cli.commands import decoder_option
+from dsnc.cli.common import (
+    AsJson,
+    ConfigFile,
+    Reader,
+    Settings,
+    Validation,
+    note,
+    percent,
+    plain_errors,
+    print_json,
+    print_table,
+    size,
+)
+from dsnc.cli.measure import answer, figure_rows
+from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, kind_of, option
+from dsnc.cli.progress import epoch_bar, interruptible
+from dsnc.cli.samples import known_rows, load_parts, rows_of
+from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
+from dsnc.progress import duration, settings_text
 
-_MODEL, _RUN = "The model", "The run"
+if TYPE_CHECKING:
+    from dsnc.data import Split
+
+_CHECKPOINT = "checkpoint.pt"
+_MODEL_FILES = {"model.json", "model.safetensors"}
+_HELP = c.TRAIN_KEYS
+_MODEL: dict[str, Any] = {"rich_help_panel": "The model"}
+_RUN: dict[str, Any] = {"rich_help_panel": "The run"}
 
 
-def train(  # the options of the command, one parameter each
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATA", help="What to learn from: a file, a folder, or a catalog's name."
-        ),
-    ] = None,
+def train(  # parameters of the estimator bear its names: they are taken from the context
+    ctx: typer.Context,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=_HELP["data"])] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="The folder to write the model to."),
+        Path | None, typer.Option("--output", "-o", metavar="MODEL", help=_HELP["output"])
     ] = None,
-    validation: Annotated[
-        str | None,
-        typer.Option(help="Rows that choose the best epoch; without, a share of DATA does."),
-    ] = None,
-    test: Annotated[str | None, typer.Option(help="Rows that are measured at the end.")] = None,
+    validation: Validation = None,
+    test: Annotated[str | None, typer.Option(help=_HELP["test"])] = None,
     reader: Reader = None,
     method: Annotated[
-        Method | None,
-        typer.Option(help="What to train: dsnc (default), or a baseline.", rich_help_panel=_MODEL),
+        Method | None, typer.Option(help="What to train: dsnc (default), or a baseline.", **_MODEL)
     ] = None,
-    bits: Annotated[
-        int | None, typer.Option(min=1, help=option_help("n_bits"), rich_help_panel=_MODEL)
-    ] = None,
-    encoder: Annotated[
-        Encoder | None, typer.Option(help=option_help("encoder"), rich_help_panel=_MODEL)
-    ] = None,
-    decoder: Annotated[Any, decoder_option(option_help("decoder"), rich_help_panel=_MODEL)] = None,
-    beta: Annotated[
-        float | None, typer.Option(help=option_help("beta"), rich_help_panel=_MODEL)
-    ] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help=option_help("gamma"), rich_help_panel=_MODEL)
-    ] = None,
-    label_smoothing: Annotated[
-        float | None, typer.Option(help=option_help("label_smoothing"), rich_help_panel=_MODEL)
-    ] = None,
-    class_weight: Annotated[
-        ClassWeight | None, typer.Option(help=option_help("class_weight"), rich_help_panel=_MODEL)
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other parameter, as --print-config names it: hidden=[512], text.words=[1,3].",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help=option_help("max_epochs"), rich_help_panel=_RUN)
-    ] = None,
-    learning_rate: Annotated[
-        str | None, typer.Option(help=option_help("learning_rate"), rich_help_panel=_RUN)
-    ] = None,
-    batch_size: Annotated[
-        str | None, typer.Option(help=option_help("batch_size"), rich_help_panel=_RUN)
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help=option_help("random_state"), rich_help_panel=_RUN)
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(help=option_help("device"), rich_help_panel=_RUN)
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help=option_help("n_jobs"), rich_help_panel=_RUN)
-    ] = None,
-    time_limit: Annotated[
-        str | None, typer.Option(help=option_help("time_limit"), rich_help_panel=_RUN)
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="A TOML file of settings; options beat it.")
-    ] = None,
+    n_bits: Annotated[int | None, option("n_bits", min=1, **_MODEL)] = None,
+    encoder: Annotated[Encoder | None, option("encoder", **_MODEL)] = None,
+    decoder: Annotated[Any, decoder_option(OPTIONS["decoder"][1], **_MODEL)] = None,
+    beta: Annotated[float | None, option("beta", **_MODEL)] = None,
+    gamma: Annotated[float | None, option("gamma", **_MODEL)] = None,
+    label_smoothing: Annotated[float | None, option("label_smoothing", **_MODEL)] = None,
+    class_weight: Annotated[ClassWeight | None, option("class_weight", **_MODEL)] = None,
+    settings: Settings = None,
+    max_epochs: Annotated[int | None, option("max_epochs", min=1, **_RUN)] = None,
+    learning_rate: Annotated[str | None, option("learning_rate", **_RUN)] = None,
+    batch_size: Annotated[str | None, option("batch_size", **_RUN)] = None,
+    random_state: Annotated[int | None, option("random_state", min=0, **_RUN)] = None,
+    device: Annotated[str | None, option("device", **_RUN)] = None,
+    n_jobs: Annotated[int | None, option("n_jobs", **_RUN)] = None,
+    time_limit: Annotated[str | None, option("time_limit", **_RUN)] = None,
+    config: ConfigFile = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print all settings as such a file, and stop.")
     ] = False,
@@ -104,57 +88,188 @@ def train(  # the options of the command, one parameter each
 
     Example: dsnc train titles.tsv -o model --bits 64 --epochs 20
     """
-    from dsnc.cli import config as c
-    from dsnc.cli.training import Run
-
-    given = {
-        "encoder": encoder,
-        "decoder": decoder,
-        "beta": beta,
-        "gamma": gamma,
-        "label_smoothing": label_smoothing,
-        "class_weight": class_weight,
-        "max_epochs": epochs,
-        "learning_rate": _number("--learning-rate", learning_rate, float),
-        "batch_size": _number("--batch-size", batch_size, int),
-        "random_state": seed,
-        "device": device,
-        "n_jobs": jobs,
-        "time_limit": None if time_limit is None else c.seconds_of(time_limit),
-    }
-    whole = c.read_config(config) if config is not None else c.Config()
-    words = {
-        "data": data,
-        "output": None if output is None else str(output),
-        "validation": validation,
-        "test": test,
-        "reader": reader,
-        "method": method,
-    }
-    whole.train |= {key: str(word) for key, word in words.items() if word is not None}
-    c.set_parameters(whole, bits, given)
-    for assignment in settings or []:
-        c.set_option(whole, assignment)
-    whole.check("")
+    given = {name: value for name, value in ctx.params.items() if value is not None}
+    whole = c.read_config(config)
+    whole.train |= {name: str(given[name]) for name in c.TRAIN_KEYS if name in given}
+    c.set_parameters(whole, {name: given[name] for name in OPTIONS if name in given})
+    c.apply_settings(whole, settings)
     if print_config:
         typer.echo(c.print_config(whole), nl=False)
         return
-    for key, option in (("data", "DATA"), ("output", "-o MODEL")):
+    for key, missing in (("data", "DATA"), ("output", "-o MODEL")):
         if key not in whole.train:
             raise typer.BadParameter(
                 f"missing; try dsnc train DATA -o MODEL, or name it under [train] {key} in "
                 "the file of --config.",
-                param_hint=option,
+                param_hint=missing,
             )
     Run(whole, resume=resume, keep_epochs=checkpoint, force=force).run(as_json=as_json)
 
 
-def _number(option: str, text: str | None, kind: type) -> Any:
-    """Read a number, or the word auto."""
-    if text is None or text == "auto":
-        return text
-    try:
-        return kind(text)
-    except ValueError:
-        whole = "a whole number" if kind is int else "a number"
-        raise InputError(f"{option} {text!r} is neither {whole} nor auto.") from None
+class Run:
+    """One run of ``dsnc train``; epochs are kept in a checkpoint beside the output."""
+
+    def __init__(self, config: c.Config, *, resume: bool, keep_epochs: bool, force: bool) -> None:
+        self.config, self.resume, self.force = config, resume, force
+        self.output = Path(config.train["output"])
+        target = self.output.resolve()
+        self.folder = target.with_name(f"{target.name}.checkpoint")
+        self.learns = "checkpoint" in kind_of(config.method)._get_param_names()
+        self.keeps_epochs = self.learns and (keep_epochs or resume)
+        if resume and not self.learns:
+            raise InputError(f"--resume: method {config.method!r} has no epochs to go on from.")
+        others = {"checkpoint": str(self.folder)} if self.keeps_epochs else {}
+        self.model = config.make_model(**others)
+
+    def run(self, *, as_json: bool) -> None:
+        """Check, load, learn, save, report."""
+        begin = time.monotonic()
+        self.model._check_parameters()
+        self._check_output()
+        if self.learns:
+            require("torch", extra="torch", caller="dsnc train")
+        with interruptible(self._what_is_kept):
+            train = self.config.train
+            parts = load_parts(
+                train["data"], train.get("reader"), train.get("validation"), train.get("test")
+            )
+            self._describe(parts)
+            self._fit(parts)
+            figures = None
+            if len(parts.test):
+                k = min(5, len(self.model.classes_))
+                figures = answer(self.model, parts.test, k).figures([k])
+        if parts.train.first_index is not None:  # fit sees the columns, and not their numbers
+            self.model.data_["first_index"] = parts.train.first_index
+        self.model.save(self.output, overwrite=self.force)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._report(figures, time.monotonic() - begin, as_json=as_json)
+
+    def _check_output(self) -> None:
+        """Refuse what would be refused after hours of training."""
+        if self.output.exists() or self.output.is_symlink():
+            if not self.force:
+                raise OutputExistsError(
+                    f"-o {self.output} exists; choose another folder, or replace it with --force."
+                )
+            files = self.output.iterdir() if self.output.is_dir() else [self.output]
+            foreign = sorted({file.name for file in files} - _MODEL_FILES)
+            if foreign:
+                raise OutputExistsError(
+                    f"-o {self.output} is not a model: it holds {foreign[0]!r}. Not even --force "
+                    "replaces it; choose another folder."
+                )
+        nearest = next(parent for parent in self.folder.parents if parent.exists())
+        if not nearest.is_dir():
+            raise OutputExistsError(f"-o {self.output}: {nearest} is a file, not a folder.")
+        self._check_checkpoint()
+
+    def _check_checkpoint(self) -> None:
+        if not self.folder.exists():
+            if self.resume:
+                raise CheckpointError(
+                    f"--resume: there is no {self.folder.name} beside {self.output} to go on from; "
+                    "leave --resume out to start."
+                )
+            return
+        if self.resume or not self.keeps_epochs:
+            return
+        if not self.force:
+            raise CheckpointError(
+                f"{self.folder} holds a run that was interrupted. Go on with it: the same command "
+                "with --resume. Or throw it away: the same command with --force."
+            )
+        foreign = [f.name for f in self.folder.iterdir() if "checkpoint" not in f.name]
+        if foreign:
+            raise CheckpointError(f"{self.folder} holds {foreign[0]!r}; it is not deleted.")
+        shutil.rmtree(self.folder)
+
+    def _describe(self, parts: "Split") -> None:
+        train = parts.train
+        rows = f"{len(train):,} rows"
+        for part, purpose in ((parts.validation, "validate"), (parts.test, "test")):
+            rows += f", {len(part):,} to {purpose}" if len(part) else ""
+        width = "texts" if train.is_text else f"{train.width:,} features"
+        n_classes = int((train.rows_per_class > 0).sum())
+        note(f"{train.name}: {rows}, {width}, {n_classes:,} classes")
+
+    def _fit(self, parts: "Split") -> None:
+        train, options = parts.train, {}
+        labels = train.labels
+        if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
+            options["validation"] = known_rows(parts.validation, labels)
+        epochs = getattr(self.model, "max_epochs", None)
+        bar = epoch_bar(epochs) if epochs is not None else nullcontext()
+        with bar as show, plain_errors():
+            if show is not None:
+                self.model.set_params(callbacks=[show])
+            try:
+                self.model.fit(rows_of(train), labels, **options)
+            except CheckpointError as error:
+                if not self.resume:
+                    raise
+                raise CheckpointError(
+                    f"--resume: {error} On the command line: give the same data and settings as "
+                    "then, or start anew with --force instead of --resume."
+                ) from error
+
+    def _what_is_kept(self) -> str:
+        if not (self.folder / _CHECKPOINT).exists():
+            return "no epoch was complete, so nothing is kept."
+        return (
+            f"the epochs so far are kept in {self.folder}. Go on: the same command with --resume. "
+            "Or take the best so far: --resume --time-limit 1."
+        )
+
+    def _report(self, test: dict[str, float] | None, seconds: float, *, as_json: bool) -> None:
+        model, history = self.model, self.model.history_
+        report = getattr(model, "decoder_report_", None)
+        n_bytes = sum(file.stat().st_size for file in self.output.iterdir())
+        if as_json:
+            from dataclasses import asdict
+
+            trials = [trial._asdict() for trial in report.trials] if report else []
+            print_json(
+                {
+                    "model": str(self.output),
+                    "method": self.config.method,
+                    "classes": len(model.classes_),
+                    "epochs": model.n_iter_,
+                    "stopped": history.stopped,
+                    "validation_accuracy": history.best_accuracy,
+                    "decoder": {**asdict(report), "trials": trials} if report else None,
+                    "test": test,
+                    "bytes": n_bytes,
+                    "seconds": round(seconds, 3),
+                }
+            )
+            return
+        lines = [["model", f"{self.output} ({size(n_bytes)}, {len(model.classes_):,} classes)"]]
+        lines.append(["training", f"{model.n_iter_} epochs, {duration(seconds)} in all"])
+        if history.stopped and history.stopped != "max_epochs reached":
+            lines[-1][1] += f" ({history.stopped})"
+        if history.best_accuracy is not None:
+            epoch = f"epoch {history.best_epoch}, linear decoder"
+            lines.append(["validation accuracy", f"{percent(history.best_accuracy)} ({epoch})"])
+        for trial in report.trials if report else []:
+            settings = settings_text(trial.settings)
+            lines.append(["  " + trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
+        if report is not None:
+            lines.append(["decoder", f"{report.chosen}: {report.reason}"])
+        for name, value in figure_rows(test or {}):
+            lines.append([f"test {name}", value])
+        print_table(["", ""], lines)
+        note(f"\nNext: {self._advice()}")
+
+    def _advice(self) -> str:
+        """Say what is worth trying now."""
+        model, history = self.model, self.model.history_
+        looks = f"dsnc inspect {self.output}, dsnc predict {self.output} FILE"
+        n_bits = getattr(model, "n_bits", None)
+        enough = 4 * math.ceil(math.log2(max(2, len(model.classes_))))
+        if n_bits is not None and n_bits < enough:
+            return f"--bits {enough} may be more accurate; {looks}"
+        if history.best_epoch is not None and history.best_epoch == model.max_epochs:
+            if history.best_epoch < 30:
+                return f"--epochs {2 * model.max_epochs} may be more accurate; {looks}"
+        return looks

@@ -1,104 +1,103 @@
 """``dsnc tune``: choose parameters on validation accuracy."""
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dsnc.cli import config as c
+from dsnc.cli.commands import Several
 from dsnc.cli.common import (
     STATE,
     AsJson,
+    ConfigFile,
+    Data,
     InterruptedRun,
     Reader,
+    Settings,
+    Validation,
     note,
     percent,
     plain_errors,
     print_json,
     print_table,
 )
-from dsnc.cli.several import Several
 from dsnc.errors import require
 from dsnc.progress import settings_text
 
 if TYPE_CHECKING:
     from dsnc.tuning import TuningResult
 
+Space = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUES",
+        help="What to choose: learning_rate=1e-3..1e-1:log n_bits=24,36,64 hidden.. "
+        "factor is beta and gamma together. Without: learning_rate and factor, as the paper.",
+    ),
+]
+Trials = Annotated[int, typer.Option(min=1, help="Of the whole study.")]
+TimeLimit = Annotated[
+    str | None, typer.Option(help="Begin no trial after this time: 600, 10m, 2h.")
+]
+Study = Annotated[
+    Path | None, typer.Option(help="A file that keeps the study, to go on with it later.")
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes; several need --study.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the draws.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Where to write the best settings as a TOML file."),
+]
 
-def tune(  # the options of the command, one parameter each
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A file, a folder, or a name of the catalog.")
-    ],
-    space: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUES",
-            help="What to choose: learning_rate=1e-3..1e-1:log n_bits=24,36,64 hidden.. "
-            "factor is beta and gamma together. Without: learning_rate and factor, as the paper.",
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="A TOML file of the other settings, as for dsnc train.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter, for all trials."),
-    ] = None,
-    validation: Annotated[
-        str | None, typer.Option(help="Rows that decide; without, a share of DATA does.")
-    ] = None,
+
+class TuneCommand(Several):
+    """Takes ``--space A=1,2 B=3,4``."""
+
+    words = ("--space", "--set")
+
+
+def tune(
+    data: Data,
+    space: Space = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    validation: Validation = None,
     reader: Reader = None,
-    trials: Annotated[int, typer.Option(min=1, help="Of the whole study.")] = 20,
-    time_limit: Annotated[
-        str | None, typer.Option(help="Begin no trial after this time: 600, 10m, 2h.")
-    ] = None,
-    study: Annotated[
-        Path | None, typer.Option(help="A file that keeps the study, to go on with it later.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes; several need --study.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write the best settings as a TOML file."),
-    ] = None,
+    trials: Trials = 20,
+    time_limit: TimeLimit = None,
+    study: Study = None,
+    jobs: Jobs = 1,
+    seed: Seed = 0,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose parameters by the best validation accuracy; hopeless trials end early.
 
     Example: dsnc tune titles.tsv --space learning_rate=1e-3..1e-1:log n_bits=32,64 -o best.toml
     """
-    from dsnc.cli import config as c
-    from dsnc.cli.methods import kind_of
-    from dsnc.cli.output import check_folder_of
     from dsnc.cli.samples import known_rows, load_parts, rows_of
     from dsnc.files import write_whole
     from dsnc.tuning import PAPER_SPACE
     from dsnc.tuning import tune as run
 
-    whole = c.read_config(config) if config is not None else c.Config()
-    for assignment in settings or []:
-        c.set_option(whole, assignment)
-    whole.check("")
-    if output is not None:
-        if output.exists():
-            raise typer.BadParameter(f"{output} exists; choose another file.", param_hint="-o")
-        check_folder_of(output)
-    parameters = whole.estimator_parameters()
-    if whole.text:
-        parameters["text"] = whole.text_settings()
-    model = kind_of(whole.method)(**parameters)
+    whole = c.read_config(config)
+    c.apply_settings(whole, settings)
+    _check_output(output)
+    model = whole.make_model()
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
     require("torch", extra="torch", caller="dsnc tune")
-    parts = load_parts(data, reader, validation, None)
-    held_out = None
-    if parts.validation is not None and len(parts.validation):
-        held_out = known_rows(parts.validation, parts.train.labels)
+    parts = load_parts(data, reader, validation)
+    labels = parts.train.labels
+    held_out = known_rows(parts.validation, labels) if len(parts.validation) else None
     try:
         with plain_errors():
             found = run(
                 model,
                 rows_of(parts.train),
-                parts.train.labels,
+                labels,
                 space=ranges,
                 validation=held_out,
                 n_trials=trials,
@@ -122,6 +121,18 @@ def tune(  # the options of the command, one parameter each
         note(f"Next: dsnc train {data} --config {output} -o model")
 
 
+def _check_output(path: Path | None) -> None:
+    from dsnc.cli.output import check_output
+
+    if path is None:
+        return
+    if path.exists():
+        raise typer.BadParameter(f"{path} exists; choose another file.", param_hint="-o")
+    with contextlib.suppress(OSError):  # why it fails is said below
+        path.parent.mkdir(parents=True, exist_ok=True)
+    check_output(path)
+
+
 def _print_trials(found: "TuningResult", names: Iterable[str]) -> None:
     rows = [
         [
@@ -138,8 +149,6 @@ def _print_trials(found: "TuningResult", names: Iterable[str]) -> None:
 
 def _range(item: str) -> tuple[str, object]:
     """Read NAME=VALUES: a list, or a range."""
-    from dsnc.cli.config import value_of
-
     name, equals, values = item.partition("=")
     if not equals or not values:
         raise typer.BadParameter(
@@ -148,7 +157,4 @@ def _range(item: str) -> tuple[str, object]:
         )
     if ".." in values:
         return name, values.replace(":log", " log")
-    return name, [value_of(value.strip()) for value in values.split(",")]
-
-
-TuneCommand = Several.options(words=("--space", "--set"))
+    return name, [c.value_of(value.strip()) for value in values.split(",")]

@@ -5,6 +5,7 @@ from dsnc.data.dataset import Dataset, Split, Summary
 from dsnc.data.folder import write_folder
 from dsnc.data.glyphs import load_glyphs
 from dsnc.data.readers import READERS, load_dataset
+from dsnc.data.stream import stream_rows
 from dsnc.data.synthetic import make_dense_codes, make_sparse_topics
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "load_glyphs",
     "make_dense_codes",
     "make_sparse_topics",
+    "stream_rows",
     "write_folder",
 ]

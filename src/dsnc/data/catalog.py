@@ -14,8 +14,10 @@ from typing import Any
 from dsnc.data.archives import unpack
 from dsnc.data.dataset import Dataset
 from dsnc.data.download import fetch_file
-from dsnc.data.home import home
-from dsnc.errors import DataFileError, DownloadError, DsncWarning, InputError, unknown_name
+from dsnc.data.files import home
+from dsnc.data.glyphs import load_glyphs
+from dsnc.data.readers import check_options, load_dataset
+from dsnc.errors import DataFileError, DownloadError, DsncWarning, unknown_name
 
 
 @dataclass(frozen=True)
@@ -30,47 +32,23 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a data set.
+    """What is known of a data set."""
 
-    Parameters
-    ----------
-    name, title : str
-        Its key in `DATASETS`, and what it is.
-    load : callable
-        ``load(folder, **options) -> Dataset``.
-    rows, features, classes : int, optional
-        Its figures, None where unknown.
-    rows_spread : int
-        Standard deviation of `rows`, where several random draws go by one name.
-    exact : bool
-        Whether other figures mean a damaged file (an error) or only deserve a warning.
-    licence, homepage, citation : str
-        The terms of use as far as the source states them, its page, the paper to cite.
-    files : tuple of RemoteFile
-        What is downloaded; empty when it is made here or must be got by hand.
-    present : tuple of str
-        Name patterns of which one is found below the folder when the data are there.
-    preparation : str
-        What is done, or must be done by hand; ``{folder}`` stands for the folder.
-    note : str
-        What else one should know.
-    """
-
-    name: str
+    name: str  # its key in DATASETS
     title: str
-    load: Callable[..., Dataset]
-    rows: int | None = None
+    load: Callable[..., Dataset]  # load(folder, **options)
+    rows: int | None = None  # figures: None where unknown
     features: int | None = None
     classes: int | None = None
-    rows_spread: int = 0
-    exact: bool = False
-    licence: str = "not stated"
+    rows_spread: int = 0  # standard deviation of rows, where several draws go by one name
+    exact: bool = False  # whether other figures are an error, or only deserve a warning
+    licence: str = "not stated"  # the terms of use as far as the source states them
     homepage: str = ""
     citation: str = ""
-    files: tuple[RemoteFile, ...] = ()
-    present: tuple[str, ...] = ()
-    preparation: str = ""
-    note: str = ""
+    files: tuple[RemoteFile, ...] = ()  # none if it is made here or must be got by hand
+    present: tuple[str, ...] = ()  # patterns: one is found below the folder if the data are there
+    preparation: str = ""  # what is done, or must be done by hand, in {folder}
+    note: str = ""  # what else one should know
 
     @property
     def folder(self) -> Path:
@@ -132,24 +110,12 @@ def fetch(name: str, *, progress: bool = True) -> Path:
 def load_catalog(name: str, *, progress: bool = True, **options: Any) -> Dataset:
     """Load a data set of the catalog, fetching it if need be.
 
-    Parameters
-    ----------
-    name : str
-        One of `DATASETS`.
-    progress : bool
-        As in `fetch`.
-    **options
-        Passed to the entry's loader: ``draw`` for "dmoz-1k", ``n_classes`` for "glyphs",
-        a reader's own for the others.
+    Options go to the entry's loader: ``draw`` for "dmoz-1k", ``n_classes`` for "glyphs", a reader's
+    own for the others.
     """
     entry = _entry(name)
-    folder = fetch(name, progress=progress)
-    try:
-        dataset = entry.load(folder, **options)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        raise InputError(f"The data set {name!r}: {error}.") from error
+    check_options(f"The data set {name!r}", entry.load, options)
+    dataset = entry.load(fetch(name, progress=progress), **options)
     if not options.keys() - {"draw"}:  # other options may well change the figures
         _check_figures(entry, dataset)
     return replace(dataset, name=name)
@@ -201,16 +167,21 @@ def _check_figures(entry: Entry, dataset: Dataset) -> None:
 # Loaders
 
 
-def _load_glyphs(folder: Path, **options: Any) -> Dataset:
-    from dsnc.data.glyphs import load_glyphs
-
-    return load_glyphs(**options)
+def _load_glyphs(
+    folder: Path,
+    n_classes: int = 1000,
+    n_per_class: int = 60,
+    random_state: int = 0,
+    cache: bool = True,
+) -> Dataset:
+    return load_glyphs(n_classes, n_per_class, random_state, cache=cache)
 
 
 def _load_file_or_arrays(folder: Path, **options: Any) -> Dataset:
     """Load a folder of arrays if there is one, else the one data file."""
     arrays = _find(folder, "X.np[yz]")
-    return _read(arrays[0].parent if arrays else _find(folder, "aloi.scale*")[0], **options)
+    path = arrays[0].parent if arrays else _find(folder, "aloi.scale*")[0]
+    return load_dataset(path, **options)
 
 
 def _load_parts(folder: Path, **options: Any) -> Dataset:
@@ -219,7 +190,7 @@ def _load_parts(folder: Path, **options: Any) -> Dataset:
     if len(folders) > 1:
         problem = f"holds several train.txt: in {', '.join(map(str, folders))}"
         raise DataFileError.at(folder, problem, expected="one; take the others away")
-    return _read(folders[0], **options)
+    return load_dataset(folders[0], **options)
 
 
 def _load_draw(folder: Path, draw: str | int | None = None, **options: Any) -> Dataset:
@@ -228,14 +199,7 @@ def _load_draw(folder: Path, draw: str | int | None = None, **options: Any) -> D
     name = min(folders) if draw is None else str(draw)
     if name not in folders:
         raise unknown_name("draw", name, folders)
-    return _read(folders[name], **options)
-
-
-def _read(path: Path, **options: Any) -> Dataset:
-    # A late import: that door knows this catalog's names.
-    from dsnc.data.readers import load_dataset
-
-    return load_dataset(path, **options)
+    return load_dataset(folders[name], **options)
 
 
 def _part_folders(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 Labels of any kind are mapped once to 0..K-1; everything behind this door works on integers.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.errors import InputError
+from dsnc.errors import DsncWarning, InputError
 from dsnc.labels import Labels, Targets, object_array
 
 Rows = NDArray[np.int64]
@@ -84,6 +85,8 @@ class Dataset:
         What to call it, and where it came from and how it was read.
     image_shape : (height, width), optional
         Set when a row is a picture.
+    first_index : 0 or 1, optional
+        Set when X came from svmlight files: the number that they give to the first feature.
 
     See Also
     --------
@@ -98,6 +101,7 @@ class Dataset:
     name: str = "data"
     source: str = ""
     image_shape: tuple[int, int] | None = None
+    first_index: int | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit together; keep X and Y as they are, CSR apart."""
@@ -269,6 +273,33 @@ class Dataset:
             splits = {s: np.flatnonzero(np.isin(rows, part)) for s, part in self.splits.items()}
         return replace(self, X=self.X[rows], classes=self.classes[kept], splits=splits, **labels)
 
+    def numbered_from(self, first_index: int | None) -> Self:
+        """Return the data set with columns as if svmlight's first feature had this number.
+
+        A file alone does not tell that number unless a 0 occurs in it, so a file that belongs to
+        another is read like that one. Where a number is not known (None), columns stay.
+        """
+        if self.first_index is None or first_index in (None, self.first_index):
+            return self
+        shift = self.first_index - first_index
+        columns = self.X.indices + shift
+        if columns.min(initial=0) < 0:
+            raise InputError(
+                f"{self.source} has a feature 0, and features were numbered from 1 before. If the "
+                "first feature is 0, give first_index=0 (--first-index 0)."
+            )
+        shape = (len(self), self.X.shape[1] + shift)
+        X = sp.csr_array((self.X.data, columns, self.X.indptr), shape=shape)
+        return replace(self, X=X, first_index=first_index)
+
+    def of_width(self, n_features: int) -> Self:
+        """Return the data set for a model that learned so many features; warn of others."""
+        if not self.is_sparse:
+            return self
+        X, beyond = fit_width(self.X, n_features)
+        warn_of_beyond(self.source or self.name, beyond, n_features)
+        return replace(self, X=X)
+
     def summary(self) -> Summary:
         """Return rows, features, density, classes and the spread of rows per class."""
         counts = self.rows_per_class
@@ -296,6 +327,24 @@ class Dataset:
         return (
             f"Dataset({self.name!r}: {len(self):,} rows{width} ({kind}{dtype}), "
             f"{labels}{self.n_classes:,} classes)"
+        )
+
+
+def fit_width(X: sp.csr_array, n_features: int) -> tuple[sp.csr_array, int]:
+    """Return the rows with so many columns, and how many values that leaves out."""
+    if X.shape[1] > n_features:
+        return sp.csr_array(X[:, :n_features]), int((X.indices >= n_features).sum())
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), 0
+
+
+def warn_of_beyond(name: str, beyond: int, n_features: int) -> None:
+    """Say how many values were left out, if any, because no training row had their features."""
+    if beyond:
+        warnings.warn(
+            f"{name} has {beyond:,} values of features above the {n_features:,} that were "
+            "learned; they are left out.",
+            DsncWarning,
+            stacklevel=3,
         )
 
 

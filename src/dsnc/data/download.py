@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -45,112 +44,59 @@ def fetch_file(
     size: int | None = None,
     progress: bool = True,
 ) -> Path:
-    """Download a file into `folder`, unless it is there already.
+    """Download a file into `folder`, unless it is there already, and return its path.
 
-    Parameters
-    ----------
-    url : str
-        Where it comes from: http or https.
-    folder : path
-        Where it goes; made if missing.
-    name : str, optional
-        Its name there; by default the last part of the URL.
-    sha256 : str, optional
-        The checksum it must have. Without one the checksum of what came is logged.
-    size : int, optional
-        The number of bytes it must have.
-    progress : bool
-        Whether to draw a bar on stderr; none is drawn when that is not a terminal.
-
-    Returns
-    -------
-    Path
-        The complete file.
-
-    Raises
-    ------
-    ChecksumError
-        What came, or what lay there already, is not the file that was meant.
-    DownloadError
-        It could not be fetched; the message says why, and where to put it by hand.
+    It is called `name`, by default the last part of the URL, and must have `size` bytes and the
+    checksum `sha256` where these are known; an unknown checksum is logged. The bar on stderr is
+    drawn on a terminal only. A `ChecksumError` says that what came, or what was there, is not the
+    file that was meant; a `DownloadError` why it cannot be had, and where to put it by hand.
     """
     name = name if name is not None else unquote(urlsplit(url).path).rpartition("/")[2]
     if not name or name in (".", "..") or re.search(r"[/\\]", name):
         raise InputError(f"name={name!r} for {url}: expected a plain file name.")
     target = Path(folder).absolute() / name
-    job = _Download(url, target, sha256.lower() if sha256 else None, size, progress)
-    if target.is_file():
-        job.check_present()
-        return target
-    with job.disk_errors():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target):
-            if target.is_file():  # another process brought it while this one waited
-                job.check_present()
-            else:
-                _retrieve(job)
+    job = _Download(url, target, sha256.lower() if sha256 else None, size)
+    if not target.is_file():
+        with job.disk_errors():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(target):
+                if not target.is_file():  # another process may bring it while this one waits
+                    job.fetch(progress)
+                    return target
+    job.check_present()
     return target
-
-
-def _retrieve(job: "_Download") -> None:
-    import pooch
-
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.WARNING)  # it announces each file on stderr, across our bar
-    try:
-        pooch.retrieve(
-            job.url,
-            known_hash=job.sha256,
-            fname=job.target.name,
-            path=job.target.parent,
-            downloader=job,
-        )
-    finally:
-        logger.setLevel(level)
-    if job.sha256 is None:
-        _log.info("%s has sha256 %s (its source states none)", job.target, job.found)
 
 
 class _BrokenOff(Exception):
     """A try failed in a way that the next one may mend."""
 
 
-@dataclass
 class _Download:
-    """One download; called by pooch with a temporary name, which it then moves into place."""
+    """One download: the bytes that came so far, and which version of the file they belong to."""
 
-    url: str
-    target: Path
-    sha256: str | None
-    size: int | None
-    progress: bool
-    found: str = field(init=False, default="")
-    reached: bool = field(init=False, default=False)  # has the server answered in this call?
-    total: int | None = field(init=False, default=None)
+    def __init__(self, url: str, target: Path, sha256: str | None, size: int | None) -> None:
+        self.url, self.target, self.sha256, self.size = url, target, sha256, size
+        self.part = target.with_name(target.name + ".part")
+        self.note = target.with_name(target.name + ".part.json")
+        self.by_hand = f"Or put the file at {target} by hand; the same command then goes on."
+        self.reached = False  # has the server answered in this call?
+        self.total: int | None = None
 
-    def __post_init__(self) -> None:
-        self.part = _Part(self.target, self.url)
-
-    @property
-    def by_hand(self) -> str:
-        return f"Or put the file at {self.target} by hand; the same command then goes on."
-
-    def __call__(self, url: str, output_file: str, pooch: Any) -> None:
-        # Pooch's empty placeholder would be left behind if this process were killed.
-        Path(output_file).unlink()
-        with _bar(self.target.name, self.progress) as tick:
+    def fetch(self, progress: bool) -> None:
+        with _bar(self.target.name, progress) as tick:
             self._try_several_times(tick)
-        self.found = _sha256(self.part.path)
-        problem = self._mismatch(self.part.path, self.found)
+        found = _sha256(self.part)
+        problem = self._mismatch(self.part, found)
         if problem is not None:
-            self.part.discard()
+            self._discard()
             raise ChecksumError(
                 f"{self.url}: what came is not the file that was meant: {problem}. It was "
                 f"removed; run the same command to fetch it anew. {self.by_hand}"
             )
-        os.replace(self.part.path, output_file)
-        self.part.discard()
+        os.replace(self.part, self.target)
+        self._discard()
+        if self.sha256 is None:
+            _log.info("%s has sha256 %s (its source states none)", self.target, found)
 
     def check_present(self) -> None:
         """Check the file that is there; it may be the user's own, so it is never replaced."""
@@ -183,14 +129,14 @@ class _Download:
         of = f" of {self.total:,}" if self.total is not None else ""
         raise DownloadError(
             f"{self.url} broke off {TRIES} times, the last time because: {reason}. "
-            f"{self.part.length():,}{of} bytes are kept in {self.part.path}; run the same command "
+            f"{self._length():,}{of} bytes are kept in {self.part}; run the same command "
             f"again to go on from there. {self.by_hand}"
         )
 
     def _try_once(self, tick: _Tick) -> None:
         import requests
 
-        start, validator, total = self.part.resume(trust=self.sha256 is not None)
+        start, validator, total = self._resume()
         if start and start == total:
             return  # a former call died between the last byte and the rename
         headers = {"Accept-Encoding": "identity"}  # bytes on disk = bytes on the wire
@@ -218,7 +164,7 @@ class _Download:
         if start and status == 416 and total == start:
             return  # nothing is missing: the length was not known before
         if start and (status == 416 or (status == 206 and begin != start)):
-            self.part.discard()
+            self._discard()
             raise _BrokenOff(f"the server cannot go on from byte {start:,}; starting anew")
         if status == 429 or status >= 500:
             raise _BrokenOff(f"the server answered {status} {response.reason}")
@@ -228,22 +174,22 @@ class _Download:
                 f"a browser: the file may have moved, or need a login. {self.by_hand}"
             )
         if self.size is not None and total not in (None, self.size):
-            self.part.discard()
+            self._discard()
             raise ChecksumError(
                 f"{self.url}: expected {self.size:,} bytes, found {total:,}: the source has "
                 f"another file now. {self.by_hand}"
             )
         self.total = total if total is not None else self.size
         if status == 200:
-            self.part.begin(_validator(response), self.total)
+            self._begin(_validator(response))
         self._write(response, tick)
 
     def _write(self, response: Any, tick: _Tick) -> None:
         import urllib3
 
-        done = self.part.length()
+        done = self._length()
         try:
-            with self.part.path.open("ab") as out:
+            with self.part.open("ab") as out:
                 tick(done, self.total)
                 for chunk in response.raw.stream(_CHUNK, decode_content=False):
                     out.write(chunk)
@@ -254,6 +200,32 @@ class _Download:
         if self.total is not None and done < self.total:
             raise _BrokenOff(f"the server sent only {done:,} of {self.total:,} bytes")
 
+    def _length(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def _begin(self, validator: str | None) -> None:
+        # Empty the file first: old bytes must never stand beside a new note.
+        self.part.write_bytes(b"")
+        note = {"url": self.url, "validator": validator, "total": self.total}
+        self.note.write_text(json.dumps(note), encoding="utf-8")
+
+    def _resume(self) -> tuple[int, str | None, int | None]:
+        """Return (first missing byte, validator, total); 0 when the bytes cannot be told apart."""
+        try:
+            note = json.loads(self.note.read_text(encoding="utf-8"))
+            url, validator, total = note["url"], note["validator"], note["total"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0, None, None
+        length = self._length()
+        # A known checksum judges in the end, and needs no validator.
+        if url != self.url or not (validator or self.sha256 or length == total):
+            return 0, None, None
+        return length, validator, total
+
+    def _discard(self) -> None:
+        self.part.unlink(missing_ok=True)
+        self.note.unlink(missing_ok=True)
+
     @contextmanager
     def disk_errors(self) -> Iterator[None]:
         """Say what the disk refuses, and what to do."""
@@ -262,12 +234,9 @@ class _Download:
         except DsncError:
             raise
         except OSError as error:
-            folder = self.target.parent
+            folder, done = self.target.parent, self._length()
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                done = self.part.length()
-                more = (
-                    f"{self.total - done:,}" if self.total is not None else "an unknown number of"
-                )
+                more = "an unknown number of" if self.total is None else f"{self.total - done:,}"
                 raise DownloadError(
                     f"The disk of {folder} is full: {self.target.name} needs {more} more bytes. "
                     f"Free some space, or set DSNC_HOME to a folder on another disk, and run the "
@@ -277,43 +246,6 @@ class _Download:
                 f"{self.target} cannot be written: {error}. Make {folder} writable, or set "
                 "DSNC_HOME to another folder, and run the same command again."
             ) from error
-
-
-class _Part:
-    """The bytes that came so far, and which version of the file they belong to."""
-
-    def __init__(self, target: Path, url: str) -> None:
-        self.path = target.with_name(target.name + ".part")
-        self.note = target.with_name(target.name + ".part.json")
-        self.url = url
-
-    def length(self) -> int:
-        return self.path.stat().st_size if self.path.exists() else 0
-
-    def begin(self, validator: str | None, total: int | None) -> None:
-        # Empty the file first: old bytes must never stand beside a new note.
-        self.path.write_bytes(b"")
-        note = {"url": self.url, "validator": validator, "total": total}
-        self.note.write_text(json.dumps(note), encoding="utf-8")
-
-    def resume(self, *, trust: bool) -> tuple[int, str | None, int | None]:
-        """Return (first missing byte, validator, total); 0 when the bytes cannot be told apart.
-
-        With `trust` (a checksum is known, and judges in the end) no validator is needed.
-        """
-        try:
-            note = json.loads(self.note.read_text(encoding="utf-8"))
-            url, validator, total = note["url"], note["validator"], note["total"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0, None, None
-        length = self.length()
-        if url != self.url or not (validator or trust or length == total):
-            return 0, None, None
-        return length, validator, total
-
-    def discard(self) -> None:
-        self.path.unlink(missing_ok=True)
-        self.note.unlink(missing_ok=True)
 
 
 def _extent(response: Any) -> tuple[int | None, int | None]:

@@ -1,77 +1,114 @@
-"""Opening data files: compressed or not, text or bytes, with errors that say where.
+"""Reading data files: compressed or not, from a disk or from stdin, with errors that say where.
 
-Compression is recognized by a file's first bytes, not by its name.
+Compression is recognized by a file's first bytes, not by its name. The name ``-`` is stdin, of
+which whatever has come is handed on, so that whoever types a line gets an answer to it.
 """
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from dsnc.errors import DataFileError
+from dsnc.errors import DataFileError, InputError, shorten
+
+STDIN = "-"
 
 _CHUNK = 1 << 20  # large enough for numpy to be fast, small enough not to count in memory
+_LONGEST = 1 << 28  # of a line, in bytes
 _MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-_BROKEN = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-
-
-@contextmanager
-def open_bytes(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressing it on the way."""
-    try:
-        with open(path, "rb") as plain:
-            head = plain.read(6)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataFileError.at(path, f"cannot be opened ({reason})") from error
-    opener: Any = next((how for magic, how in _MAGIC.items() if head.startswith(magic)), open)
-    with opener(path, "rb") as file:
-        yield file
+_BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 def read_chunks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """Yield (number of its first line, bytes) of pieces that end at the end of a line."""
     line = 1
-    with open_bytes(path) as file:
+    begun: list[bytes] = []  # a line whose end has not come; joined once, however long it is
+    with _reading(path) as read:
         while True:
             try:
-                chunk = file.read(_CHUNK)
-                chunk += file.readline() if chunk[-1:] not in (b"", b"\n") else b""
-            except (*_BROKEN, OSError) as error:
+                data = read(_CHUNK)
+            except _BROKEN as error:
                 raise _broken(path, line, error) from error
-            if not chunk:
+            end = data.rfind(b"\n") + 1
+            if data and not end:
+                begun.append(data)
+                if sum(map(len, begun)) > _LONGEST:
+                    raise DataFileError.at(path, f"is longer than {_LONGEST:,} bytes", line=line)
+                continue
+            if chunk := b"".join([*begun, data[:end]]):
+                yield line, chunk
+            if not data:
                 return
-            yield line, chunk
+            begun = [data[end:]]
             line += chunk.count(b"\n")
+
+
+def read_batches(path: str | os.PathLike[str], size: int) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield (number of the first, lines without their ends), `size` lines at most.
+
+    There are fewer where no more have come. An empty line is a line.
+    """
+    for first, chunk in read_chunks(path):
+        lines = chunk.removesuffix(b"\n").split(b"\n")
+        for start in range(0, len(lines), size):
+            yield first + start, [line.removesuffix(b"\r") for line in lines[start : start + size]]
 
 
 def read_lines(path: str | os.PathLike[str], encoding: str = "utf-8") -> Iterator[str]:
     r"""Yield the decoded lines, each with its ``\n``; a byte-order mark is dropped."""
+    check_encoding(encoding)
     for first, chunk in read_chunks(path):
-        for number, raw in enumerate(_lines(chunk)):
-            try:
-                text = raw.decode(encoding)
-            except UnicodeDecodeError as error:
-                raise DataFileError.at(
-                    path,
-                    f"is not {encoding} ({error.reason} at byte {error.start})",
-                    line=first + number,
-                    text=raw[max(0, error.start - 20) : error.start + 20],
-                    expected=f"{encoding} throughout; pass encoding= for another one",
-                ) from error
-            yield text.removeprefix("\ufeff") if first + number == 1 else text
+        # Not splitlines, which would also cut at a lone \r inside a text.
+        yield from decode(path, io.BytesIO(chunk), first, encoding)
+
+
+def decode(
+    path: str | os.PathLike[str], lines: Iterable[bytes], first: int, encoding: str
+) -> Iterator[str]:
+    """Yield lines as texts; `first` is the number of the first of them."""
+    for number, raw in enumerate(lines, first):
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise DataFileError.at(
+                path,
+                f"is not {encoding} ({error.reason} at byte {error.start})",
+                line=number,
+                text=raw[max(0, error.start - 20) : error.start + 20],
+                expected=f"{encoding} throughout; name another with encoding= or --encoding",
+            ) from error
+        yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse an encoding that is not known, or whose lines do not end as ours do."""
+    try:
+        end = b"\n".decode(encoding)
+    except LookupError:
+        raise InputError(
+            f"encoding {shorten(encoding)} is not known; write utf-8, latin-1 or cp1252, say."
+        ) from None
+    except ValueError:
+        end = ""
+    if end != "\n":
+        raise InputError(
+            f"encoding {shorten(encoding)}: its lines do not end with the byte of a newline; "
+            "convert the texts to UTF-8, and leave the encoding out."
+        )
 
 
 def head(path: str | os.PathLike[str], n_lines: int = 5) -> list[bytes]:
     """Return the first non-empty lines, to see what kind of file it is."""
     lines: list[bytes] = []
     for _, chunk in read_chunks(path):
-        lines += [line for line in _lines(chunk[: 1 << 20]) if line.strip()]
+        lines += [line for line in io.BytesIO(chunk[: 1 << 20]) if line.strip()]
         if len(lines) >= n_lines:
             break
     return lines[:n_lines]
@@ -85,13 +122,32 @@ def stem(path: str | os.PathLike[str]) -> str:
     return name.partition(".")[0] or name
 
 
-def _lines(chunk: bytes) -> Iterator[bytes]:
-    # Only \n ends a line here: bytes.splitlines would also cut at a lone \r inside a text.
-    start = 0
-    while start < len(chunk):
-        end = chunk.find(b"\n", start) + 1 or len(chunk)
-        yield chunk[start:end]
-        start = end
+def home() -> Path:
+    """Return the cache folder, ``$DSNC_HOME`` or the user's; nothing is created."""
+    if chosen := os.environ.get("DSNC_HOME"):
+        return Path(chosen).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "dsnc"
+
+
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Iterator[Callable[[int], bytes]]:
+    """Yield a function that returns the next bytes, decompressed."""
+    if path == STDIN:
+        stdin: Any = sys.stdin.buffer
+        yield stdin.read1  # what one system call gives: it waits only where there is nothing
+        return
+    if Path(path).is_dir():
+        raise DataFileError.at(path, "is a folder", expected="a file of lines")
+    try:
+        with open(path, "rb") as plain:
+            begin = plain.read(6)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataFileError.at(path, f"cannot be opened ({reason})") from error
+    opener: Any = next((how for magic, how in _MAGIC.items() if begin.startswith(magic)), open)
+    with opener(path, "rb") as file:
+        yield file.read
 
 
 def _broken(path: str | os.PathLike[str], line: int, error: Exception) -> DataFileError:

@@ -6,7 +6,7 @@
 ``y.npy``        class numbers 0..K-1 (or ``Y.npz``: CSR label sets)
 ``split.npy``    optional: 0 train, 1 validation, 2 test
 ``classes.json`` optional: the K labels
-``meta.json``    optional: ``name``, ``image_shape``
+``meta.json``    optional: ``image_shape``
 ===============  ==========================================================================
 """
 
@@ -31,13 +31,13 @@ _UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 def is_folder(path: Path) -> bool:
     """Tell whether `path` is such a folder."""
-    return (path / "X.npz").is_file() or (path / "X.npy").is_file()
+    return any(file.is_file() for file in _row_files(path))
 
 
 def read_folder(path: str | os.PathLike[str]) -> Dataset:
     """Read a folder of arrays; nothing in it is ever unpickled."""
     folder = Path(path)
-    X, how = _read_X(folder)
+    X, how = read_rows_of(folder)
     y, Y = _read_labels(folder)
     classes = _read_classes(folder, y, Y)
     try:
@@ -53,6 +53,26 @@ def read_folder(path: str | os.PathLike[str]) -> Dataset:
         )
     except DsncError as error:
         raise DataFileError.at(folder, f"its files do not fit together: {error}") from error
+
+
+def read_rows_of(path: Path) -> tuple[Any, str]:
+    """Return the rows of a folder, a .npy or a .npz file, and how they are kept there."""
+    if path.is_dir():
+        found = next((file for file in _row_files(path) if file.is_file()), None)
+        if found is None:
+            raise DataFileError.at(path, "holds neither X.npz nor X.npy", expected="one of them")
+        path = found
+    if path.suffix == ".npy":
+        X, how = _load_npy(path, memory_map=True), f"dense {path.name}, memory-mapped"
+    elif (dense := _load_dense_npz(path)) is not None:
+        X, how = dense, f"dense {path.name}"
+    else:
+        X, how = _load_csr(path), f"sparse {path.name}"
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataFileError.at(
+            path, f"has shape {X.shape} and type {X.dtype}", expected="numbers, (rows, features)"
+        )
+    return X, how
 
 
 def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
@@ -78,30 +98,15 @@ def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
             _write_json(aside / "meta.json", {"image_shape": list(dataset.image_shape)})
 
 
+def _row_files(folder: Path) -> tuple[Path, Path]:
+    return folder / "X.npy", folder / "X.npz"
+
+
 def _split_numbers(dataset: Dataset) -> NDArray[np.int8]:
     numbers = np.full(len(dataset), -1, dtype=np.int8)
     for number, name in enumerate(SPLIT_NAMES):
         numbers[(dataset.splits or {}).get(name, [])] = number
     return numbers
-
-
-def _read_X(folder: Path) -> tuple[Any, str]:
-    if (folder / "X.npy").is_file():
-        path, how = folder / "X.npy", "dense X.npy, memory-mapped"
-        X = _load_npy(path, memory_map=True)
-    elif (folder / "X.npz").is_file():
-        path, how = folder / "X.npz", "dense X.npz"
-        dense = _load_dense_npz(path)
-        if dense is None:
-            return _load_csr(path), "sparse X.npz"
-        X = dense
-    else:
-        raise DataFileError.at(folder, "holds neither X.npz nor X.npy", expected="one of them")
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise DataFileError.at(
-            path, f"has shape {X.shape} and type {X.dtype}", expected="numbers, (rows, features)"
-        )
-    return X, how
 
 
 def _read_labels(folder: Path) -> tuple[Any, Any]:
@@ -147,15 +152,12 @@ def _read_splits(folder: Path) -> dict[str, NDArray[np.int64]] | None:
 
 def _load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
     try:
-        array = np.lib.format.open_memmap(path, mode="r") if memory_map else _read_npy(path)
+        if memory_map:
+            return np.lib.format.open_memmap(path, mode="r")
+        with path.open("rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
     except _UNREADABLE as error:
         raise DataFileError.at(path, f"is not a readable .npy file ({error})") from error
-    return array
-
-
-def _read_npy(path: Path) -> NDArray[Any]:
-    with path.open("rb") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _load_dense_npz(path: Path) -> NDArray[Any] | None:

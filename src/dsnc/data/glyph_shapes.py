@@ -36,8 +36,14 @@ def require_report(module: str) -> Any:
 
 
 @cache
-def glyph_groups() -> tuple[str, ...]:
-    """Return the classes in their order, each as all the characters that share its shape."""
+def glyph_classes() -> tuple[str, ...]:
+    """Return the available classes, each as the string of the characters that share its shape.
+
+    Its first character, the lowest code point, names the class. The classes come in the order of
+    these, in two passes: first the characters of a shape of their own, then the look-alikes, which
+    are made of others (accented letters, superscripts, fractions) or resemble an earlier one. A
+    thousand classes are then a thousand shapes, and not fifty letters under twenty accents.
+    """
     from scipy.sparse.csgraph import connected_components  # slow to import, and seldom needed
 
     characters = _candidates()

@@ -15,7 +15,6 @@ download. Two ideas make it fast and honest:
 import math
 import shutil
 import warnings
-from collections.abc import Iterator
 from functools import cache as remember
 from importlib import metadata
 from pathlib import Path
@@ -25,9 +24,9 @@ from numpy.typing import NDArray
 
 from dsnc.checks import whole
 from dsnc.data.dataset import Dataset
+from dsnc.data.files import home
 from dsnc.data.folder import read_folder, write_folder
-from dsnc.data.glyph_shapes import CLEAN_SIZE, STYLES, clean_pictures, glyph_groups, require_report
-from dsnc.data.home import home
+from dsnc.data.glyph_shapes import CLEAN_SIZE, STYLES, clean_pictures, glyph_classes, require_report
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
 GENERATOR_VERSION = 1  # part of the cache key: raise it whenever the pictures change
@@ -72,7 +71,7 @@ def load_glyphs(
     random_state : int
         The same number gives the same pictures, bit for bit, with the same versions installed.
     cache : bool
-        Keep the pictures under `dsnc.data.home()`, and read them from there the next time.
+        Keep the pictures under ``$DSNC_HOME``, and read them from there the next time.
 
     Returns
     -------
@@ -106,49 +105,28 @@ def load_glyphs(
     )
 
 
-def glyph_classes() -> list[str]:
-    """Return the available classes, each as the string of the characters that share its shape.
-
-    Its first character, the lowest code point, names the class. The classes come in the order of
-    these, in two passes: first the characters of a shape of their own, then the look-alikes, which
-    are made of others (accented letters, superscripts, fractions) or resemble an earlier one. A
-    thousand classes are then a thousand shapes, and not fifty letters under twenty accents.
-    """
-    return list(glyph_groups())
-
-
 # The pictures
 
 
 def _generate(n_classes: int, n_per_class: int, random_state: int) -> Dataset:
-    groups = glyph_groups()
+    """Draw the pictures of one class after the other."""
+    groups = glyph_classes()
     if n_classes > len(groups):
         raise InputError(
             f"n_classes={n_classes} is more than the {len(groups)} characters of different shape "
             f"that the fonts have; give at most {len(groups)}."
         )
     classes = [group[0] for group in groups[:n_classes]]
-    pixels = np.empty((n_classes * n_per_class, SIZE * SIZE), dtype=np.uint8)
-    end = 0
-    for drawn in _draw_classes(classes, n_per_class, random_state):
-        pixels[end : end + len(drawn)] = drawn
-        end += len(drawn)
-    y = np.repeat(np.arange(n_classes, dtype=np.int32), n_per_class)
-    return Dataset(pixels, y, np.array(classes), image_shape=(SIZE, SIZE))
-
-
-def _draw_classes(
-    classes: list[str], n_per_class: int, random_state: int
-) -> Iterator[NDArray[np.uint8]]:
-    """Yield the pictures of one class after the other, in blocks."""
-    clean, _ = clean_pictures(classes)
-    for character, pictures in zip(classes, clean, strict=True):
-        smooth = _smooth(pictures)
+    pixels = np.empty((n_classes, n_per_class, SIZE * SIZE), dtype=np.uint8)
+    for character, clean, pictures in zip(classes, clean_pictures(classes)[0], pixels, strict=True):
+        smooth = _smooth(clean)
         # A generator of its own, so that no class depends on which others were asked for.
         rng = np.random.default_rng([random_state, ord(character)])
         for start in range(0, n_per_class, _ROWS_AT_ONCE):
-            rows = min(_ROWS_AT_ONCE, n_per_class - start)
-            yield _draw(smooth, rng.random((rows, _DRAWS), dtype=np.float32))
+            block = pictures[start : start + _ROWS_AT_ONCE]
+            block[:] = _draw(smooth, rng.random((len(block), _DRAWS), dtype=np.float32))
+    y = np.repeat(np.arange(n_classes, dtype=np.int32), n_per_class)
+    return Dataset(pixels.reshape(len(y), -1), y, np.array(classes), image_shape=(SIZE, SIZE))
 
 
 def _smooth(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -261,7 +239,7 @@ def _read(folder: Path, n_classes: int, n_per_class: int) -> Dataset | None:
 
 
 def _write(stored: Dataset, folder: Path, n_classes: int, n_per_class: int) -> None:
-    """Keep the pictures; that they cannot be kept is no reason to fail."""
+    """Keep the pictures; if that is not possible, go on with a warning."""
     try:
         write_folder(stored, folder)
     except OSError:

@@ -1,21 +1,31 @@
 """`load_dataset`: one door for every format, choosing the reader by what it finds."""
 
+import inspect
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dsnc.data.dataset import Dataset
-from dsnc.data.files import head
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.data.dataset import SPLIT_NAMES, Dataset, fit_width
+from dsnc.data.files import head, stem
 from dsnc.data.folder import is_folder, read_folder
-from dsnc.data.parts import find_parts, stack_parts
-from dsnc.data.svmlight import has_header, looks_like_svmlight, read_svmlight
+from dsnc.data.svmlight import looks_like_svmlight, read_svmlight
 from dsnc.data.text import read_csv, read_fasttext, read_jsonl, read_tsv
 from dsnc.errors import DataFileError, InputError, unknown_name
+from dsnc.labels import Labels
 
 _LOG = logging.getLogger(__name__)
+_PART_FILES = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test",),
+}
 
 READERS: dict[str, Callable[..., Dataset]] = {
     "csv": read_csv,
@@ -43,7 +53,7 @@ def load_dataset(
         One of `READERS`; without it the content and the name decide. ``Dataset.source`` and the
         log say what was chosen.
     **options
-        Passed to the reader: ``classes``, ``label_column``, ``zero_based``, ...
+        Passed to the reader: ``classes``, ``label_column``, ``first_index``, ...
 
     Examples
     --------
@@ -56,11 +66,14 @@ def load_dataset(
     if not path.exists():
         dataset = _load_by_name(name_or_path, reader, options)
     elif path.is_dir() and reader in (None, "folder") and is_folder(path):
-        dataset = _call("folder", path, options)
+        dataset = _read("folder", path, options)
     elif path.is_dir():
-        dataset = _read_parts(path, reader, options)
+        files = _find_parts(path)
+        chosen = reader or detect_reader(files["train"])
+        parts = {name: _read(chosen, file, options) for name, file in files.items()}
+        dataset = replace(_stack_parts(parts), name=path.resolve().name)
     else:
-        dataset = _call(reader or detect_reader(path), path, options)
+        dataset = _read(reader or detect_reader(path), path, options)
     _LOG.info("%s: %s", dataset.name, dataset.source)
     return dataset
 
@@ -74,9 +87,9 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
         return "fasttext"
     if lines[0].lstrip(b"\xef\xbb\xbf ").startswith(b"{"):
         return "jsonl"
-    endings = Path(path).name.lower().split(".")
-    for ending, name in (("tsv", "tsv"), ("csv", "csv"), ("jsonl", "jsonl")):
-        if ending in endings[1:]:
+    endings = Path(path).name.lower().split(".")[1:]
+    for name in ("tsv", "csv", "jsonl"):
+        if name in endings:
             return name
     if looks_like_svmlight(lines):
         return "svmlight"
@@ -86,11 +99,19 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
         return "csv"
     raise DataFileError.at(
         path,
-        "is of no format that can be recognized",
+        "is not in a format that can be recognized",
         line=1,
         text=lines[0].strip(),
         expected=f"one of {', '.join(sorted(READERS))}; name it with reader=",
     )
+
+
+def check_options(what: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options that a function of a path and options does not have."""
+    try:
+        inspect.signature(function).bind(Path(), **options)
+    except TypeError as error:
+        raise InputError(f"{what}: {error}.") from None
 
 
 def _load_by_name(name: str | os.PathLike[str], reader: str | None, options: Any) -> Dataset:
@@ -107,28 +128,88 @@ def _load_by_name(name: str | os.PathLike[str], reader: str | None, options: Any
     raise unknown_name("name_or_path", text, DATASETS)
 
 
-def _call(reader: str, path: Path, options: dict[str, Any]) -> Dataset:
-    try:
-        return READERS[reader](path, **options)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        raise InputError(f"The reader {reader!r} of {path}: {error}.") from error
+def _read(reader: str, path: Path, options: Mapping[str, Any]) -> Dataset:
+    check_options(f"The reader {reader!r} of {path}", READERS[reader], options)
+    return READERS[reader](path, **options)
 
 
-def _read_parts(folder: Path, reader: str | None, options: dict[str, Any]) -> Dataset:
-    """Read train, validation and test files into one data set with a predefined split."""
-    files = find_parts(folder)
-    chosen = reader or detect_reader(files["train"])
-    guess_base = (
-        chosen == "svmlight"
-        and options.get("zero_based", "auto") == "auto"
-        and not has_header(files["train"])
+# Several files, one data set: train, validation and test become a predefined split.
+
+
+def _find_parts(folder: Path) -> dict[str, Path]:
+    """Find the files of a split by their names, in the order train, validation, test."""
+    found: dict[str, Path] = {}
+    for part in SPLIT_NAMES:
+        usual = _PART_FILES[part]
+        files = sorted(f for f in folder.iterdir() if f.is_file() and stem(f).lower() in usual)
+        if len(files) > 1:
+            raise DataFileError.at(
+                folder,
+                f"has several {part} files ({', '.join(f.name for f in files)})",
+                expected="one each; name the file itself instead of the folder",
+            )
+        if files:
+            found[part] = files[0]
+    if "train" not in found:
+        raise DataFileError.at(
+            folder,
+            "holds no data that can be recognized",
+            expected="X.npz or X.npy with y.npy, or files named train, validation, test",
+        )
+    return found
+
+
+def _stack_parts(parts: Mapping[str, Dataset]) -> Dataset:
+    """Stack data sets that may differ in width and classes; what each was is the split."""
+    ends = np.cumsum([0, *(len(part) for part in parts.values())])
+    splits = {
+        name: np.arange(start, end)
+        for name, start, end in zip(parts, ends[:-1], ends[1:], strict=True)
+    }
+    members = list(parts.values())
+    # Whether the first feature is 0 or 1 is a question to all files together.
+    first = min((m.first_index for m in members if m.first_index is not None), default=None)
+    members = [member.numbered_from(first) for member in members]
+    classes = _shared_classes(members)
+    labels: dict[str, Any] = {"y": None}
+    if any(part.is_multilabel for part in members):
+        labels["Y"] = sp.vstack([_label_sets(part, classes) for part in members], format="csr")
+    else:
+        labels["y"] = np.concatenate([_renumber(part, classes)[part.y] for part in members])
+    return Dataset(
+        _stack_rows([part.X for part in members]),
+        classes=classes,
+        splits=splits,
+        source="; ".join(f"{name}: {part.source}" for name, part in parts.items()),
+        first_index=first,
+        **labels,
     )
-    if guess_base:
-        # Whether the first feature is 0 or 1 is a question to all files together.
-        options = {**options, "zero_based": True}
-    whole = stack_parts({name: _call(chosen, file, options) for name, file in files.items()})
-    if guess_base and whole.X.nnz and whole.X.indices.min() > 0:
-        whole = replace(whole, X=whole.X[:, 1:])
-    return replace(whole, name=folder.resolve().name)
+
+
+def _stack_rows(rows: list[Any]) -> Any:
+    if not sp.issparse(rows[0]):
+        return np.concatenate(rows)
+    width = max(X.shape[1] for X in rows)
+    return sp.vstack([fit_width(X, width)[0] for X in rows], format="csr")
+
+
+def _shared_classes(parts: list[Dataset]) -> NDArray[Any]:
+    first = parts[0].classes
+    if all(np.array_equal(part.classes, first) for part in parts):
+        return first  # also keeps an order that the user gave
+    return Labels.fit(np.concatenate([part.classes for part in parts]))[0].names
+
+
+def _renumber(part: Dataset, classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the shared number of each class of a part."""
+    return Labels(classes).numbers(part.classes)
+
+
+def _label_sets(part: Dataset, classes: NDArray[Any]) -> Any:
+    columns = _renumber(part, classes)
+    if part.y is not None:
+        indices, indptr = columns[part.y], np.arange(len(part) + 1)
+        data = np.ones(len(part), dtype=np.int8)
+    else:
+        data, indices, indptr = part.Y.data, columns[part.Y.indices], part.Y.indptr
+    return sp.csr_array((data, indices, indptr), shape=(len(part), len(classes)))

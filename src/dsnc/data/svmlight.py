@@ -14,19 +14,22 @@ the pairs. Only when a check fails is the piece read again line by line, to say 
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.data.dataset import Classes, Dataset
-from dsnc.data.files import head, read_chunks, stem
+from dsnc.checks import whole
+from dsnc.data.dataset import Classes, Dataset, fit_width
+from dsnc.data.files import read_chunks, stem
 from dsnc.errors import DataFileError
 from dsnc.labels import UnknownLabelError
 
-EXPECTED = "'label index:value index:value ...' with ascending indices"
+_EXPECTED = "'label index:value index:value ...' with ascending indices"
 
 _NOISE = re.compile(rb"#[^\n]*|\bqid:\S*")  # comments, and the query numbers of ranking data
 _SEPARATORS = bytes.maketrans(b":,\t\r", b"    ")
@@ -57,7 +60,7 @@ def read_svmlight(
     *,
     classes: Classes = None,
     n_features: int | None = None,
-    zero_based: bool | str = "auto",
+    first_index: int | None = None,
     multilabel: bool | str = "auto",
     dtype: Any = np.float32,
 ) -> Dataset:
@@ -71,36 +74,63 @@ def read_svmlight(
         The known classes, for a test file; another label is an error.
     n_features : int, optional
         The width of X; without it the largest index decides (or the XC header).
-    zero_based : bool or "auto"
-        Whether the first feature is called 0; "auto": it is if an index 0 occurs.
+    first_index : 0 or 1, optional
+        The number of the first feature; without it 0 if an index 0 occurs, else 1. The data set
+        keeps it, for files that belong together: ``first_index=train.first_index``.
     multilabel : bool or "auto"
-        Whether rows have label sets; "auto": they have if a row has not exactly one label.
+        Whether rows have label sets; "auto": they do unless every row has exactly one label.
     dtype : dtype
         Of the values.
     """
+    if first_index is not None:
+        whole("first_index", first_index, 0, 1)
     header, rows = _read(path, np.dtype(dtype))
-    if header is None and not len(rows.labels_per_row):
-        raise DataFileError.at(path, "is empty", expected=EXPECTED)
-    if header is not None and header[0] != len(rows.labels_per_row):
-        raise DataFileError.at(
-            path,
-            f"has {len(rows.labels_per_row):,} rows, but its first line says {header[0]:,}",
-            expected="a complete file",
-        )
+    n_rows = len(rows.labels_per_row)
+    if header is None and not n_rows:
+        raise DataFileError.at(path, "is empty", expected=_EXPECTED)
     if header is not None:
-        zero_based, n_features = True, header[1]
+        if header[0] != n_rows:
+            problem = f"has {n_rows:,} rows, but its first line says {header[0]:,}"
+            raise DataFileError.at(path, problem, expected="a complete file")
+        first_index, n_features = 0, header[1]
         classes = np.arange(header[2]) if classes is None else classes
-    X = _matrix(path, rows, n_features, zero_based)
+    if first_index is None:
+        first_index = int(rows.indices.min(initial=1))
+    X = _matrix(path, rows, first_index, partial(_line_of_row, path))
+    if n_features is not None:
+        if X.shape[1] > n_features:
+            problem = f"uses index {X.shape[1] - 1 + first_index}"
+            expected = f"{n_features:,} features, first one {first_index}"
+            raise DataFileError.at(path, problem, expected=expected)
+        X = fit_width(X, n_features)[0]
     if multilabel == "auto":
         multilabel = header is not None or bool((rows.labels_per_row != 1).any())
-    source = f"{_dialect(header, multilabel)} file {os.fspath(path)}"
-    return _dataset(path, X, rows, classes, bool(multilabel), source)
+    dialect = "multi-label svmlight" if multilabel else "svmlight"
+    if header is not None:
+        dialect = "Extreme Classification Repository"
+    fields = {"source": f"{dialect} file {os.fspath(path)}", "first_index": first_index}
+    return _dataset(path, X, rows, bool(multilabel), classes=classes, **fields)
 
 
-def has_header(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file opens with the XC line ``rows features labels``."""
-    lines = head(path, 1)
-    return bool(lines) and _HEADER.fullmatch(lines[0]) is not None
+def parse_lines(name: str, lines: list[bytes], first_line: int, first_index: int) -> Any:
+    """Return a CSR matrix with a row for every line, an empty one for an empty line.
+
+    The lines may have labels, which are passed over. `name` and `first_line`, the number of the
+    first of them, are for messages.
+
+    Examples
+    --------
+    >>> parse_lines("-", [b"1:2 3:1", b"", b"7 2:5"], 1, first_index=1).toarray()
+    array([[2., 0., 1.],
+           [0., 0., 0.],
+           [0., 5., 0.]], dtype=float32)
+    """
+    chunk = b"".join(line + b"\n" for line in lines)
+    try:
+        rows = _parse(chunk, np.dtype(np.float32), keep_blank_lines=True)
+    except _BadPieceError:
+        raise _explain(name, first_line, chunk) from None
+    return _matrix(name, rows, first_index, lambda row: first_line + row)
 
 
 def looks_like_svmlight(lines: list[bytes]) -> bool:
@@ -211,28 +241,28 @@ def _require(condition: Any) -> None:
         raise _BadPieceError
 
 
-def _matrix(path: Any, rows: _Piece, n_features: int | None, zero_based: bool | str) -> Any:
-    indices = rows.indices
-    lowest, highest = (int(indices.min()), int(indices.max())) if indices.size else (1, 0)
-    if zero_based is False and lowest == 0:
-        raise DataFileError.at(path, "uses index 0", expected="indices from 1 (zero_based=False)")
-    first = 0 if zero_based is True or lowest == 0 else 1
-    indices -= first
-    width = highest + 1 - first
-    if n_features is not None and width > n_features:
-        raise DataFileError.at(
-            path, f"uses index {highest}", expected=f"{n_features:,} features, first one {first}"
-        )
+def _matrix(
+    path: Any, rows: _Piece, first_index: int, line_of_row: Callable[[int], int]
+) -> sp.csr_array:
     ends = np.concatenate([[0], np.cumsum(rows.values_per_row)])
     if ends[-1] <= _MAX_INDEX:
         ends = ends.astype(np.int32)  # scipy wants both index arrays of one type
-    shape = (len(rows.values_per_row), width if n_features is None else n_features)
-    return sp.csr_array((rows.values, indices, ends), shape=shape)
+    columns = rows.indices
+    columns -= first_index
+    if columns.min(initial=0) < 0:
+        row = int(np.searchsorted(ends, np.argmin(columns), side="right")) - 1
+        raise DataFileError.at(
+            path,
+            "uses index 0",
+            line=line_of_row(row),
+            expected="indices from 1; where the first feature is 0, give first_index=0 "
+            "(--first-index 0)",
+        )
+    shape = (len(rows.values_per_row), int(columns.max(initial=-1)) + 1)
+    return sp.csr_array((rows.values, columns, ends), shape=shape)
 
 
-def _dataset(
-    path: Any, X: Any, rows: _Piece, classes: Any, multilabel: bool, source: str
-) -> Dataset:
+def _dataset(path: Any, X: Any, rows: _Piece, multilabel: bool, **fields: Any) -> Dataset:
     if not multilabel and (rows.labels_per_row != 1).any():
         row = int(np.argmax(rows.labels_per_row != 1))
         raise DataFileError.at(
@@ -244,27 +274,21 @@ def _dataset(
     labels = rows.labels
     if (labels == np.floor(labels)).all() and (np.abs(labels) <= _MAX_WHOLE).all():
         labels = labels.astype(np.int64)
-    fields = {"classes": classes, "name": stem(path), "source": source}
     try:
         if multilabel:
-            return Dataset.from_label_lists(X, labels, rows.labels_per_row, **fields)
-        return Dataset.from_labels(X, labels, **fields)
+            counts = rows.labels_per_row
+            return Dataset.from_label_lists(X, labels, counts, name=stem(path), **fields)
+        return Dataset.from_labels(X, labels, name=stem(path), **fields)
     except UnknownLabelError as error:
         row = error.row(rows.labels_per_row)
         raise error.in_file(path, _line_of_row(path, row)) from error
 
 
-def _dialect(header: tuple[int, int, int] | None, multilabel: bool | str) -> str:
-    if header is not None:
-        return "Extreme Classification Repository"
-    return "multi-label svmlight" if multilabel else "svmlight"
-
-
 def _line_of_row(path: Any, row: int) -> int:
     """Find the line of a row by reading the file again: only errors need it."""
-    if has_header(path):
-        return row + 2  # below the header every line is a row
     for first, chunk in read_chunks(path):
+        if first == 1 and _HEADER.fullmatch(chunk.partition(b"\n")[0]):
+            return row + 2  # below the header every line is a row
         for number, line in enumerate(chunk.split(b"\n"), first):
             row -= bool(_NOISE.sub(b"", line).strip())
             if row < 0:
@@ -277,10 +301,10 @@ def _explain(path: Any, first_line: int, chunk: bytes) -> DataFileError:
     for number, line in enumerate(chunk.split(b"\n"), first_line):
         if problem := _row_problem(line):
             what, text = problem
-            return DataFileError.at(path, what, line=number, text=_text(text), expected=EXPECTED)
+            return DataFileError.at(path, what, line=number, text=_text(text), expected=_EXPECTED)
     last = first_line + chunk.count(b"\n")
     return DataFileError.at(
-        path, f"lines {first_line} to {last} are not svmlight", expected=EXPECTED
+        path, f"lines {first_line} to {last} are not svmlight", expected=_EXPECTED
     )
 
 

@@ -6,7 +6,8 @@ What comes out is a `Dataset` whose X holds the strings; features come later.
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -25,22 +26,24 @@ Column = str | int | None
 Record = tuple[int, Any, str]  # line number, label or list of labels, text
 
 
-def read_tsv(path: str | os.PathLike[str], *, encoding: str = "utf-8", **options: Any) -> Dataset:
-    """Read tab-separated texts; a tab is a tab and a quote a quote. Options as in `read_csv`."""
-    lines = enumerate(read_lines(path, encoding), 1)
-    rows = ((number, line.rstrip("\r\n").split("\t")) for number, line in lines if line.strip())
-    return _read_table(path, rows, "tab-separated", **options)
-
-
-def read_csv(path: str | os.PathLike[str], *, encoding: str = "utf-8", **options: Any) -> Dataset:
-    """Read comma-separated texts, quoted as spreadsheets do.
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    separator: str = ",",
+    label_column: Column = None,
+    text_column: Column = None,
+    header: bool | None = None,
+    classes: Classes = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    """Read texts in columns.
 
     Parameters
     ----------
     path : path
         The file, compressed or not.
-    encoding : str
-        Of the file; UTF-8 by default.
+    separator : "," or tab
+        Cells between commas are quoted as spreadsheets do; between tabs, a quote is a quote.
     label_column, text_column : str or int, optional
         A header's name or a 0-based number. Without them the header's names decide ("label",
         "class", "category", ... and "text", "title", ...); in a table of two columns without
@@ -49,89 +52,10 @@ def read_csv(path: str | os.PathLike[str], *, encoding: str = "utf-8", **options
         Whether the first line names the columns; without it: if it holds a known name.
     classes : sequence, optional
         The known classes, for a test file; another label is an error.
+    encoding : str
+        Of the file; UTF-8 by default.
     """
-    return _read_table(path, _csv_rows(path, encoding), "comma-separated", **options)
-
-
-def read_jsonl(
-    path: str | os.PathLike[str],
-    *,
-    label_column: str | None = None,
-    text_column: str | None = None,
-    classes: Classes = None,
-    encoding: str = "utf-8",
-) -> Dataset:
-    """Read one JSON object a line; a list of labels makes the data set multi-label."""
-
-    def records() -> Iterator[Record]:
-        keys: tuple[str, str] | None = None
-        for number, line in enumerate(read_lines(path, encoding), 1):
-            if not line.strip():
-                continue
-            line = line.strip()
-            item = _json_object(path, number, line)
-            keys = keys or _json_keys(path, number, item, label_column, text_column)
-            for key in keys:
-                if key not in item:
-                    raise DataFileError.at(
-                        path, f"has no {key!r}", line=number, text=line, expected=f"keys {keys}"
-                    )
-            label, text = item[keys[0]], item[keys[1]]
-            labels = label if isinstance(label, list) else [label]
-            if not isinstance(text, str) or not all(
-                isinstance(x, str | int | float) for x in labels
-            ):
-                raise DataFileError.at(
-                    path,
-                    "label or text is of the wrong kind",
-                    line=number,
-                    text=line,
-                    expected="a string as text and a string, number or list as label",
-                )
-            yield number, label, text
-
-    return _collect(path, records(), classes, "JSON lines")
-
-
-def read_fasttext(
-    path: str | os.PathLike[str],
-    *,
-    prefix: str = "__label__",
-    classes: Classes = None,
-    encoding: str = "utf-8",
-) -> Dataset:
-    """Read fastText lines: ``__label__cat __label__pet the text``."""
-
-    def records() -> Iterator[Record]:
-        for number, line in enumerate(read_lines(path, encoding), 1):
-            words = line.split()
-            if not words:
-                continue
-            labels = [w.removeprefix(prefix) for w in words if w.startswith(prefix)]
-            if not labels:
-                raise DataFileError.at(
-                    path,
-                    "has no label",
-                    line=number,
-                    text=line.strip(),
-                    expected=f"{prefix}NAME text",
-                )
-            text = " ".join(w for w in words if not w.startswith(prefix))
-            yield number, labels[0] if len(labels) == 1 else labels, text
-
-    return _collect(path, records(), classes, "fastText")
-
-
-def _read_table(
-    path: str | os.PathLike[str],
-    rows: Iterator[tuple[int, list[str]]],
-    kind: str,
-    *,
-    label_column: Column = None,
-    text_column: Column = None,
-    header: bool | None = None,
-    classes: Classes = None,
-) -> Dataset:
+    rows = _csv_rows(path, encoding) if separator == "," else _tsv_rows(path, encoding)
     sample = list(islice(rows, _SAMPLE))
     if not sample:
         raise DataFileError.at(path, "is empty", expected="rows of label and text")
@@ -155,7 +79,76 @@ def _read_table(
                 )
             yield number, cells[label], cells[text]
 
+    kind = "comma-separated" if separator == "," else "tab-separated"
     return _collect(path, records(), classes, f"{kind}, {why}")
+
+
+read_csv = partial(read_table, separator=",")
+read_tsv = partial(read_table, separator="\t")
+
+
+def read_jsonl(
+    path: str | os.PathLike[str],
+    *,
+    label_column: str | None = None,
+    text_column: str | None = None,
+    classes: Classes = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    """Read one JSON object a line; a list of labels makes the data set multi-label."""
+
+    def records() -> Iterator[Record]:
+        keys: tuple[str, str] | None = None
+        for number, line in enumerate(map(str.strip, read_lines(path, encoding)), 1):
+            if not line:
+                continue
+            fail = partial(DataFileError.at, path, line=number, text=line)
+            item = _json_object(line, fail)
+            keys = keys or _json_keys(path, number, item, label_column, text_column)
+            for key in keys:
+                if key not in item:
+                    raise fail(f"has no {key!r}", expected=f"keys {keys}")
+            label, text = item[keys[0]], item[keys[1]]
+            labels = label if isinstance(label, list) else [label]
+            kinds_fit = all(isinstance(one, str | int | float) for one in labels)
+            if not isinstance(text, str) or not kinds_fit:
+                kinds = "a string as text and a string, number or list as label"
+                raise fail("label or text is of the wrong kind", expected=kinds)
+            yield number, label, text
+
+    return _collect(path, records(), classes, "JSON lines")
+
+
+def read_fasttext(
+    path: str | os.PathLike[str],
+    *,
+    prefix: str = "__label__",
+    classes: Classes = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    """Read fastText lines: ``__label__cat __label__pet the text``."""
+
+    def records() -> Iterator[Record]:
+        for number, line in enumerate(read_lines(path, encoding), 1):
+            words = line.split()
+            if not words:
+                continue
+            labels = [w.removeprefix(prefix) for w in words if w.startswith(prefix)]
+            if not labels:
+                expected, text = f"{prefix}NAME text", line.strip()
+                raise DataFileError.at(
+                    path, "has no label", line=number, text=text, expected=expected
+                )
+            text = " ".join(w for w in words if not w.startswith(prefix))
+            yield number, labels[0] if len(labels) == 1 else labels, text
+
+    return _collect(path, records(), classes, "fastText")
+
+
+def _tsv_rows(path: Any, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(read_lines(path, encoding), 1):
+        if line.strip():
+            yield number, line.rstrip("\r\n").split("\t")
 
 
 def _csv_rows(path: Any, encoding: str) -> Iterator[tuple[int, list[str]]]:
@@ -224,22 +217,14 @@ def _find(
     return next((names.index(name) for name in usual if name in names), None)
 
 
-def _json_object(path: Any, number: int, line: str) -> dict[str, Any]:
+def _json_object(line: str, fail: Callable[..., DataFileError]) -> dict[str, Any]:
     try:
         item = json.loads(line)
     except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise DataFileError.at(
-            path, f"is not JSON ({reason})", line=number, text=line, expected="one object a line"
-        ) from error
+        raise fail(f"is not JSON ({reason})", expected="one object a line") from error
     if not isinstance(item, dict):
-        raise DataFileError.at(
-            path,
-            "is not a JSON object",
-            line=number,
-            text=line,
-            expected='{"label": ..., "text": ...}',
-        )
+        raise fail("is not a JSON object", expected='{"label": ..., "text": ...}')
     return item
 
 
@@ -268,18 +253,14 @@ def _collect(path: Any, records: Iterator[Record], classes: Any, how: str) -> Da
         texts.append(text)
     if not texts:
         raise DataFileError.at(path, "is empty", expected="lines of label and text")
-    fields = {
-        "classes": classes,
-        "name": stem(path),
-        "source": f"text file {os.fspath(path)} ({how})",
-    }
-    X = object_array(texts)
+    source = f"text file {os.fspath(path)} ({how})"
+    fields = {"classes": classes, "name": stem(path), "source": source}
     counts = np.array([len(x) if isinstance(x, list) else 1 for x in labels])
     try:
         if any(isinstance(label, list) for label in labels):
             flat = [one for x in labels for one in (x if isinstance(x, list) else [x])]
-            return Dataset.from_label_lists(X, flat, counts, **fields)
-        return Dataset.from_labels(X, labels, **fields)
+            return Dataset.from_label_lists(object_array(texts), flat, counts, **fields)
+        return Dataset.from_labels(object_array(texts), labels, **fields)
     except UnknownLabelError as error:
         raise error.in_file(path, lines[error.row(counts)]) from error
     except InputError as error:

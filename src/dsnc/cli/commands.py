@@ -1,0 +1,76 @@
+"""Kinds of commands that typer does not have, and the option ``--decoder``."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from dsnc.errors import InputError
+
+
+class Several(TyperCommand):
+    """A command that reads ``--bits 12 24`` as ``--bits 12 --bits 24``; ``--bits=12 24``, too.
+
+    An option of numbers ends where there is no number, so that arguments may follow it; one of
+    words ends at the next option.
+    """
+
+    numbers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Repeat the option before each of its values."""
+        spread: list[str] = []
+        current: str | None = None  # the option whose values we are among
+        for arg in args:
+            if arg.startswith("-"):
+                name = arg.partition("=")[0]
+                current = name if name in self.numbers + self.words else None
+            elif current is not None and spread[-1] != current:
+                if current in self.words or arg.isdigit():
+                    spread.append(current)
+                else:
+                    current = None
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
+class ListsDecoders(TyperCommand):
+    """A command whose help lists the decoders that there are."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Look the names up now: who does not ask for help does not wait for numpy."""
+        for option in self.params:
+            if option.name == "decoder":
+                option.metavar = f"[{'|'.join(_decoder_names())}]"
+        super().format_help(ctx, formatter)
+
+
+def decoder_option(help_: str, **options: Any) -> Any:
+    """Return the option; a value is a name, or a table such as ``{name="shortlist", size=50}``."""
+    return typer.Option(
+        "--decoder",
+        parser=_parse_decoder,
+        metavar="NAME",
+        autocompletion=_decoder_names,
+        help=help_,
+        **options,
+    )
+
+
+def _decoder_names() -> list[str]:
+    from dsnc.decoders import decoder_names
+
+    return decoder_names()
+
+
+def _parse_decoder(text: str) -> Any:
+    from dsnc.cli.config import value_of
+    from dsnc.decoders import parse_decoder
+
+    choice = value_of(text)
+    try:
+        parse_decoder(choice)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+    return choice

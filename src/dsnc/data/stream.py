@@ -1,0 +1,147 @@
+"""Rows without labels, block by block, for a model that is there: what is asked for predictions.
+
+Texts come a line each; numbers as svmlight lines (labels are passed over), as columns, or as
+arrays. An empty line is a row, too: every line that goes in has its answer.
+"""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.data.dataset import fit_width, warn_of_beyond
+from dsnc.data.files import STDIN, check_encoding, decode, read_batches
+from dsnc.data.folder import read_rows_of
+from dsnc.data.svmlight import parse_lines
+from dsnc.errors import DataFileError, DsncWarning, InputError, shorten
+
+_TABLES = (".csv", ".jsonl", ".tsv")
+
+
+def stream_rows(
+    name: str,
+    n_features: int | None,
+    *,
+    batch: int = 4096,
+    encoding: str = "utf-8",
+    first_index: int = 1,
+) -> Iterator[Any]:
+    """Yield blocks of rows from a file, a folder or stdin, without waiting for a full block.
+
+    Parameters
+    ----------
+    name : str
+        A path, or ``-`` for stdin.
+    n_features : int or None
+        How many features the model has learned; None if it was trained on texts.
+    batch : int
+        Rows of a block at most.
+    encoding : str
+        Of texts.
+    first_index : 0 or 1
+        The number of the first feature in svmlight lines.
+    """
+    path = Path(name)
+    if name != STDIN and not path.exists():
+        raise DataFileError.at(name, "does not exist", expected="a file, a folder, or - for stdin")
+    if n_features is None:
+        return _texts(name, batch, encoding)
+    if name != STDIN and (path.is_dir() or path.suffix in (".npy", ".npz")):
+        return _blocks(name, read_rows_of(path)[0], batch, n_features)
+    return _numbers(name, batch, n_features, first_index)
+
+
+def _texts(name: str, batch: int, encoding: str) -> Iterator[list[str]]:
+    check_encoding(encoding)
+    if Path(name).suffix.lower() in _TABLES:
+        message = f"{name} looks like a table; every line of it is taken as a text, as it is."
+        warnings.warn(message, DsncWarning, stacklevel=2)
+    for first, lines in read_batches(name, batch):
+        yield list(decode(name, lines, first, encoding))
+
+
+def _blocks(name: str, X: Any, batch: int, n_features: int) -> Iterator[Any]:
+    if X.shape[1] != n_features:
+        raise _wrong_width(name, X.shape[1], n_features)
+    for start in range(0, X.shape[0], batch):
+        yield X[start : start + batch]
+
+
+def _numbers(name: str, batch: int, n_features: int, first_index: int) -> Iterator[Any]:
+    """Yield rows of lines of numbers: ``3 1:0.5 7:1`` or ``0.5,0,1``."""
+    beyond, is_table = 0, None
+    for number, lines in read_batches(name, batch):
+        if number == 1:
+            lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+        if is_table is None:
+            is_table = _is_table(lines, n_features)
+            blank = next((i for i, line in enumerate(lines) if line.strip()), 0)
+            if is_table and _is_header(lines[blank]):
+                where = f"{name}, line {number + blank}"
+                message = f"{where}: taken as the names of the columns, not as a row."
+                warnings.warn(message, DsncWarning, stacklevel=2)
+                if blank:
+                    yield np.zeros((blank, n_features), dtype=np.float32)
+                lines, number = lines[blank + 1 :], number + blank + 1
+        if is_table and lines:
+            yield _table_rows(name, lines, number, n_features)
+        elif not is_table:
+            rows, dropped = fit_width(parse_lines(name, lines, number, first_index), n_features)
+            beyond += dropped
+            yield rows
+    warn_of_beyond(name, beyond, n_features)
+
+
+def _is_table(lines: list[bytes], n_features: int) -> bool | None:
+    """Tell columns of numbers from svmlight by the first line that has something in it."""
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        return None
+    if not (b"," in first or any(byte in b"0123456789" for byte in first)):
+        raise InputError(
+            f"The model was trained on numbers, and the input holds texts: {shorten(first)}."
+        )
+    return b":" not in first and (b"," in first or len(first.split()) == n_features)
+
+
+def _is_header(line: bytes) -> bool:
+    """Tell names of columns from a row: no name is a number."""
+    cells = line.replace(b",", b" ").split()
+    return bool(cells) and not any(map(_is_number, cells))
+
+
+def _is_number(cell: bytes) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _table_rows(name: str, lines: list[bytes], first: int, n_features: int) -> NDArray[np.float32]:
+    rows = np.zeros((len(lines), n_features), dtype=np.float32)
+    for row, line in enumerate(lines):
+        cells = line.split(b",") if b"," in line else line.split()
+        if not cells:
+            continue  # an empty line is a row of zeros
+        try:
+            values = [float(cell) for cell in cells]
+        except ValueError:
+            column = next(i for i, cell in enumerate(cells) if not _is_number(cell))
+            text = cells[column].decode("utf-8", errors="backslashreplace").strip()
+            problem = f"has what is not a number in column {column + 1}"
+            raise DataFileError.at(name, problem, line=first + row, text=text) from None
+        if len(values) != n_features:
+            raise _wrong_width(f"{name}, line {first + row}", len(values), n_features)
+        rows[row] = values
+    if not np.isfinite(rows).all():
+        bad = first + int(np.argmin(np.isfinite(rows).all(axis=1)))
+        raise DataFileError.at(name, "has NaN or infinity", line=bad, expected="finite numbers")
+    return rows
+
+
+def _wrong_width(where: str, found: int, expected: int) -> InputError:
+    return InputError(f"{where}: has {found:,} features; the model was trained on {expected:,}.")
