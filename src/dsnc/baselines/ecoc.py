@@ -24,6 +24,7 @@ from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 from dsnc.predictor import Predictor
+from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class ECOCBaseline(LinearBaseline):
         many classes for methods that know two. It is cloned `n_bits` times. Such a model can be
         pickled; a model file cannot hold it.
     n_jobs : int, optional
-        Processes that fit clones of `base`.
+        Parallel jobs of `fit` with a `base` (processes, each with clones of it) and of `predict`
+        (threads); None is one job, -1 as many as there are cores.
     scaling, text, class_weight
         As in `DSNCClassifier`; rows reach `base` as they are.
     max_epochs, batch_size, learning_rate
@@ -202,15 +204,19 @@ class ECOCBaseline(LinearBaseline):
 
     def _settings(self) -> RunSettings:
         one_of("decoding", self.decoding, DECODINGS)
+        n_threads(self.n_jobs)
         if isinstance(self.codebook, str):
             one_of("codebook", self.codebook, (*BOOKS, _GIVEN))
         return super()._settings()
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
-        from dsnc.baselines.objectives import codebook_objective
+        from dsnc.baselines.objectives import CodebookObjective
 
         codes = make_codebook(self.codebook, n_classes, self.n_bits, seed)
-        return codebook_objective(codes, self.loss, self.decoding, sparse=sp.issparse(examples.X))
+        options: Any = {"loss": self.loss, "sparse": sp.issparse(examples.X)}
+        return lambda settings, encoder, n_classes, generator: CodebookObjective(
+            encoder, codes, decoding=self.decoding, **options
+        )
 
     def _plain_parameter(self, name: str, value: Any) -> Any:
         if name == "base" and value is not None:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dsnc.checks import whole
+from dsnc.checks import one_of, whole
 from dsnc.classifier.base import LearnedClassifier
-from dsnc.errors import unknown_name
 from dsnc.training.settings import RunSettings, SoftmaxSettings
 
 if TYPE_CHECKING:
@@ -117,11 +116,23 @@ class MLPBaseline(LearnedClassifier):
 
     def _settings(self) -> RunSettings:
         whole("n_units", self.n_units)
-        if self.activation not in ACTIVATIONS:
-            raise unknown_name("activation", self.activation, ACTIVATIONS)
+        one_of("activation", self.activation, ACTIVATIONS)
         return replace(super()._settings(), n_bits=self.n_units)
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
-        from dsnc.baselines.objectives import mlp_objective
+        import torch
 
-        return mlp_objective(self.activation)
+        from dsnc.baselines.objectives import MLPObjective
+
+        return lambda settings, encoder, n_classes, generator: MLPObjective(
+            encoder,
+            settings.n_bits,
+            n_classes,
+            generator,
+            activation=self.activation,
+            beta=settings.beta,
+            gamma=settings.gamma,
+            adaptive=settings.adaptive,
+            smoothing=settings.label_smoothing,
+            precision=getattr(torch, settings.precision),
+        )

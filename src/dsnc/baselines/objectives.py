@@ -1,6 +1,7 @@
 """What the baselines minimize, in the frame that the training loop knows. Needs torch."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from dsnc.codes import PackedCodes
 from dsnc.decoders import Decoder, ScoresDecoder, SoftDecoder
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
-from dsnc.training.learner import MakeObjective
 from dsnc.training.objective import SoftmaxObjective
 
 # Activation of a hidden layer to (what the next layer sees, what the regularizer sees). Sigmoid
 # units are shown as 2 s - 1 = tanh(x / 2): centered numbers train better, and the next layer's
 # weights and biases make up for it.
-ACTIVATIONS: dict[str, tuple[Any, Any]] = {
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
     "sigmoid": (lambda x: torch.tanh(x / 2), torch.sigmoid),
     "tanh": (torch.tanh, torch.tanh),
     "relu": (F.relu, F.relu),
@@ -37,16 +38,14 @@ class MLPObjective(SoftmaxObjective):
 
     def hidden(self, logits: Tensor) -> Tensor:
         """Return the hidden layer."""
-        result: Tensor = ACTIVATIONS[self.activation][0](logits)
-        return result
+        return ACTIVATIONS[self.activation][0](logits)
 
     def expect(self, class_weight: Tensor) -> None:
         """Start the biases at 0: with few rows a class, frequencies make it sure of the wrong."""
 
     def phi(self, logits: Tensor) -> Tensor:
         """Return the hidden layer as the regularizer sees it."""
-        result: Tensor = ACTIVATIONS[self.activation][1](logits)
-        return result
+        return ACTIVATIONS[self.activation][1](logits)
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the cross-entropy."""
@@ -63,14 +62,7 @@ class MLPObjective(SoftmaxObjective):
 class LinearObjective(BaseObjective):
     """Linear classifiers: the encoder's outputs, each with a loss of its own.
 
-    Parameters
-    ----------
-    encoder : nn.Module
-        Rows to outputs.
-    loss : "logistic" or "squared_hinge"
-        Of one output.
-    sparse : bool
-        Whether rows are, and the layer so wide that only what they mention should be touched.
+    Where rows are `sparse`, the layer is so wide that only what they mention should be touched.
     """
 
     def __init__(self, encoder: nn.Module, *, loss: str, sparse: bool) -> None:
@@ -90,19 +82,7 @@ class LinearObjective(BaseObjective):
 
 
 class CodebookObjective(LinearObjective):
-    """As many binary problems as bits: whether the bit of the row's class is set.
-
-    Parameters
-    ----------
-    encoder : nn.Module
-        Rows to one output for each bit.
-    codes : PackedCodes
-        The code of each class.
-    decoding : "hamming" or "soft"
-        How the class is found.
-    **options
-        As of `LinearObjective`.
-    """
+    """As many binary problems as bits: whether the bit of the row's class is set."""
 
     signs: Tensor
 
@@ -148,17 +128,7 @@ class CodebookObjective(LinearObjective):
 
 
 class OneVsRestObjective(LinearObjective):
-    """As many binary problems as classes: whether it is this one.
-
-    Parameters
-    ----------
-    encoder : nn.Module
-        Rows to one output for each class.
-    n_classes : int
-        Number of classes.
-    **options
-        As of `LinearObjective`.
-    """
+    """As many binary problems as classes: whether it is this one."""
 
     def __init__(self, encoder: nn.Module, n_classes: int, **options: Any) -> None:
         super().__init__(encoder, **options)
@@ -214,41 +184,3 @@ class _OneVsRestLoss(torch.autograd.Function):
     def backward(ctx: Any, grad_mean: Tensor) -> tuple[Any, ...]:
         (gradient,) = ctx.saved_tensors
         return gradient.mul_(grad_mean), None, None, None
-
-
-def mlp_objective(activation: str) -> MakeObjective:
-    """Return what makes the objective of an MLP."""
-
-    def make(
-        settings: Any, encoder: nn.Module, n_classes: int, generator: torch.Generator
-    ) -> MLPObjective:
-        return MLPObjective(
-            encoder,
-            settings.n_bits,
-            n_classes,
-            generator,
-            activation=activation,
-            beta=settings.beta,
-            gamma=settings.gamma,
-            adaptive=settings.adaptive,
-            smoothing=settings.label_smoothing,
-            precision=getattr(torch, settings.precision),
-        )
-
-    return make
-
-
-def codebook_objective(
-    codes: PackedCodes, loss: str, decoding: str, *, sparse: bool
-) -> MakeObjective:
-    """Return what makes the objective of error-correcting output codes."""
-    return lambda settings, encoder, n_classes, generator: CodebookObjective(
-        encoder, codes, decoding=decoding, loss=loss, sparse=sparse
-    )
-
-
-def one_vs_rest_objective(loss: str, *, sparse: bool) -> MakeObjective:
-    """Return what makes the objective of one-vs-rest."""
-    return lambda settings, encoder, n_classes, generator: OneVsRestObjective(
-        encoder, n_classes, loss=loss, sparse=sparse
-    )

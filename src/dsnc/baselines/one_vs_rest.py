@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.baselines.linear import LINKS, LinearBaseline
-from dsnc.baselines.memory import Memory, linear_memory
+from dsnc.baselines.linear import LINKS, LinearBaseline, Memory, linear_memory
 from dsnc.classifier.base import one_for_two
 from dsnc.classifier.inputs import check_table
 from dsnc.decoders import ScoresDecoder
@@ -127,9 +126,12 @@ class OneVsRestBaseline(LinearBaseline):
         self.predictor_ = self.predictor_.with_decoder(decoder)
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
-        from dsnc.baselines.objectives import one_vs_rest_objective
+        from dsnc.baselines.objectives import OneVsRestObjective
 
-        return one_vs_rest_objective(self.loss, sparse=sp.issparse(examples.X))
+        options: Any = {"loss": self.loss, "sparse": sp.issparse(examples.X)}
+        return lambda settings, encoder, n_classes, generator: OneVsRestObjective(
+            encoder, n_classes, **options
+        )
 
     def _make_learner(
         self, settings: Any, examples: "Examples", n_classes: int, seed: int
