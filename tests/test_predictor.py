@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 import oracles
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.codes.limits import MAX_ROWS
+from dsnc.codes.encoded import MAX_ROWS
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError

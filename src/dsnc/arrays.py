@@ -14,14 +14,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 def check_arrays(owner: str, arrays: Mapping[str, Any], expected: Mapping[str, str]) -> None:
     """Refuse a set of arrays that is not exactly the expected one.
 
-    Parameters
-    ----------
-    owner : str
-        Whose arrays they are, to open the message.
-    arrays : mapping
-        Name to array, as read from a file.
-    expected : mapping
-        Name to type and number of dimensions, such as ``"float32 2"``.
+    What is expected is a type and a number of axes for each, such as ``"float32 2"``; messages
+    open with the owner.
     """
     missing, unknown = sorted(set(expected) - set(arrays)), sorted(set(arrays) - set(expected))
     if missing or unknown:
@@ -31,6 +25,22 @@ def check_arrays(owner: str, arrays: Mapping[str, Any], expected: Mapping[str, s
         found = f"{array.dtype} {array.ndim}" if isinstance(array, np.ndarray) else type(array)
         if found != kind:
             raise InputError(f"{owner}: array {key!r} is {found}; expected {kind} (type, axes).")
+
+
+def class_numbers(name: str, values: Any, n: int, most: int | None = None) -> NDArray[Any]:
+    """Return n whole numbers from 0 to `most` as an array, or refuse them."""
+    array = np.asarray(values)
+    if array.shape != (n,) or (n and array.dtype.kind not in "iu"):
+        raise InputError(
+            f"{name} has shape {array.shape} and type {array.dtype}; expected whole numbers of "
+            f"shape ({n},)."
+        )
+    if n and (array.min() < 0 or (most is not None and array.max() > most)):
+        wrong = array < 0 if most is None else (array < 0) | (array > most)
+        row = int(wrong.argmax())
+        bounds = "0 or more" if most is None else f"0 to {most}"
+        raise InputError(f"{name}[{row}] is {array[row]}; a class is {bounds}.")
+    return array
 
 
 def bounded(name: str, array: Any, limit: float = _LARGEST) -> NDArray[np.float32]:
@@ -55,9 +65,14 @@ def bounded(name: str, array: Any, limit: float = _LARGEST) -> NDArray[np.float3
     return result
 
 
-def one_each(owner: str, arrays: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
-    """Return the only number of each of the named arrays."""
+def numbers(owner: str, arrays: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the only number of each of the named arrays; `number_arrays` is the way back."""
     for name in names:
         if arrays[name].size != 1:
             raise InputError(f"{owner}: array {name!r} is not one number.")
-    return [arrays[name].item() for name in names]
+    return {name: arrays[name].item() for name in names}
+
+
+def number_arrays(owner: Any, kinds: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Return attributes of an object as arrays of one number, of kinds such as ``"float32 1"``."""
+    return {name: np.array([getattr(owner, name)], kind.split()[0]) for name, kind in kinds.items()}

@@ -16,15 +16,7 @@ from dsnc.errors import OutputError
 
 
 def write_whole(path: Path, content: bytes | Callable[[IO[bytes]], object]) -> Path:
-    """Write a file; its folder is made, and an older file is replaced.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    content : bytes or callable
-        A callable is given the open file.
-    """
+    """Write bytes, or what a callable writes to the file; its folder is made, a file replaced."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
@@ -64,16 +56,10 @@ def whole_file(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
 def whole_folder(target: Path, *, replace: bool = False, durable: bool = False) -> Iterator[Path]:
     """Yield a folder to fill, which takes its name when nothing has gone wrong.
 
-    Parameters
-    ----------
-    target : Path
-        Where; its parents are made.
-    replace : bool
-        Whether a folder that is there may be replaced. The two are swapped in one step, so that
-        `target` is one of them whenever the power fails. (Where the system cannot swap, there is
-        a moment at which the old one is in ``.NAME-*.old`` and nothing in `target`.)
-    durable : bool
-        Whether the names are on the disk when this returns; the files are for the caller to sync.
+    With `replace` a folder that is there may be replaced. The two are swapped in one step, so that
+    `target` is one of them whenever the power fails. (Where the system cannot swap, there is a
+    moment at which the old one is in ``.NAME-*.old`` and nothing in `target`.) What is `durable`
+    has its names on the disk at the end; the files are for the caller to sync.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}-", dir=target.parent))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.codes.limits import MAX_ROWS
+from dsnc.codes.encoded import MAX_ROWS
 from dsnc.decoders import DECODERS, Decoder, LinearDecoder
 from dsnc.encoders.numpy import Encoder, NumpyEncoder
 from dsnc.errors import InputError, unknown_name

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dsnc.errors import InputError
 
 _BLOCK = 1 << 22  # numbers in a temporary
+_PLAIN = (np.ndarray, sp.csr_matrix, sp.csr_array)
 _MAX_ROWS = 8192  # more rows at once are not faster
 
 
@@ -22,14 +23,17 @@ class Cost(NamedTuple):
 
 def as_rows(X: Any, n_features: int) -> Any:
     """Return X as an ndarray or a CSR matrix of the right width, its numbers untouched."""
-    if sp.issparse(X):
-        rows = X if X.ndim != 2 or X.format == "csr" else X.tocsr()
+    if type(X) in _PLAIN:  # first: a single row should not wait
+        rows = X
+    elif sp.issparse(X):
+        rows = X if X.format == "csr" or X.ndim != 2 else X.tocsr()
     else:
         rows = np.asarray(X)
-    if rows.ndim != 2:
-        raise InputError(f"X has shape {rows.shape}; expected (rows, {n_features} features).")
-    if rows.shape[1] != n_features:
-        raise InputError(f"X has {rows.shape[1]} features; the model was made for {n_features}.")
+    shape = rows.shape
+    if len(shape) != 2:
+        raise InputError(f"X has shape {shape}; expected (rows, {n_features} features).")
+    if shape[1] != n_features:
+        raise InputError(f"X has {shape[1]} features; the model was made for {n_features}.")
     if rows.dtype.kind not in "biuf":
         raise InputError(f"X has type {rows.dtype}; expected real numbers.")
     return rows

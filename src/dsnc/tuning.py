@@ -9,9 +9,10 @@ estimators work there as they are.
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ class TuningResult:
     parameters: dict[str, Any]
     accuracy: float
     estimator: Any
-    trials: list[dict[str, Any]] = field(default_factory=list)
+    trials: list[dict[str, Any]]
 
 
 def tune(
@@ -115,38 +116,35 @@ def tune(
     """
     optuna = require("optuna", extra="tune", caller="dsnc.tuning.tune")
     require("torch", extra="torch", caller="dsnc.tuning.tune")
-    _check(estimator, n_trials, n_jobs, study)
+    _check(estimator, space, n_trials, n_jobs, study)
     distributions = {name: _distribution(name, value) for name, value in space.items()}
-    _check_names(estimator, distributions)
     rows = _parts(estimator, X, y, validation, random_state)
-    task = _Task(estimator, rows, distributions, n_trials, time_limit, study, random_state)
     with _quiet(optuna):
-        made = task.open()
+        made = _open(study, random_state)
+        task = _Task(estimator, rows, distributions, n_trials, time_limit)
         with _bar(n_trials, enabled=progress) as advance:
             if n_jobs == 1:
-                task.work(advance)
+                task.work(made, advance)
             else:
-                _in_processes(task, n_jobs, advance)
-        return _result(estimator, made if study is None else task.open())
+                _in_processes(task, study, random_state, n_jobs, lambda: advance(made))
+        return _result(estimator, made)
 
 
-def _check(estimator: Any, n_trials: Any, n_jobs: Any, study: Any) -> None:
+def _check(
+    estimator: Any, space: Mapping[str, Any], n_trials: Any, n_jobs: Any, study: Any
+) -> None:
     if not isinstance(estimator, LearnedClassifier):
         raise InputError(
             f"estimator is a {type(estimator).__name__}; give one that has epochs, such as "
             "DSNCClassifier or MLPBaseline."
         )
-    for name, value in (("n_trials", n_trials), ("n_jobs", n_jobs)):
-        whole(name, value)
-    if n_jobs > 1 and study is None:
+    whole("n_trials", n_trials)
+    if whole("n_jobs", n_jobs) > 1 and study is None:
         raise InputError(f"n_jobs={n_jobs} processes meet in a file; give study='study.log'.")
-
-
-def _check_names(estimator: Any, names: Mapping[str, Any]) -> None:
-    valid = estimator.get_params(deep=False)
-    if not names:
+    valid: dict[str, Any] = estimator.get_params(deep=False)
+    if not space:
         raise InputError("space is empty; give one parameter to choose, or more.")
-    for name in names:
+    for name in space:
         if name not in valid and not (name == FACTOR and "beta" in valid):
             raise unknown_name("space", name, [*valid, FACTOR])
 
@@ -167,8 +165,7 @@ def _distribution(name: str, value: Any) -> Any:
     try:
         if not dots:
             raise ValueError
-        whole = all(part.strip().lstrip("-").isdigit() for part in (low, high))
-        if whole:
+        if all(part.strip().lstrip("-").isdigit() for part in (low, high)):
             return od.IntDistribution(int(low), int(high), log=log)
         return od.FloatDistribution(float(low), float(high), log=log)
     except ValueError as error:
@@ -198,6 +195,27 @@ def _taken(X: Any, rows: "NDArray[np.intp]") -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]  # [] of pandas looks for names
 
 
+def _open(path: str | os.PathLike[str] | None, seed: int) -> "optuna.Study":
+    """Return the study of a file, new or as it was left; without a file, a new one."""
+    import optuna
+
+    storage = None
+    if path is not None:
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        storage = JournalStorage(JournalFileBackend(os.fspath(path)))
+    return optuna.create_study(
+        direction="maximize",
+        storage=storage,
+        study_name="dsnc",
+        load_if_exists=True,
+        sampler=optuna.samplers.TPESampler(seed=seed),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=_WARM_UP_TRIALS),
+    )
+
+
 @dataclass
 class _Task:
     """What a process needs to work on a study."""
@@ -207,89 +225,47 @@ class _Task:
     space: dict[str, Any]
     n_trials: int
     time_limit: float | None
-    path: str | os.PathLike[str] | None
-    seed: int
-    worker: int = 0
 
-    def open(self) -> "optuna.Study":
-        """Return the study, new or as it was left."""
-        import optuna
-
-        if self.path is None:
-            if not hasattr(self, "_study"):
-                self._study = optuna.create_study(direction="maximize", **self._ways())
-            return self._study
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
-
-        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-        storage = JournalStorage(JournalFileBackend(os.fspath(self.path)))
-        return optuna.create_study(
-            direction="maximize",
-            storage=storage,
-            study_name="dsnc",
-            load_if_exists=True,
-            **self._ways(),
-        )
-
-    def _ways(self) -> dict[str, Any]:
-        import optuna
-
-        return {
-            "sampler": optuna.samplers.TPESampler(seed=self.seed + self.worker),
-            "pruner": optuna.pruners.MedianPruner(n_startup_trials=_WARM_UP_TRIALS),
-        }
-
-    def work(self, advance: Callable[["optuna.Study"], None] = lambda study: None) -> None:
+    def work(self, study: "optuna.Study", advance: Callable[["optuna.Study"], None]) -> None:
         """Make trials until there are enough."""
-        import optuna
+        from optuna.trial import TrialState
 
-        ended = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
-
-        def enough(study: "optuna.Study", trial: Any) -> None:
+        ended = (TrialState.COMPLETE, TrialState.PRUNED)
+        begin = time.monotonic()
+        while len(study.get_trials(deepcopy=False, states=ended)) < self.n_trials:
+            if self.time_limit is not None and time.monotonic() - begin >= self.time_limit:
+                break
+            self._one_trial(study)
             advance(study)
-            if len(study.get_trials(deepcopy=False, states=ended)) >= self.n_trials:
-                study.stop()
 
-        study = self.open()
-        missing = self.n_trials - len(study.get_trials(deepcopy=False, states=ended))
-        if missing > 0:
-            study.optimize(
-                self.one_trial,
-                n_trials=missing,
-                timeout=self.time_limit,
-                callbacks=[enough],
-            )
+    def _one_trial(self, study: "optuna.Study") -> None:
+        """Fit with what the study suggests, and tell it the validation accuracy."""
+        from optuna import TrialPruned
+        from optuna.trial import TrialState
 
-    def one_trial(self, trial: Any) -> float:
-        """Fit with what the trial suggests; return the validation accuracy."""
-        import optuna
+        trial = study.ask(self.space)
 
         def watch(progress: "Progress") -> None:
             epoch = progress.epoch
             if epoch.validation_accuracy is not None:
                 trial.report(epoch.validation_accuracy, epoch.epoch)
                 if trial.should_prune():
-                    raise optuna.TrialPruned
+                    raise TrialPruned
 
-        parameters = {name: _suggest(trial, name, way) for name, way in self.space.items()}
-        model = clone(self.estimator).set_params(**spread(parameters))
-        model.set_params(callbacks=[*self.estimator.callbacks, watch])
         X, y, X_held, y_held = self.rows
-        model.fit(X, y, validation=(X_held, y_held))
-        trial.set_user_attr("epochs", model.n_iter_)
-        accuracy: float = model.score(X_held, y_held)
-        return accuracy
-
-
-def _suggest(trial: Any, name: str, way: Any) -> Any:
-    """Ask a trial for a value of a distribution."""
-    from optuna.distributions import CategoricalDistribution, IntDistribution
-
-    if isinstance(way, CategoricalDistribution):
-        return trial.suggest_categorical(name, way.choices)
-    ask = trial.suggest_int if isinstance(way, IntDistribution) else trial.suggest_float
-    return ask(name, way.low, way.high, step=way.step, log=way.log)
+        try:
+            model = clone(self.estimator).set_params(**spread(trial.params))
+            model.set_params(callbacks=[*self.estimator.callbacks, watch])
+            model.fit(X, y, validation=(X_held, y_held))
+            accuracy = model.score(X_held, y_held)
+        except TrialPruned:
+            study.tell(trial, state=TrialState.PRUNED)
+        except BaseException:  # Ctrl-C as well
+            study.tell(trial, state=TrialState.FAIL)
+            raise
+        else:
+            trial.set_user_attr("epochs", model.n_iter_)
+            study.tell(trial, accuracy)
 
 
 def spread(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,22 +276,22 @@ def spread(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return spread
 
 
-def _in_processes(task: _Task, n_jobs: int, advance: Callable[["optuna.Study"], None]) -> None:
+def _in_processes(
+    task: _Task, path: Any, seed: int, n_jobs: int, advance: Callable[[], None]
+) -> None:
     """Let several processes work on the file; arrays are shared through memory maps."""
-    from dataclasses import replace
-
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for _ in parallel(delayed(_work_quietly)(replace(task, worker=i)) for i in range(n_jobs)):
-        advance(task.open())
+    for _ in parallel(delayed(_work_quietly)(task, path, seed + i) for i in range(n_jobs)):
+        advance()
 
 
-def _work_quietly(task: _Task) -> None:
+def _work_quietly(task: _Task, path: Any, seed: int) -> None:
     import optuna
 
     with _quiet(optuna):
-        task.work()
+        task.work(_open(path, seed), lambda study: None)
 
 
 def _result(estimator: Any, study: "optuna.Study") -> TuningResult:

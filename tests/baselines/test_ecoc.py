@@ -162,3 +162,15 @@ def test_what_an_estimator_cannot_do_is_named(tmp_path):
 def test_what_cannot_work_is_named(settings, message):
     with pytest.raises(InputError, match=message):
         quick(**settings).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2, -1])
+def test_jobs_fit_and_predict(n_jobs):
+    model = quick(base=GaussianNB(), n_jobs=n_jobs).fit(X, Y)
+    assert np.array_equal(model.predict(X), quick(base=GaussianNB()).fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize("base", [None, GaussianNB()])
+def test_what_is_not_a_number_of_jobs_is_refused_before_fitting(base):
+    with pytest.raises(InputError, match="n_jobs=0 is not a number of threads"):
+        quick(base=base, n_jobs=0).fit(X, Y)

@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from test_all_baselines import X_TEST, Y_TEST, X, Y
 
 import dsnc
-from dsnc.baselines import NearestCentroidBaseline, OneVsRestBaseline, memory
+from dsnc.baselines import NearestCentroidBaseline, OneVsRestBaseline, linear
 from dsnc.baselines.objectives import OneVsRestObjective
 from dsnc.data import make_dense_codes
 from dsnc.decoders import ScoresDecoder
@@ -102,7 +102,7 @@ def test_memory_is_said_before_training(capsys, monkeypatch):
     quick(max_epochs=1, verbose=True).fit(X, Y)
     said = capsys.readouterr().err
     assert said.startswith("Memory: 0.00 GB for the model, 0.00 GB while it is trained.")
-    monkeypatch.setattr(memory, "_on_device", lambda device: 1000)
+    monkeypatch.setattr(linear, "_on_device", lambda device: 1000)
     for model in (quick(), NearestCentroidBaseline()):
         with pytest.raises(InputError, match=r"needs 0.00 GB besides X, and device='cpu' has"):
             model.fit(X, Y)
@@ -110,7 +110,7 @@ def test_memory_is_said_before_training(capsys, monkeypatch):
 
 
 def test_the_machine_has_memory():
-    assert memory._on_device("cpu") is None or memory._on_device("cpu") > 1 << 20
+    assert linear._on_device("cpu") is None or linear._on_device("cpu") > 1 << 20
 
 
 @pytest.mark.parametrize(

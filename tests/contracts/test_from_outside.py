@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import dsnc
 from cli_files import write_vectors
 from dsnc import DSNCClassifier
-from dsnc.arrays import check_arrays, one_each
+from dsnc.arrays import check_arrays, numbers
 from dsnc.cli import app
 from dsnc.decoders import DECODERS, Cost, Decoder
 from dsnc.decoders.checks import valid_real
@@ -65,7 +65,7 @@ class MeanDecoder(Decoder):
     @classmethod
     def from_arrays(cls, arrays):
         check_arrays("mean decoder", arrays, {"means": "float32 2", "power": "float32 1"})
-        return cls(arrays["means"], *one_each("mean decoder", arrays, ["power"]))
+        return cls(arrays["means"], **numbers("mean decoder", arrays, ["power"]))
 
     def cost(self):
         """Return c*K operations, and the bytes of the means."""

@@ -44,7 +44,7 @@ def test_wrong_bits_are_mended():
 def test_blocks_do_not_change_probabilities(monkeypatch):
     decoder = CodebookDecoder(BOOK)
     whole = decoder.proba(Encoded(codes=CODES))
-    monkeypatch.setattr("dsnc.decoders.codebook._BLOCK", 130)
+    monkeypatch.setattr("dsnc.decoders.nearest._BLOCK", 130)
     assert np.array_equal(decoder.proba(Encoded(codes=CODES)), whole)
 
 

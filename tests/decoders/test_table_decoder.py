@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 import oracles
 from dsnc.codes import CodeTable, Encoded, PackedCodes
-from dsnc.codes._kernels.probes import find_classes
+from dsnc.codes._kernels.table_probes import find_classes
 from dsnc.decoders import LinearDecoder, NearestDecoder, SoftDecoder, TableDecoder
 from dsnc.errors import InputError
 

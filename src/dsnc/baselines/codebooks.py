@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import one_of
 from dsnc.codes import PackedCodes
 from dsnc.decoders import CodebookDecoder, Decoder, SoftDecoder
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
 
 Bits = NDArray[np.bool_]
 BOOKS = ("random", "bch")
@@ -25,15 +26,8 @@ _POOL = 21  # up to so many bits, candidates come from the list of codes that ar
 def make_codebook(codebook: Any, n_classes: int, n_bits: int, seed: int) -> PackedCodes:
     """Return one code for each class, no two alike and no bit the same in all.
 
-    Parameters
-    ----------
-    codebook : "random", "bch" or array of shape (n_classes, n_bits)
-        "random" draws, "bch" takes an algebraic code (see `bch_codebook`); an array holds 0 and 1,
-        or -1 and +1.
-    n_classes, n_bits : int
-        Its size.
-    seed : int
-        Decides what is drawn.
+    "random" draws, "bch" takes an algebraic code (see `bch_codebook`); an array of shape
+    (n_classes, n_bits) holds 0 and 1, or -1 and +1.
 
     Examples
     --------
@@ -48,9 +42,8 @@ def make_codebook(codebook: Any, n_classes: int, n_bits: int, seed: int) -> Pack
         )
     rng = np.random.default_rng([seed, 2])
     if isinstance(codebook, str):
-        if codebook not in BOOKS:
-            raise unknown_name("codebook", codebook, BOOKS)
-        make = random_codebook if codebook == "random" else bch_codebook
+        is_random = one_of("codebook", codebook, BOOKS) == "random"
+        make = random_codebook if is_random else bch_codebook
         return make(n_classes, n_bits, rng)
     return _given(codebook, n_classes, n_bits)
 

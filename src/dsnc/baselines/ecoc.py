@@ -24,6 +24,7 @@ from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 from dsnc.predictor import Predictor
+from dsnc.threads import n_threads
 from dsnc.training.scaling import is_mostly_zeros
 from dsnc.training.settings import RunSettings
 
@@ -63,7 +64,8 @@ class ECOCBaseline(LinearBaseline):
         many classes for methods that know two. It is cloned `n_bits` times. Such a model can be
         pickled; a model file cannot hold it.
     n_jobs : int, optional
-        Processes that fit clones of `base`.
+        Parallel jobs of `fit` with a `base` (processes, each with clones of it) and of `predict`
+        (threads); None is one job, -1 as many as there are cores.
     scaling, text, class_weight
         As in `DSNCClassifier`; rows reach `base` as they are.
     max_epochs, batch_size, learning_rate
@@ -203,6 +205,7 @@ class ECOCBaseline(LinearBaseline):
 
     def _settings(self) -> RunSettings:
         one_of("decoding", self.decoding, DECODINGS)
+        n_threads(self.n_jobs)
         if isinstance(self.codebook, str):
             one_of("codebook", self.codebook, (*BOOKS, _GIVEN))
         return super()._settings()

@@ -1,11 +1,13 @@
-"""What the baselines of linear binary classifiers share: a loss, and how much it counts."""
+"""What the baselines of linear classifiers share: a loss, how much it counts, what it takes."""
 
+import os
+import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from dsnc.checks import real
+from dsnc.checks import one_of, real
 from dsnc.classifier.base import LearnedClassifier
-from dsnc.errors import unknown_name
+from dsnc.errors import InputError
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 
 LINKS = {"logistic": "sigmoid", "squared_hinge": "margin"}
 """Loss to what its minimum says about probabilities, as `ScoresDecoder` has it."""
+_COPIES = 5  # weights, gradient, two moments, best ones; or, at export, weights in float64, too
+_ACTIVE = 3  # rows x classes numbers of a batch: outputs, gradient, one temporary
+_FLOAT = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +42,7 @@ class LinearBaseline(LearnedClassifier):
     C: float
 
     def _settings(self) -> RunSettings:
-        if self.loss not in LINKS:
-            raise unknown_name("loss", self.loss, LINKS)
+        one_of("loss", self.loss, LINKS)
         real("C", self.C, above=True)
         return super()._settings()
 
@@ -47,3 +51,45 @@ class LinearBaseline(LearnedClassifier):
     ) -> RunSettings:
         # The loop minimizes the mean loss; dividing the objective by C * n_rows says the same.
         return replace(settings, weight_decay=1 / (float(self.C) * examples.n_rows))
+
+
+class Memory(NamedTuple):
+    """Bytes of a model, and of its training besides the rows."""
+
+    model: int
+    training: int
+
+    def check(self, device: str, *, verbose: bool) -> None:
+        """Say what will be needed, and refuse it where it cannot be there."""
+        if verbose:
+            sys.stderr.write(f"Memory: {self}.\n")
+        there = _on_device(device)
+        if there is not None and self.training > there:
+            raise InputError(
+                f"Training needs {self.training / 1e9:.2f} GB besides X, and device={device!r} has "
+                f"{there / 1e9:.2f} GB. Use fewer features, ECOCBaseline or DSNCClassifier: their "
+                "size does not grow with features x classes."
+            )
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        model, training = self.model / 1e9, self.training / 1e9
+        return f"{model:.2f} GB for the model, {training:.2f} GB while it is trained"
+
+
+def linear_memory(n_features: int, n_classes: int, batch_size: int) -> Memory:
+    """Return the bytes of a linear layer and of its training with Adam."""
+    model = _FLOAT * (n_features + 1) * n_classes
+    return Memory(model, _COPIES * model + _ACTIVE * _FLOAT * batch_size * n_classes)
+
+
+def _on_device(device: str) -> int | None:
+    """Return the bytes that a device has, if that can be known."""
+    if device != "cpu":
+        import torch
+
+        if torch.cuda.is_available():
+            return int(torch.cuda.mem_get_info()[1])
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dsnc.checks import whole
+from dsnc.checks import one_of, whole
 from dsnc.classifier.base import LearnedClassifier
-from dsnc.errors import unknown_name
 from dsnc.training.settings import RunSettings, SoftmaxSettings
 
 if TYPE_CHECKING:
@@ -118,8 +117,7 @@ class MLPBaseline(LearnedClassifier):
 
     def _settings(self) -> RunSettings:
         whole("n_units", self.n_units)
-        if self.activation not in ACTIVATIONS:
-            raise unknown_name("activation", self.activation, ACTIVATIONS)
+        one_of("activation", self.activation, ACTIVATIONS)
         return replace(super()._settings(), n_bits=self.n_units)
 
     def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from dsnc.baselines.memory import linear_memory
+from dsnc.baselines.linear import linear_memory
+from dsnc.checks import one_of
 from dsnc.classifier.base import PredictorClassifier
 from dsnc.classifier.inputs import learned_labels, row_weights
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders import ScoresDecoder
 from dsnc.encoders import Layer, NumpyEncoder
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
 from dsnc.predictor import Predictor
 from dsnc.rows import unit_rows
 from dsnc.training.history import History
@@ -109,8 +110,7 @@ class NearestCentroidBaseline(PredictorClassifier):
 
     def _check_parameters(self) -> None:
         make_features(self.text)
-        if not isinstance(self.scaling, str) or self.scaling not in SCALINGS:
-            raise unknown_name("scaling", self.scaling, SCALINGS)
+        one_of("scaling", self.scaling, SCALINGS)
 
 
 def _means(X: Any, y: NDArray[Any], weight: NDArray[Any], n_classes: int) -> NDArray[np.float32]:

@@ -1,6 +1,7 @@
 """What the baselines minimize, in the frame that the training loop knows. Needs torch."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from dsnc.training.settings import RunSettings
 # Activation of a hidden layer to (what the next layer sees, what the regularizer sees). Sigmoid
 # units are shown as 2 s - 1 = tanh(x / 2): centered numbers train better, and the next layer's
 # weights and biases make up for it.
-ACTIVATIONS: dict[str, tuple[Any, Any]] = {
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
     "sigmoid": (lambda x: torch.tanh(x / 2), torch.sigmoid),
     "tanh": (torch.tanh, torch.tanh),
     "relu": (F.relu, F.relu),
@@ -37,16 +39,14 @@ class MLPObjective(OutputObjective):
 
     def hidden(self, logits: Tensor) -> Tensor:
         """Return the hidden layer."""
-        result: Tensor = ACTIVATIONS[self.activation][0](logits)
-        return result
+        return ACTIVATIONS[self.activation][0](logits)
 
     def expect(self, class_weight: Tensor) -> None:
         """Start the biases at 0: with few rows a class, frequencies make it sure of the wrong."""
 
     def phi(self, logits: Tensor) -> Tensor:
         """Return the hidden layer as the regularizer sees it."""
-        result: Tensor = ACTIVATIONS[self.activation][1](logits)
-        return result
+        return ACTIVATIONS[self.activation][1](logits)
 
     def make_decoder(self) -> SoftDecoder:
         """Return the softmax layer."""
@@ -58,14 +58,7 @@ class MLPObjective(OutputObjective):
 class LinearObjective(BaseObjective):
     """Linear classifiers: the encoder's outputs, each with a loss of its own.
 
-    Parameters
-    ----------
-    settings, encoder, n_classes, generator
-        As of every objective; the first weights are zeros.
-    loss : "logistic" or "squared_hinge"
-        Of one output.
-    sparse : bool
-        Whether rows are, and the layer so wide that only what they mention should be touched.
+    Where rows are `sparse`, the layer is so wide that only what they mention should be touched.
     """
 
     def __init__(
@@ -97,17 +90,7 @@ class LinearObjective(BaseObjective):
 
 
 class CodebookObjective(LinearObjective):
-    """As many binary problems as bits: whether the bit of the row's class is set.
-
-    Parameters
-    ----------
-    codes : PackedCodes
-        The code of each class.
-    decoding : "hamming" or "soft"
-        How the class is found.
-    *frame, **options
-        As of `LinearObjective`.
-    """
+    """As many binary problems as bits: whether the bit of the row's class is set."""
 
     signs: Tensor
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.baselines.linear import LINKS, LinearBaseline
-from dsnc.baselines.memory import Memory, linear_memory
+from dsnc.baselines.linear import LINKS, LinearBaseline, Memory, linear_memory
 from dsnc.classifier.base import one_for_two
 from dsnc.classifier.inputs import check_table
 from dsnc.decoders import ScoresDecoder

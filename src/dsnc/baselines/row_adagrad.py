@@ -25,15 +25,8 @@ _TINY = 1e-12
 class RowAdagrad(torch.optim.Optimizer):
     """Adagrad with one step size for each row of a matrix; a vector is a matrix of one row.
 
-    Parameters
-    ----------
-    parameters : iterable of Parameter
-        With dense gradients, or sparse ones that hold whole rows.
-    lr : float
-        Learning rate.
-    weight_decay : float
-        Weight of half the squared weights. A row that is rarely mentioned makes up for it when it
-        is: its decay is divided by the share of steps that mentioned it.
+    Gradients are dense, or sparse ones that hold whole rows. A row that is rarely mentioned makes
+    up for the weight decay when it is: it is divided by the share of steps that mentioned the row.
     """
 
     def __init__(

@@ -16,12 +16,7 @@ _SURE = 1e-7  # probabilities are kept from 0 and 1 by this much
 class EstimatorEncoder:
     """Binary estimators, each of which gives one number for a row, above 0 for a set bit.
 
-    Parameters
-    ----------
-    estimators : list
-        Fitted, with classes False and True; a plain bool stands for a bit that never changes.
-    n_features : int
-        Width of a row.
+    They are fitted, with classes False and True; a plain bool stands for a bit that never changes.
     """
 
     def __init__(self, estimators: list[Any], n_features: int) -> None:

@@ -3,12 +3,12 @@
 import numpy as np
 import scipy.sparse as sp
 
-from dsnc.codes._kernels.probes import find_classes
+from dsnc.codes._kernels.table_probes import find_classes
 from dsnc.codes.encode import encode_csr
+from dsnc.codes.few_rows import FewRows
 from dsnc.codes.index import HammingIndex
 from dsnc.codes.leaders import leading_rows
 from dsnc.codes.packed import PackedCodes
-from dsnc.codes.shortlist import Shortlist
 from dsnc.codes.table import CodeTable
 
 
@@ -34,6 +34,6 @@ def warm_up() -> None:
     same = np.zeros(2, dtype=np.int64)
     leading_rows(few, same, same, 1)
     scoring = weight, bias, np.float32(0), np.float32(0.5)
-    Shortlist(HammingIndex(few), None, *scoring, 1, 1).best(signs)
+    FewRows(HammingIndex(few), None, scoring, 1, 1).best(signs)
     for dtype in (np.float32, np.float64):
         encode_csr(sp.eye(4, format="csr", dtype=dtype), slice(0, 4), weight[:4], bias[:4])

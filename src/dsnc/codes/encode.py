@@ -23,21 +23,8 @@ def encode_csr(
 ) -> tuple[PackedCodes | None, NDArray[np.float32]]:
     """Return the codes and logits ``X[rows] @ weight + bias`` of some rows of a CSR matrix.
 
-    Parameters
-    ----------
-    X : CSR matrix of shape (n, d)
-    rows : slice
-        From 0 to n, with steps of 1.
-    weight : float32 array of shape (d, n_bits)
-    bias : float32 array of shape (n_bits,)
-    unit : bool
-        Divide each row by its norm first; a row of zeros stays.
-
-    Returns
-    -------
-    codes : PackedCodes or None
-        None where a logit is NaN.
-    logits : float32 array of shape (n_rows, n_bits)
+    `rows` has steps of 1. With `unit` each row is divided by its norm first; a row of zeros stays.
+    There are no codes where a logit is NaN.
     """
     n, n_bits = rows.stop - rows.start, weight.shape[1]
     if len(X.indptr) <= rows.stop:

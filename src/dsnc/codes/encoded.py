@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.codes.packed import PackedCodes
 from dsnc.errors import InputError
 
+MAX_ROWS, MAX_BITS = 8, 255  # what `dsnc.codes.few_rows` takes: a distance is an octet there
+
 
 class Encoded:
     """Logits and codes of n rows, and the rows themselves.
@@ -50,12 +52,11 @@ class Encoded:
     ) -> None:
         if logits is not None:
             array = np.ascontiguousarray(logits, dtype=np.float32)
-            if codes is not None and array.shape != (len(codes), codes.n_bits):
-                expected = (len(codes), codes.n_bits)
+            expected: Any = "(rows, n_bits)"
+            if codes is not None:
+                expected = (codes.words.shape[0], codes.n_bits)
+            if array.ndim != 2 or (codes is not None and array.shape != expected):
                 raise InputError(f"logits has shape {np.shape(logits)}; expected {expected}.")
-            if array.ndim != 2:
-                shape = np.shape(logits)
-                raise InputError(f"logits has shape {shape}; expected (rows, n_bits).")
             self.logits, self.n_bits = array, array.shape[1]
         elif codes is not None:
             self.logits, self.n_bits = None, codes.n_bits

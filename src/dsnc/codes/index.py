@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.checks import whole
+from dsnc.arrays import class_numbers
+from dsnc.checks import one_of, whole
 from dsnc.codes._kernels.nearest import FREE, NO_LABELS, NO_SLACK, ROW_BITS, empty_lists
-from dsnc.codes.multi_index import Counts, MultiIndex, no_tables
+from dsnc.codes.multi_index import MultiIndex, no_tables
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError
 from dsnc.threads import in_threads
 
 Ints = NDArray[np.int64]
@@ -31,18 +32,6 @@ class ClassNeighbors(NamedTuple):
     distances: NDArray[np.int32]
     classes: Ints
     rows: Ints  # the code of the class that is that near
-
-
-class Explanation(NamedTuple):
-    """How some queries were answered."""
-
-    n_queries: int
-    looked_up: float  # share of the queries that the multi-index answered
-    scanned: float  # share that was left to the scan
-    lookups: float  # for each query, in the multi-index
-    candidates: float  # rows found by them
-    codes: int
-    bytes_per_code: float
 
 
 class HammingIndex:
@@ -69,8 +58,7 @@ class HammingIndex:
     """
 
     def __init__(self, codes: PackedCodes, *, method: str = "auto") -> None:
-        if method not in METHODS:
-            raise unknown_name("method", method, METHODS)
+        one_of("method", method, METHODS)
         if len(codes) >= 1 << 32:
             raise InputError(f"{len(codes):,} codes are too many; an index holds fewer than 2^32.")
         self.codes, self.method = codes, method
@@ -129,39 +117,20 @@ class HammingIndex:
         keys, owners = self._filled(*self.lists(queries, k, labels, n_jobs=n_jobs), labels)
         return ClassNeighbors((keys >> ROW_BITS).astype(np.int32), owners, keys & _ROW_MASK)
 
-    def explain(self, queries: PackedCodes, k: int = 1) -> Explanation:
-        """Search, and tell how it was done."""
-        self._check(queries, k)
-        if self.method != "scan" and len(self.codes) >= _MIN_CODES:
-            self.prepare()
-        done, counts = self._update(queries, NO_LABELS, *empty_lists(len(queries), k))
-        n, n_codes = max(1, len(queries)), len(self.codes)
-        share = float(done.sum()) / n
-        each = self.nbytes / max(1, n_codes)
-        return Explanation(
-            len(queries),
-            share,
-            1 - share,
-            counts.lookups / n,
-            counts.candidates / n,
-            n_codes,
-            each,
-        )
-
     def prepare(self) -> None:
         """Make the multi-index now, and measure what it costs: the first large search need not."""
         with self._lock:
             if self._multi is None:
-                multi = MultiIndex(self.codes)
-                multi.calibrate(self._scan)
-                self._multi, self._tables = multi, multi.tables
+                self._use(MultiIndex(self.codes))
+
+    def _use(self, multi: MultiIndex) -> None:
+        multi.calibrate(self._scan)
+        self._multi, self._tables = multi, multi.tables
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory, the codes included."""
-        multi = self._multi
-        extra = 0 if multi is None else multi.nbytes
-        return self.codes.words.nbytes + self._scan.nbytes + extra
+        return self._scan.planes.nbytes + sum(array.nbytes for array in self.arrays().values())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a file: the codes, and the multi-index if there is one."""
@@ -173,16 +142,12 @@ class HammingIndex:
         """Make the index from what `arrays` gave, checking everything; memory maps stay mapped."""
         tables = {"offsets", "ids", "signatures"}
         index = cls(PackedCodes.from_arrays({k: a for k, a in arrays.items() if k not in tables}))
-        if method not in METHODS:
-            raise unknown_name("method", method, METHODS)
-        index.method = method
+        index.method = one_of("method", method, METHODS)
         present = tables & set(arrays)
         if present and present != tables:
             raise InputError(f"index: arrays {sorted(tables - present)} are missing.")
         if present:
-            multi = MultiIndex.from_arrays(index.codes, arrays)
-            multi.calibrate(index._scan)
-            index._multi, index._tables = multi, multi.tables
+            index._use(MultiIndex(index.codes, arrays))
         return index
 
     def lists(
@@ -196,25 +161,14 @@ class HammingIndex:
     ) -> tuple[Ints, Ints]:
         """Return the neighbors as the kernels keep them, for kernels that go on from there.
 
-        Parameters
-        ----------
-        queries, k, n_jobs
-            As in `search`.
-        labels : int64 array, optional
-            As `check_labels` returns them. Without, each code stands for itself.
-        slack : int, optional
-            Leave out what is farther than a query's nearest by more than this, which makes the
-            search the cheaper the nearer that is.
-
-        Returns
-        -------
-        keys, owners : int64 arrays of shape (n_queries, k)
-            See `dsnc.codes._kernels.nearest`. Entries beyond the slack may or may not be there.
+        Keys and owners are those of `dsnc.codes._kernels.nearest`; labels are as `check_labels`
+        returns them. What is farther than a query's nearest by more than the slack may be left
+        out, which makes the search the cheaper the nearer that is.
         """
         k = self._check(queries, k)
         labels = NO_LABELS if labels is None else labels
         slack = NO_SLACK if slack is None else slack
-        self._prepare_if_worth_it(len(queries), k, slack)
+        self._may_prepare(len(queries), k, slack)
         keys, owners = empty_lists(len(queries), k)
 
         def work(rows: slice) -> None:
@@ -226,15 +180,15 @@ class HammingIndex:
             in_threads(work, len(queries), n_jobs)
         return keys, owners
 
-    def tables(self, n_queries: int, k: int, slack: int) -> tuple[Any, ...]:
-        """Return what a kernel needs that searches by itself, for as many queries.
+    def tables(self, n_queries: int, k: int, slack: int) -> tuple[tuple[Any, ...], bool]:
+        """Return what a kernel needs that searches by itself, and whether that is final.
 
         The words of the codes and their planes, then the tables of the multi-index, which are
         empty while there is none, or where such lists are better scanned.
         """
-        self._prepare_if_worth_it(n_queries, k, slack)
+        is_final = not self._may_prepare(n_queries, k, slack)
         tables = _NO_TABLES if self._is_wide(k, slack) else self._tables
-        return self.codes.words, self.codes.n_bits, self._scan.planes, *tables
+        return (self.codes.words, self.codes.n_bits, self._scan.planes, *tables), is_final
 
     def _filled(self, keys: Ints, owners: Ints, labels: Ints) -> tuple[Ints, Ints]:
         """Leave out the entries that nothing fills.
@@ -256,16 +210,16 @@ class HammingIndex:
         keys: Ints,
         owners: Ints,
         slack: int = NO_SLACK,
-    ) -> tuple[NDArray[np.bool_], Counts]:
-        """Complete the lists: first by lookups, what they leave by scanning."""
+    ) -> NDArray[np.bool_]:
+        """Complete the lists, by lookups and what these leave by scanning; tell which is which."""
         multi = self._multi
         if multi is None or self._is_wide(keys.shape[1], slack):
-            done, counts = np.zeros(len(queries), dtype=np.bool_), Counts(0, 0, 0, 0)
+            done = np.zeros(len(queries), dtype=np.bool_)
         else:
-            done, counts = multi.update(queries, labels, keys, owners, slack)
-        if counts.done < len(queries):
+            done, _ = multi.update(queries, labels, keys, owners, slack)
+        if np.count_nonzero(done) < len(queries):  # a single query has no time for all()
             self._scan.update(queries, np.flatnonzero(~done), labels, keys, owners, slack)
-        return done, counts
+        return done
 
     def _is_wide(self, k: int, slack: int) -> bool:
         """Tell whether lists hold so much that looking it up is no faster."""
@@ -274,14 +228,16 @@ class HammingIndex:
         far = _MIN_RADIUS << min(slack, 32) if slack < NO_SLACK else 0
         return len(self.codes) < max(_MIN_SHARE * k, far)
 
-    def _prepare_if_worth_it(self, n_queries: int, k: int, slack: int) -> None:
+    def _may_prepare(self, n_queries: int, k: int, slack: int) -> bool:
+        """Make the multi-index if it is worth it by now; tell whether it may be later."""
         if self._multi is not None or self.method == "scan" or len(self.codes) < _MIN_CODES:
-            return
+            return False
         if self._is_wide(k, slack):
-            return
-        self._pending -= n_queries * self._scan.nbytes
+            return False
+        self._pending -= n_queries * self._scan.planes.nbytes
         if self._pending < 0:
             self.prepare()
+        return self._multi is None
 
     def _check(self, queries: PackedCodes, k: int) -> int:
         if queries.n_bits != self.codes.n_bits:
@@ -311,14 +267,7 @@ class HammingIndex:
 
 def check_labels(labels: ArrayLike, n_codes: int) -> Ints:
     """Return labels as the kernels take them, or refuse them."""
-    array = np.asarray(labels)
-    if array.shape != (n_codes,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"labels has shape {array.shape} and type {array.dtype}; expected whole numbers, one "
-            f"for each of the {n_codes} codes."
-        )
-    if array.size and array.min() < 0:
-        raise InputError(f"labels has {array.min()}; a class is 0 or more.")
+    array = class_numbers("labels", labels, n_codes)
     result: Ints = np.ascontiguousarray(array, dtype=np.int64).view()
     result.flags.writeable = False
     return result

@@ -12,18 +12,8 @@ def leading_rows(
 ) -> NDArray[np.int64]:
     """Return the rows of the codes that lead their class, ascending.
 
-    The codes of a class are gone through by rank, and then by row; one that is within the radius of
-    a leader is left out, any other becomes a leader.
-
-    Parameters
-    ----------
-    codes : PackedCodes
-    labels : int64 array
-        The class of each code.
-    rank : int64 array
-        Who leads: the lowest first.
-    radius : int
-        How far a leader reaches, in bits.
+    The codes of a class are gone through by rank, the lowest first, and then by row; one that is
+    within the radius of a leader is left out, any other becomes a leader.
     """
     order = np.lexsort([rank, labels])
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1, append=-1))

@@ -3,12 +3,12 @@
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes._kernels import probe as kernels
+from dsnc.codes._kernels import multi_index as kernels
 from dsnc.codes._kernels.nearest import NO_LABELS, NO_SLACK, empty_lists
 from dsnc.codes.packed import PackedCodes
 from dsnc.codes.scan import CodeScan
@@ -26,39 +26,36 @@ _SAMPLE = 256  # queries of a calibration
 _SCANNED = 1 << 16  # codes of a calibration
 
 
-class Counts(NamedTuple):
-    """What the probing of some queries did."""
-
-    lookups: int
-    candidates: int  # rows found, again in each chunk that finds them
-    checks: int  # candidates whose whole code was compared
-    done: int  # queries
-
-
 class MultiIndex:
     """Tables from the values of m chunks of the bits to the rows that have them.
 
-    Parameters
-    ----------
-    codes : PackedCodes
-        Fewer than 2^32.
+    With `arrays`, they are what `arrays` gave; all that could lead astray is checked.
     """
 
-    def __init__(self, codes: PackedCodes) -> None:
-        self._lay_out(codes)
-        n, m = len(codes), len(self.chunks)
-        offsets = np.empty(_n_offsets(self.chunks), dtype=np.uint32)
-        ids = np.empty(n * m, dtype=np.uint32)
-        signatures = np.empty((n * m, _n_parts(codes)), dtype=np.uint64)
-        kernels.fill_buckets(codes.words, codes.n_bits, self.chunks, offsets, ids, signatures)
-        for array in (offsets, ids, signatures):
+    def __init__(self, codes: PackedCodes, arrays: Mapping[str, Any] | None = None) -> None:
+        self.codes = codes
+        self.chunks = _chunks(codes.n_bits, len(codes))
+        self._masks, self._mask_starts = _masks(self.chunks[:, kernels.WIDTH])
+        n_rows = len(codes) * len(self.chunks)
+        n_offsets = int((1 << self.chunks[:, kernels.WIDTH]).sum()) + len(self.chunks)
+        n_parts = 2 if codes.words.shape[1] == 2 else 1  # the whole code where it is short
+        shapes: dict[str, tuple[type, tuple[int, ...]]] = {
+            "offsets": (np.uint32, (n_offsets,)),
+            "ids": (np.uint32, (n_rows,)),
+            "signatures": (np.uint64, (n_rows, n_parts)),
+        }
+        made: dict[str, NDArray[Any]]
+        if arrays is None:
+            made = {name: np.empty(shape, dtype) for name, (dtype, shape) in shapes.items()}
+            kernels.fill_buckets(codes.words, codes.n_bits, self.chunks, *made.values())
+        else:
+            made = {name: _checked(name, arrays[name], *kind) for name, kind in shapes.items()}
+        for array in made.values():
             array.flags.writeable = False  # as one from a file: kernels are compiled for one kind
-        self.offsets, self.ids, self.signatures = offsets, ids, signatures
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables, without the codes."""
-        return self.offsets.nbytes + self.ids.nbytes + self.signatures.nbytes
+        self.offsets, self.ids, self.signatures = made.values()
+        if arrays is not None:
+            self._check_tables()
+        self._set_costs(math.inf, 1.0)
 
     def update(
         self,
@@ -67,100 +64,43 @@ class MultiIndex:
         keys: Ints,
         owners: Ints,
         slack: int = NO_SLACK,
-        *,
-        max_radius: int = _MAX_RADIUS,
-    ) -> tuple[NDArray[np.bool_], Counts]:
+    ) -> tuple[NDArray[np.bool_], Ints]:
         """Bring the lists of the queries up to date where that is cheaper than scanning.
 
-        Returns
-        -------
-        done : bool array
-            Whose lists are complete; the others hold neighbors, not yet the nearest.
-        counts : Counts
+        Returns whose lists are complete (the others hold neighbors, not yet the nearest), and how
+        many values were looked up, rows found (again in each chunk that finds them), and whole
+        codes compared.
         """
         n, m = len(queries), len(self.chunks)
         done = np.zeros(n, dtype=np.bool_)
         counts = np.zeros(3, dtype=np.int64)
-        n_done = kernels.probe(
-            self.codes.words,
-            self.codes.n_bits,
-            queries.words,
-            labels,
-            slack,
-            self.chunks,
-            self.offsets,
-            self.ids,
-            self.signatures,
-            self._masks,
-            self._mask_starts,
-            min(max_radius + 1, self._mask_starts.shape[1] - 1),
-            self._costs,
-            self._ahead,
-            keys,
-            owners,
-            done,
-            counts,
+        scratch = (
             np.empty((kernels.AT_ONCE, m), dtype=np.int64),
             np.empty((m, self.signatures.shape[1]), dtype=np.uint64),
             np.empty((kernels.AT_ONCE, 2), dtype=np.int64),
         )
-        lookups, candidates, checks = counts.tolist()
-        return done, Counts(lookups, candidates, checks, n_done)
-
-    @property
-    def tables(self) -> tuple[Any, ...]:
-        """Everything that the kernel needs besides codes, queries and lists."""
-        n_radii = self._mask_starts.shape[1] - 1
-        where = self.chunks, self.offsets, self.ids, self.signatures
-        return *where, self._masks, self._mask_starts, n_radii, self._costs, self._ahead
+        codes, lists = (self.codes.words, self.codes.n_bits), (labels, slack, keys, owners)
+        kernels.probe(*codes, queries.words, *self.tables, *lists, done, counts, *scratch)
+        return done, counts
 
     def calibrate(self, scan: CodeScan) -> None:
         """Measure what a scan and a lookup cost here and now, in a few milliseconds."""
         queries = _noisy(self.codes, 4 * _SAMPLE)
         best = math.inf
-        self._set_costs(math.inf, 1.0)
+        self._set_costs(math.inf, 1.0, max_radius=2)
         for start in range(0, len(queries), _SAMPLE):
             sample, lists = queries.take(slice(start, start + _SAMPLE)), empty_lists(_SAMPLE, 1)
             begin = time.perf_counter()
-            _, counts = self.update(sample, NO_LABELS, *lists, max_radius=2)
+            _, counts = self.update(sample, NO_LABELS, *lists)
             seconds = time.perf_counter() - begin
-            lookup, bucket, candidate, check = _UNITS
-            units = (
-                lookup * counts.lookups
-                + bucket * min(counts.lookups, counts.candidates)
-                + candidate * counts.candidates
-                + check * counts.checks
-            )
-            best = min(best, seconds * 1e9 / units)
+            lookups, candidates, checks = counts.tolist()
+            amounts = lookups, min(lookups, candidates), candidates, checks
+            best = min(best, seconds * 1e9 / np.dot(_UNITS, amounts))
         self._set_costs(_scan_ns(scan, queries.take(slice(0, 8))), best)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the tables for a file; with the codes, `from_arrays` is the way back."""
+        """Return the tables for a file; with the codes, the constructor is the way back."""
         return {"offsets": self.offsets, "ids": self.ids, "signatures": self.signatures}
-
-    @classmethod
-    def from_arrays(cls, codes: PackedCodes, arrays: Mapping[str, Any]) -> Self:
-        """Make the index from what `arrays` gave, checking all that could lead astray."""
-        index = cls.__new__(cls)
-        index._lay_out(codes)
-        n, m = len(codes), len(index.chunks)
-        expected: dict[str, tuple[Any, tuple[int, ...]]] = {
-            "offsets": (np.uint32, (_n_offsets(index.chunks),)),
-            "ids": (np.uint32, (n * m,)),
-            "signatures": (np.uint64, (n * m, _n_parts(codes))),
-        }
-        for name, (dtype, shape) in expected.items():
-            array = np.asarray(arrays[name])
-            if array.dtype != dtype or array.shape != shape:
-                raise InputError(
-                    f"index: array {name!r} has type {array.dtype} and shape {array.shape}; "
-                    f"expected {np.dtype(dtype)} and {shape}."
-                )
-            array = np.require(array, requirements=["C", "A"]).view()
-            array.flags.writeable = False
-            setattr(index, name, array)
-        index._check_tables()
-        return index
 
     def _check_tables(self) -> None:
         """Refuse tables that point outside of the codes."""
@@ -172,18 +112,15 @@ class MultiIndex:
         if len(self.ids) and self.ids.max() >= n:
             raise InputError(f"index: array 'ids' has row {self.ids.max()}; there are {n} codes.")
 
-    def _lay_out(self, codes: PackedCodes) -> None:
-        self.codes = codes
-        self.chunks = _chunks(codes.n_bits, len(codes))
-        self._masks, self._mask_starts = _masks(self.chunks[:, kernels.WIDTH])
-        self._set_costs(math.inf, 1.0)
-
-    def _set_costs(self, scan_ns: float, unit_ns: float) -> None:
-        """Set the costs that decide when a query is better scanned."""
+    def _set_costs(self, scan_ns: float, unit_ns: float, *, max_radius: int = _MAX_RADIUS) -> None:
+        """Set the costs that decide when a query is better scanned, and lay all out for kernels."""
         widths = self.chunks[:, kernels.WIDTH]
         self._costs = np.array([scan_ns, *(unit_ns * units for units in _UNITS)])
         each = _lookup_cost(self.codes.n_bits, len(self.codes), widths, self._costs[1:])
-        self._ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
+        ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
+        n_radii = min(max_radius + 1, self._mask_starts.shape[1] - 1)
+        where = self.chunks, self.offsets, self.ids, self.signatures
+        self.tables = *where, self._masks, self._mask_starts, n_radii, self._costs, ahead
 
 
 def no_tables() -> tuple[Any, ...]:
@@ -198,14 +135,7 @@ def nominal_ns(n_bits: int, n_codes: int, distances: Ints) -> float:
     """Return what one query costs on a typical machine, nanoseconds on average.
 
     By the same counts that decide between lookups and scan, but with fixed prices: for choices
-    that must be the same in every run.
-
-    Parameters
-    ----------
-    n_bits, n_codes : int
-        Size of the index.
-    distances : int64 array
-        How far some queries had to look.
+    that must be the same in every run. `distances` are how far some queries had to look.
     """
     chunks = _chunks(n_bits, n_codes)
     widths = chunks[:, kernels.WIDTH]
@@ -307,10 +237,12 @@ def _scan_ns(scan: CodeScan, queries: PackedCodes) -> float:
     return best * 1e9 / len(queries) * scan.n_codes / max(1, share.n_codes)
 
 
-def _n_offsets(chunks: Ints) -> int:
-    return int((1 << chunks[:, kernels.WIDTH]).sum()) + len(chunks)
-
-
-def _n_parts(codes: PackedCodes) -> int:
-    """Words that stand beside each row: the whole code where it is short."""
-    return 2 if codes.words.shape[1] == 2 else 1
+def _checked(name: str, values: Any, dtype: type, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array of a file, still mapped, or refuse it."""
+    array = np.asarray(values)
+    if array.dtype != dtype or array.shape != shape:
+        raise InputError(
+            f"index: array {name!r} has type {array.dtype} and shape {array.shape}; "
+            f"expected {np.dtype(dtype)} and {shape}."
+        )
+    return np.require(array, requirements=["C", "A"]).view()

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import whole
 from dsnc.errors import InputError
 
 Words = NDArray[np.uint64]
 _WORD = 64
 _LITTLE = np.dtype("<u8")
+_NUMBERS = {"n_bits": "int64 1"}  # of a file
 _BLOCK_BYTES = 1 << 22  # temporaries of `distance` stay in the cache
 
 
@@ -121,22 +123,12 @@ class PackedCodes:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make codes from what `arrays` gave, checking everything: a file may be hostile."""
-        missing = {"words", "n_bits"} - set(arrays)
-        unknown = set(arrays) - {"words", "n_bits"}
-        if missing or unknown:
-            raise InputError(
-                f"codes' arrays: missing {sorted(missing)}, unknown {sorted(unknown)}."
-            )
-        n_bits = np.asarray(arrays["n_bits"])
-        if n_bits.size != 1:
-            raise InputError(
-                f"codes' array 'n_bits' has shape {n_bits.shape}; expected one number."
-            )
-        return cls(arrays["words"], n_bits.item())
+        check_arrays("codes", arrays, {"words": "uint64 2", **_NUMBERS})
+        return cls(arrays["words"], **numbers("codes", arrays, _NUMBERS))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {"words": self.words, "n_bits": np.array([self.n_bits], dtype=np.int64)}
+        return {"words": self.words, **number_arrays(self, _NUMBERS)}
 
     @classmethod
     def _own(cls, words: Words, n_bits: int) -> Self:

@@ -21,12 +21,7 @@ _SPARSE = 4  # labels beyond so many times the codes are numbered anew
 
 
 class CodeScan:
-    """Codes laid out for the scan: octet p of 512 codes side by side.
-
-    Parameters
-    ----------
-    codes : PackedCodes
-    """
+    """Codes laid out for the scan: octet p of 512 codes side by side."""
 
     def __init__(self, codes: PackedCodes) -> None:
         self.n_bits, self.n_codes = codes.n_bits, len(codes)
@@ -35,11 +30,6 @@ class CodeScan:
         self.planes = np.zeros((n_blocks, n_planes, kernels.BLOCK), dtype=np.uint8)
         kernels.fill_planes(octets_of(codes), self.planes)
         self.planes.flags.writeable = False
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the layout."""
-        return self.planes.nbytes
 
     def head(self, n: int) -> Self:
         """Return the scan of the first n codes or so, whole blocks of them."""
@@ -57,21 +47,13 @@ class CodeScan:
         owners: Ints,
         slack: int = NO_SLACK,
     ) -> None:
-        """Bring the lists of some queries up to date with all codes.
+        """Bring the lists of some queries, the `rows`, up to date with all codes.
 
-        Parameters
-        ----------
-        queries : PackedCodes
-        rows : int64 array
-            Which of the queries.
-        labels : int64 array
-            Owner of each code; empty where each code owns itself.
-        keys, owners : int64 arrays of shape (n_queries, k)
-            The lists (see `dsnc.codes._kernels.nearest`); what they hold already speeds it up.
-        slack : int
-            Codes that are farther than a query's nearest by more are left out.
+        For the lists see `dsnc.codes._kernels.nearest`; what they hold already speeds it up.
         """
-        if not _is_counted(len(rows), keys.shape[1], labels):
+        k = keys.shape[1]
+        # Counting is faster than insertion, but has to prepare for labels.
+        if k < _COUNTED or (len(labels) and len(rows) * k < _PREPARED):
             self._scan(queries, rows, (labels, slack, keys, owners))
             return
         labels, n_owners, names = _numbered(labels)
@@ -113,11 +95,6 @@ class CodeScan:
             keys[rows], owners[rows] = FREE, -1
         if len(rows):
             run(np.uint16)
-
-
-def _is_counted(n_queries: int, k: int, labels: Ints) -> bool:
-    """Tell whether counting is faster than insertion, with what it takes to prepare for labels."""
-    return k >= _COUNTED and (len(labels) == 0 or n_queries * k >= _PREPARED)
 
 
 def _numbered(labels: Ints) -> tuple[Ints, int, Ints | None]:

@@ -5,12 +5,13 @@ decoding is one reading of it, whatever the number of classes and however the an
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import class_numbers
 from dsnc.checks import whole
 from dsnc.codes._kernels import table as kernels
 from dsnc.codes.packed import PackedCodes
@@ -84,7 +85,7 @@ class CodeTable:
         n_bits = _valid_n_bits(codes.n_bits)
         if not len(codes):
             raise InputError("codes is empty; a table needs at least one code to be near to.")
-        array = _valid_labels("labels", labels, len(codes))
+        array = class_numbers("labels", labels, len(codes), _MAX_LABEL)
         max_label = int(array.max())
         _require_memory(n_bits, cls.memory(n_bits, max_label + 1), max_bytes)
 
@@ -109,7 +110,7 @@ class CodeTable:
             Bits per code, 1 to 28.
         """
         n_bits = _valid_n_bits(n_bits)
-        array = _valid_labels("answers", answers, 1 << n_bits)
+        array = class_numbers("answers", answers, 1 << n_bits, _MAX_LABEL)
         kind = _smallest_type(int(array.max()))
         if array.dtype != kind:
             array = array.astype(kind)
@@ -146,7 +147,7 @@ class CodeTable:
             stop = min(size, start + _BLOCK)
             block = PackedCodes.from_ints(np.arange(start, stop, dtype=np.uint64), n_bits)
             name = f"the function's answer for codes {start} to {stop - 1}"
-            answers[start:stop] = _valid_labels(name, function(block), stop - start)
+            answers[start:stop] = class_numbers(name, function(block), stop - start, _MAX_LABEL)
         answers.flags.writeable = False
         return cls.from_answers(answers, n_bits)
 
@@ -182,29 +183,6 @@ class CodeTable:
         """Bytes that the table holds."""
         return self.labels.nbytes
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {"labels": self.labels, "n_bits": np.array([self.n_bits], dtype=np.int64)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make a table from what `arrays` gave, checking everything: a file may be hostile.
-
-        That the labels are classes is for the caller to see: `max_label` says.
-        """
-        missing = {"labels", "n_bits"} - set(arrays)
-        unknown = set(arrays) - {"labels", "n_bits"}
-        if missing or unknown:
-            raise InputError(
-                f"a table's arrays: missing {sorted(missing)}, unknown {sorted(unknown)}."
-            )
-        n_bits = np.asarray(arrays["n_bits"])
-        if n_bits.size != 1:
-            raise InputError(
-                f"a table's array 'n_bits' has shape {n_bits.shape}; expected one number."
-            )
-        return cls(arrays["labels"], n_bits.item())
-
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a table does not change."""
         raise AttributeError(f"CodeTable is immutable; cannot set {name!r}.")
@@ -228,19 +206,6 @@ def _valid_n_bits(n_bits: Any) -> int:
             f"{_MAX_BITS} bits. Use fewer bits, or the nearest or shortlist decoder."
         )
     return int(n_bits)
-
-
-def _valid_labels(name: str, labels: ArrayLike, n: int) -> NDArray[Any]:
-    array = np.asarray(labels)
-    if array.shape != (n,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}; expected integers of shape "
-            f"({n},)."
-        )
-    if array.min() < 0 or array.max() > _MAX_LABEL:
-        row = int(np.argmax((array < 0) | (array > _MAX_LABEL)))
-        raise InputError(f"{name}[{row}] is {array[row]}; a label is 0 to {_MAX_LABEL}.")
-    return array
 
 
 def _frozen(labels: Any, n_bits: int) -> NDArray[Any]:

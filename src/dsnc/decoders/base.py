@@ -7,18 +7,20 @@ be stored in a model file and exchanged for another on the same codes.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.checks import whole
-from dsnc.codes import Encoded
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.checks import Check
 from dsnc.errors import InputError
 from dsnc.rows import Cost
 
 if TYPE_CHECKING:
+    from dsnc.codes import HammingIndex
     from dsnc.decoders.evidence import Evidence, HeldOut
     from dsnc.decoders.linear import LinearDecoder
 
@@ -140,11 +142,27 @@ class Decoder(ABC):
         return whole("k", k, most=self.n_classes)
 
 
-def search_operations(n_bits: int, n_codes: int) -> float:
-    """Return c * sqrt(n) / log2(n): what finding the nearest of n codes of c bits takes.
+class SearchingDecoder(Decoder):
+    """A decoder that looks for the nearest of some codes."""
 
-    The time of multi-index hashing as the paper states it (M. Norouzi, A. Punjani, D. Fleet, "Fast
-    exact search in Hamming space with multi-index hashing", 2014).
-    """
-    n = max(2, n_codes)
-    return n_bits * math.sqrt(n) / math.log2(n)
+    codes: PackedCodes
+
+    @cached_property
+    def _index(self) -> "HammingIndex":
+        """Make the search structure at the first use, since it loads a compiler."""
+        from dsnc.codes import HammingIndex
+
+        return HammingIndex(self.codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the index, which is made from the codes."""
+        return {key: value for key, value in vars(self).items() if key != "_index"}
+
+    def search_operations(self) -> float:
+        """Return c * sqrt(n) / log2(n): what finding the nearest of n codes of c bits takes.
+
+        The time of multi-index hashing as the paper states it (M. Norouzi, A. Punjani, D. Fleet,
+        "Fast exact search in Hamming space with multi-index hashing", 2014).
+        """
+        n = max(2, len(self.codes))
+        return self.n_bits * math.sqrt(n) / math.log2(n)

@@ -37,21 +37,11 @@ def fit_temperature(scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | Non
     as one row and fades as rows become many. The sum is convex in 1 / T, and multiplying all
     scores by a number multiplies T by it.
 
-    Parameters
-    ----------
-    scores : array of shape (n, m)
-        Scores of each row's candidates; -inf (or anything below -1e30) where one is missing.
-    truth : int array of shape (n,)
-        The column of the true class; -1 where it is not among the candidates, which leaves the
-        row out.
-    weight : array of shape (n,), optional
-        How many rows each one stands for; 1 by default.
-
-    Returns
-    -------
-    float
-        T > 0, within a factor of 1000 of the spread of scores; 1.0 where nothing depends on it
-        (no rows, or rows whose candidates all have one score).
+    `scores` are those of each row's candidates, -inf (or anything below -1e30) where one is
+    missing; `truth` is the column of the true class, or -1 where it is not among them, which leaves
+    the row out; `weight` is how many rows each one stands for. T is within a factor of 1000 of the
+    spread of scores, and 1.0 where nothing depends on it (no rows, or rows whose candidates all
+    have one score).
 
     Examples
     --------
@@ -109,14 +99,7 @@ def fit_confidence(
     often: it mends what one temperature for all rows cannot (J. Platt, "Probabilistic outputs for
     support vector machines", 1999). Each fit counts one undecided row more than there are.
 
-    Parameters
-    ----------
-    scores : array of shape (n, m)
-        Of each row's candidates, best first; -inf where one is missing.
-    truth : int array of shape (n,)
-        The column of the true class; -1 where it is not among the candidates.
-    weight : array of shape (n,), optional
-        How many rows each one stands for; 1 by default.
+    Arguments are those of `fit_temperature`, candidates best first.
 
     Examples
     --------

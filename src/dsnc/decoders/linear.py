@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import bounded, check_arrays, one_each
+from dsnc.arrays import bounded, check_arrays, number_arrays, numbers
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
-from dsnc.rows import Cost
+from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut
 
 Floats = NDArray[np.float32]
+VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
 _BLOCK = 1 << 18  # numbers in a temporary: a megabyte stays in the cache
 _MIN_ROWS = 256  # rows that share one reading of the weights when classes are many
 _FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it saves
@@ -58,6 +59,7 @@ class LinearDecoder(Decoder):
     name: ClassVar[str] = "linear"
     settings: ClassVar[Mapping[str, Check] | None] = {}
     largest_input: ClassVar[float] = 1.0  # of what the weights multiply
+    _numbers: ClassVar[Mapping[str, str]] = {"temperature": "float32 1"}  # of a model file
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0) -> None:
         shape = np.shape(weight)
@@ -106,10 +108,8 @@ class LinearDecoder(Decoder):
         self.check_width(encoded)
         blocks = encoded.blocks(self._n_rows())
         parts = [best_classes(self._scores(self._inputs(block)), k) for _, block in blocks]
-        if len(parts) == 1:
-            return parts[0]
-        classes, scores = zip(*parts, strict=True)
-        return np.concatenate(classes), np.concatenate(scores)
+        classes, scores = map(concatenate, zip(*parts, strict=True))
+        return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores; see `Decoder.proba`."""
@@ -123,17 +123,15 @@ class LinearDecoder(Decoder):
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return weight, bias and temperature."""
-        temperature = np.array([self.temperature], dtype=np.float32)
-        return {"weight": self.weight, "bias": self.bias, "temperature": temperature}
+        """Return weight, bias and the numbers beside them."""
+        return {"weight": self.weight, "bias": self.bias, **number_arrays(self, self._numbers)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, checking them."""
-        expected = {"weight": "float32 2", "bias": "float32 1", "temperature": "float32 1"}
-        check_arrays("linear decoder", arrays, expected)
-        (temperature,) = one_each("linear decoder", arrays, ["temperature"])
-        return cls(arrays["weight"], arrays["bias"], temperature)
+        owner = f"{cls.name} decoder"
+        check_arrays(owner, arrays, {**VECTORS, **cls._numbers})
+        return cls(arrays["weight"], arrays["bias"], **numbers(owner, arrays, cls._numbers))
 
     def cost(self) -> Cost:
         """Return c*K operations, and the bytes of weight and bias."""

@@ -5,32 +5,32 @@ n codes of c bits takes about c * sqrt(n) / log2(n) operations, whatever the num
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import check_arrays, one_each
+from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import checks
-from dsnc.decoders.base import Decoder, search_operations
+from dsnc.decoders.base import SearchingDecoder
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.errors import InputError
 from dsnc.rows import Cost
 
 if TYPE_CHECKING:
-    from dsnc.codes import HammingIndex
     from dsnc.decoders.evidence import Evidence
 
-Ints = NDArray[np.int64]
+Ints = checks.Ints
 LABELS = ("true", "predicted")
 _BLOCK = 1 << 20  # distances held at a time
+_NUMBERS = {"n_classes": "int64 1", "n_neighbors": "int64 1", "temperature": "float32 1"}
 _EXACT = 1 << 24  # whole numbers up to here are float32 numbers: no score is rounded
 
 
-class NearestDecoder(Decoder):
+class NearestDecoder(SearchingDecoder):
     """Gives a code the class of the nearest known code, or that of most of the nearest ones.
 
     The score of a class is minus the distance of its nearest code; a class without a code has the
@@ -128,17 +128,6 @@ class NearestDecoder(Decoder):
             labels = linear.predict(Encoded(codes=distinct))
         return cls(distinct, labels, n_classes, n_neighbors=n_neighbors)
 
-    @cached_property
-    def _index(self) -> "HammingIndex":
-        """Make the search structure at the first use, since it loads a compiler."""
-        from dsnc.codes import HammingIndex
-
-        return HammingIndex(self.codes)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index, which is made from the codes."""
-        return {key: value for key, value in vars(self).items() if key != "_index"}
-
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`.
 
@@ -147,6 +136,9 @@ class NearestDecoder(Decoder):
         """
         self.check_width(encoded)
         k = self.check_k(k)
+        if k == 1 and self.n_neighbors == 1:
+            distances, nearest = self._index.search(encoded.codes)
+            return self.labels[nearest], -distances.astype(np.float32)
         if k == 1:
             return self._elect(encoded.codes)
         if self.n_neighbors == 1 and k <= len(self._present) and 2 * k * k <= len(self.codes):
@@ -169,28 +161,19 @@ class NearestDecoder(Decoder):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the codes with their classes, and the settings."""
-        return {
-            **self.codes.arrays(),
-            "labels": self.labels,
-            "n_classes": np.array([self.n_classes], dtype=np.int64),
-            "n_neighbors": np.array([self.n_neighbors], dtype=np.int64),
-            "temperature": np.array([self.temperature], dtype=np.float32),
-        }
+        return {**self.codes.arrays(), "labels": self.labels, **number_arrays(self, _NUMBERS)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, checking them."""
-        numbers = {"n_classes": "int64 1", "n_neighbors": "int64 1", "temperature": "float32 1"}
         codes = {"words": "uint64 2", "n_bits": "int64 1", "labels": "int64 1"}
-        check_arrays("nearest decoder", arrays, codes | numbers)
-        n_classes, votes, temperature = one_each("nearest decoder", arrays, numbers)
+        check_arrays("nearest decoder", arrays, codes | _NUMBERS)
         known = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})
-        return cls(known, arrays["labels"], n_classes, n_neighbors=votes, temperature=temperature)
+        return cls(known, arrays["labels"], **numbers("nearest decoder", arrays, _NUMBERS))
 
     def cost(self) -> Cost:
         """Return the operations of a search, and the bytes of codes and labels."""
-        operations = search_operations(self.n_bits, len(self.codes))
-        return Cost(operations, self.codes.words.nbytes + self.labels.nbytes)
+        return Cost(self.search_operations(), self.codes.words.nbytes + self.labels.nbytes)
 
     def _elect(self, codes: PackedCodes) -> tuple[Ints, Floats]:
         """Return the class that the neighbors choose and its score, as columns."""
@@ -204,12 +187,10 @@ class NearestDecoder(Decoder):
         """Return distance and class of the neighbors, and what votes add to the class's score."""
         distances, rows = self._index.search(codes, self.n_neighbors)
         owners = self.labels[rows]
-        extra = np.zeros(owners.shape, dtype=np.float32)
-        if self.n_neighbors > 1:
-            pairs = owners + self.n_classes * np.arange(len(owners))[:, None]
-            _, inverse, votes = np.unique(pairs, return_inverse=True, return_counts=True)
-            extra += (votes[inverse.reshape(owners.shape)] - 1) * (self.n_bits + 1)
-        return distances.astype(np.float32), owners, extra
+        pairs = owners + self.n_classes * np.arange(len(owners))[:, None]
+        _, inverse, votes = np.unique(pairs, return_inverse=True, return_counts=True)
+        extra = (votes[inverse.reshape(owners.shape)] - 1) * (self.n_bits + 1)
+        return distances.astype(np.float32), owners, extra.astype(np.float32)
 
     def _all_scores(self, encoded: Encoded) -> Iterator[tuple[slice, Floats]]:
         """Yield (some rows, their scores of all classes), in blocks."""
@@ -228,17 +209,7 @@ class NearestDecoder(Decoder):
 def majority_codes(codes: PackedCodes, y: ArrayLike) -> tuple[PackedCodes, Ints]:
     """Find the distinct codes and, for each, the class that most of its rows have.
 
-    Parameters
-    ----------
-    codes, y : PackedCodes and int array of shape (len(codes),)
-        Code and class of each row.
-
-    Returns
-    -------
-    distinct : PackedCodes
-        In the order of their integers.
-    labels : int64 array of shape (len(distinct),)
-        Of several classes that are equally frequent, the smallest.
+    Codes come in the order of their integers; of equally frequent classes the smallest counts.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.arrays import check_arrays
+from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
@@ -72,10 +72,10 @@ class ScoresDecoder(Decoder):
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, checking them."""
         check_arrays("scores decoder", arrays, {"n_classes": "int64 1", "link": "int8 1"})
-        numbers = arrays["link"].tolist()
-        if arrays["n_classes"].size != 1 or len(numbers) != 1 or not 0 <= numbers[0] < len(LINKS):
-            raise InputError("scores decoder: 'n_classes' or 'link' is not one valid number.")
-        return cls(arrays["n_classes"].item(), LINKS[numbers[0]])
+        settings = numbers("scores decoder", arrays, arrays)
+        if not 0 <= settings["link"] < len(LINKS):
+            raise InputError(f"scores decoder: array 'link' is {settings['link']}.")
+        return cls(settings["n_classes"], LINKS[settings["link"]])
 
     def cost(self) -> Cost:
         """Return one comparison for each class; there is nothing to keep."""

@@ -3,6 +3,9 @@
     score[k] = prior * bias[k] + sum_j tanh(sharpness * logit[j] / 2) * weight[k, j]
                - closeness * doubt[k]
 
+doubt[k] is the sum of abs(logit) over the bits in which the nearest code of class k differs: what
+it would take to turn the one code into the other.
+
 With a sharpness of 1 the bits are the expected values of those that training drew. Less lets an
 encoder that is very sure say how sure: where bits are few, that decides. With more, bits come
 closer to the hard code. The bias of a class has learned how frequent it is; on rows that were not
@@ -64,11 +67,6 @@ def valid_scoring(sharpness: Any, prior: Any) -> tuple[float, float]:
     """Return both as the float32 that a file holds, or refuse them."""
     sharpness = SCORING_CHECKS["sharpness"]("sharpness", sharpness)
     return sharpness, SCORING_CHECKS["prior"]("prior", prior)
-
-
-def scoring_arrays(decoder: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model file that hold a decoder's scoring."""
-    return {name: np.array([getattr(decoder, name)], dtype=np.float32) for name in SCORING}
 
 
 def soft_bits(logits: Floats, sharpness: float) -> Floats:

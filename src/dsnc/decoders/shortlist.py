@@ -2,14 +2,8 @@
 
 Rounding a code is what costs accuracy, not the code. So it is rounded only to look up candidates:
 the classes of the nearest known codes, as far as `radius` bits beyond the very nearest. Those are
-scored by the rows of the linear decoder on the expected value of each bit, -1 to +1,
-
-    score[k] = prior * bias[k] + sum_j tanh(sharpness * logit[j] / 2) * weight[k, j]
-               - closeness * doubt[k]
-
-where doubt[k] is the sum of abs(logit) over the bits in which the nearest code of class k differs:
-what it would take to turn the one code into the other. It costs the search and c operations for
-each candidate, whatever the number of classes.
+scored on the expected value of each bit, -1 to +1 (see `dsnc.decoders.scoring`). It costs the
+search and c operations for each candidate, whatever the number of classes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
 
-from dsnc.arrays import check_arrays, one_each
+from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.codes.limits import MAX_BITS, MAX_ROWS
-from dsnc.decoders.base import Decoder, search_operations
+from dsnc.codes.encoded import MAX_BITS, MAX_ROWS
+from dsnc.decoders.base import SearchingDecoder
 from dsnc.decoders.checks import (
     MAX_CLASSES,
     Check,
@@ -33,16 +27,15 @@ from dsnc.decoders.checks import (
     valid_real,
     valid_temperature,
 )
-from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
 from dsnc.labels import Targets
-from dsnc.rows import Cost
+from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
-    from dsnc.codes import HammingIndex
-    from dsnc.codes.shortlist import Shortlist
+    from dsnc.codes.few_rows import FewRows
     from dsnc.decoders.evidence import Evidence, HeldOut
 
 KNOWN = ("weights", "leaders", "training")  # model files hold the position: append only
@@ -51,10 +44,8 @@ _ROWS = 4096  # at a time
 _AT_ONCE = 1024  # candidates, for a few rows in one call: longer lists need a large scratch space
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
-_NUMBERS = {"size": "int64 1", "radius": "int64 1"}
-_REALS = SCORING | dict.fromkeys(
-    ["closeness", "temperature", "other", "slope", "intercept"], "float32 1"
-)
+_REALS = (*SCORING, "closeness", "temperature", "other", "slope", "intercept")
+_NUMBERS = {"size": "int64 1", "radius": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
 _LARGEST = float(np.finfo(np.float32).max)
 _SETTINGS: dict[str, Check] = {  # what a user may set
     "known": partial(one_of, valid=KNOWN),
@@ -76,7 +67,7 @@ class _Ranked(NamedTuple):
         return np.arange(self.classes.shape[1]) < self.inside[:, None]
 
 
-class ShortlistDecoder(Decoder):
+class ShortlistDecoder(SearchingDecoder):
     """Scores the classes of the nearest codes on the soft bits.
 
     Parameters
@@ -207,38 +198,25 @@ class ShortlistDecoder(Decoder):
         return Evidence(self.linear, self.codes if is_known else None, targets, scoring=scoring)
 
     def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("codes_of", *_NUMBERS, *_REALS)}
+        return {name: getattr(self, name) for name in ("codes_of", *_NUMBERS)}
 
     @cached_property
-    def _index(self) -> "HammingIndex":
-        from dsnc.codes import HammingIndex  # brings the compiler with it
-
-        return HammingIndex(self.codes)
-
-    @cached_property
-    def _few(self) -> "Shortlist":
-        from dsnc.codes.shortlist import Shortlist
+    def _few(self) -> "FewRows":
+        from dsnc.codes.few_rows import FewRows
 
         labels, size = None if self._is_codebook else self.labels, min(self.size, self.n_classes)
-        return Shortlist(self._index, labels, *self._scoring, size, self.radius)
-
-    @cached_property
-    def _rerank(self) -> Any:
-        from dsnc.codes._kernels.rerank import rerank
-
-        return rerank
+        return FewRows(self._index, labels, self._scoring, size, self.radius)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the index: it is made anew in no time."""
-        made_anew = ("_index", "_few", "_rerank")
-        return {key: value for key, value in vars(self).items() if key not in made_anew}
+        return {key: value for key, value in super().__getstate__().items() if key != "_few"}
 
     def predict(self, encoded: Encoded) -> Ints:
         """Return the best class of each row; of a few rows by one call of a kernel."""
         logits = encoded.logits
         if logits is not None and 0 < len(logits) <= self._few_rows:
             self.check_width(encoded)
-            few = self._few.best(logits, is_checked=True)
+            few = self._few.best(logits)
             if few is not None:  # else a logit is NaN, which the other way refuses
                 return few
         return super().predict(encoded)
@@ -252,10 +230,8 @@ class ShortlistDecoder(Decoder):
         self.check_width(encoded)
         step = _ROWS if k <= _LISTED else min(_ROWS, max(1, _KEYS // self.n_classes))
         ranked = [self._rank(block, k, widen=k > 1) for _, block in encoded.blocks(step)]
-        if len(ranked) == 1:
-            return ranked[0].classes, ranked[0].scores
-        classes, scores, _ = zip(*ranked, strict=True)
-        return np.concatenate(classes), np.concatenate(scores)
+        classes, scores, _ = map(concatenate, zip(*ranked, strict=True))
+        return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
         """Return probabilities; see `Decoder.proba`."""
@@ -291,14 +267,12 @@ class ShortlistDecoder(Decoder):
             inside = ranked.is_candidate()
             scores = np.where(inside, ranked.scores, np.float32(-np.inf))
             parts.append((np.where(inside, ranked.classes, -1), scores))
-        classes, values = zip(*parts, strict=True)
-        return np.concatenate(classes), np.concatenate(values)
+        classes, values = map(concatenate, zip(*parts, strict=True))
+        return classes, values
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the linear decoder's weight and bias, the codes, their labels, the settings."""
-        settings: dict[str, NDArray[Any]] = {}
-        for name, kind in (_NUMBERS | _REALS).items():
-            settings[name] = np.array([getattr(self, name)], dtype=kind.split()[0])
+        settings = number_arrays(self, _NUMBERS)
         settings |= {"words": self.codes.words, "labels": self.labels.astype(np.uint32)}
         settings["codes_of"] = np.array([KNOWN.index(self.codes_of)], dtype=np.int8)
         return settings | {"weight": self.linear.weight, "bias": self.linear.bias}
@@ -306,28 +280,28 @@ class ShortlistDecoder(Decoder):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, checking them."""
-        expected = {"weight": "float32 2", "bias": "float32 1", "words": "uint64 2"}
-        expected |= {"labels": "uint32 1", "codes_of": "int8 1", **_NUMBERS, **_REALS}
+        expected = {"words": "uint64 2", "labels": "uint32 1", "codes_of": "int8 1"}
         arrays = {**PLAIN_ARRAYS, "codes_of": _UNSAID, **arrays}
-        check_arrays("shortlist decoder", arrays, expected)
-        linear = LinearDecoder(arrays["weight"], arrays["bias"])
-        names = [*_NUMBERS, *_REALS, "codes_of"]
-        *values, number = one_each("shortlist decoder", arrays, names)
-        codes = PackedCodes(arrays["words"], linear.n_bits)
-        settings: dict[str, Any] = dict(zip(names, values, strict=False))
+        check_arrays("shortlist decoder", arrays, VECTORS | expected | _NUMBERS)
+        settings = numbers("shortlist decoder", arrays, [*_NUMBERS, "codes_of"])
+        number = settings.pop("codes_of")
         if not -1 <= number < len(KNOWN):
             raise InputError(f"shortlist decoder: array 'codes_of' is {number}.")
-        codes_of = None if number < 0 else KNOWN[number]
-        return cls(linear, codes, arrays["labels"], codes_of=codes_of, **settings)
+        settings["codes_of"] = None if number < 0 else KNOWN[number]
+        linear = LinearDecoder(arrays["weight"], arrays["bias"])
+        codes = PackedCodes(arrays["words"], linear.n_bits)
+        return cls(linear, codes, arrays["labels"], **settings)
 
     def cost(self) -> Cost:
         """Return the operations of the search and of scoring `size` candidates, and the bytes."""
-        operations = search_operations(self.n_bits, len(self.codes)) + self.size * self.n_bits
+        operations = self.search_operations() + self.size * self.n_bits
         known = self.codes.words.nbytes + self.labels.nbytes
         return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
 
     def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> _Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
+        from dsnc.codes._kernels.rerank import rerank
+
         codes, logits = encoded.codes, encoded.logits
         is_hard = logits is None  # all bits are equally sure
         logits = encoded.signs() if logits is None else logits
@@ -340,21 +314,9 @@ class ShortlistDecoder(Decoder):
             keys, owners = self._index.lists(codes, size, labels, slack=slack)
         classes = np.empty((len(codes), k), dtype=np.int64)
         scores, inside = np.empty(classes.shape, np.float32), np.empty(len(codes), np.int64)
-        self._rerank(
-            keys,
-            owners,
-            self.size,
-            self.radius,
-            codes.words,
-            self.codes.words,
-            logits,
-            is_hard,
-            *self._scoring,
-            classes,
-            scores,
-            inside,
-            np.empty(self.n_bits, dtype=np.float32),
-        )
+        near = keys, owners, self.size, self.radius, codes.words, self.codes.words
+        scratch = np.empty(self.n_bits, dtype=np.float32)
+        rerank(*near, logits, is_hard, *self._scoring, classes, scores, inside, scratch)
         return _Ranked(classes, scores, inside)
 
     def _all_keys(self, codes: PackedCodes) -> tuple[Ints, Ints]:

@@ -77,28 +77,13 @@ def tune_shortlist(
 
     For each set of known codes, the scoring that is most accurate is taken, then the cheapest
     radius and size that are as accurate as the best of all settings and as scoring all classes,
-    less the tolerance. Few rows cannot tell small differences: what is not
-    clearly as good, by a standard deviation, counts as worse. Between the sets it is the other way
-    round: the slower one must be clearly better.
+    less the tolerance. Few rows cannot tell small differences: what is not clearly as good, by a
+    standard deviation, counts as worse. Between the sets it is the other way round: the slower one
+    must be clearly better.
 
-    Parameters
-    ----------
-    linear : LinearDecoder
-    known : dict
-        Name to (codes, labels): the sets of codes to choose from.
-    held_out : HeldOut
-    of_all : float
-        The accuracy of scoring all classes.
-    scoring : mapping
-        Fields of `Scoring` that are not to choose.
-
-    Returns
-    -------
-    name : str
-        Of the chosen set.
-    tuned : Tuned
-    tried : dict
-        What each set would have given.
+    `known` has the sets of codes and labels by name, `of_all` is the accuracy of scoring all
+    classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
+    gives, and what each set would have given.
     """
     trials = {name: _try_out(linear, *known[name], held_out, scoring) for name in known}
     reached = [

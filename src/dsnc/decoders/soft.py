@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import check_arrays, one_each
+from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import one_of
 from dsnc.codes import Encoded
 from dsnc.decoders.checks import Check
-from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder
 from dsnc.decoders.scoring import (
     NOTHING,
     PLAIN_ARRAYS,
@@ -37,7 +37,6 @@ from dsnc.decoders.scoring import (
     accuracy,
     best_scoring,
     rows_to_score,
-    scoring_arrays,
     valid_scoring,
 )
 from dsnc.errors import InputError
@@ -80,6 +79,7 @@ class SoftDecoder(LinearDecoder):
     settings: ClassVar[Mapping[str, Check] | None] = SCORING_CHECKS
     sees_soft_bits: ClassVar[bool] = True
     largest_input: ClassVar[float] = _LARGEST
+    _numbers: ClassVar[Mapping[str, str]] = {**LinearDecoder._numbers, **SCORING}
 
     def __init__(
         self,
@@ -138,35 +138,21 @@ class SoftDecoder(LinearDecoder):
         return INPUTS[self.inputs](logits if sharpness == 1 else sharpness * logits)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return those of the linear decoder, the number of the function, and the scoring."""
+        """Return those of the linear decoder, and the number of the function."""
         number = np.array([list(INPUTS).index(self.inputs)], dtype=np.int8)
-        return {**super().arrays(), "inputs": number, **scoring_arrays(self)}
+        return {**super().arrays(), "inputs": number}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, checking them."""
-        expected = {
-            "weight": "float32 2",
-            "bias": "float32 1",
-            "temperature": "float32 1",
-            "inputs": "int8 1",
-            **SCORING,
-        }
         arrays = {**PLAIN_ARRAYS, **arrays}
-        check_arrays("soft decoder", arrays, expected)
-        numbers = arrays["inputs"].tolist()
-        if len(numbers) != 1 or not 0 <= numbers[0] < len(INPUTS):
-            raise InputError(f"soft decoder: array 'inputs' is {numbers}; expected one function.")
-        names = ["temperature", *SCORING]
-        temperature, sharpness, prior = one_each("soft decoder", arrays, names)
-        return cls(
-            arrays["weight"],
-            arrays["bias"],
-            temperature,
-            inputs=list(INPUTS)[numbers[0]],
-            sharpness=sharpness,
-            prior=prior,
-        )
+        check_arrays("soft decoder", arrays, {**VECTORS, **cls._numbers, "inputs": "int8 1"})
+        settings = numbers("soft decoder", arrays, [*cls._numbers, "inputs"])
+        number = settings.pop("inputs")
+        if not 0 <= number < len(INPUTS):
+            raise InputError(f"soft decoder: array 'inputs' is {number}; expected one function.")
+        inputs = list(INPUTS)[number]
+        return cls(arrays["weight"], arrays["bias"], inputs=inputs, **settings)
 
 
 def soft_scoring(evidence: "Evidence", fixed: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.arrays import check_arrays, one_each
+from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, Ints, valid_temperature
-from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
+from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, best_classes, softmax
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
     PLAIN_ARRAYS,
     SCORING,
     SCORING_CHECKS,
     Scoring,
-    scoring_arrays,
     soft_bits,
     valid_scoring,
 )
@@ -45,7 +44,7 @@ _NUMBERS = {
     "n_bits": "int64 1",
     "probes": "int64 1",
     "temperature": "float32 1",
-    "source": "int8 1",
+    **SCORING,
 }
 _STORED, _REBUILT = 0, 1  # values of `source`: the table is in the file, or the codes it is made of
 
@@ -190,15 +189,11 @@ class TableDecoder(Decoder):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the weights, the settings, and the table or the codes that it was made of."""
-        source = _STORED if self._known is None else _REBUILT
         arrays: dict[str, NDArray[Any]] = {
             "weight": self.linear.weight,
             "bias": self.linear.bias,
-            "n_bits": np.array([self.n_bits], dtype=np.int64),
-            "probes": np.array([self.probes], dtype=np.int64),
-            "temperature": np.array([self.temperature], dtype=np.float32),
-            "source": np.array([source], dtype=np.int8),
-            **scoring_arrays(self),
+            "source": np.array([_STORED if self._known is None else _REBUILT], dtype=np.int8),
+            **number_arrays(self, _NUMBERS),
         }
         if self._known is None:
             return {**arrays, "table": self.table.labels}
@@ -209,26 +204,24 @@ class TableDecoder(Decoder):
         """Make the decoder from its arrays, checking them; codes become a table again."""
         from dsnc.codes import CodeTable
 
-        expected = {"weight": "float32 2", "bias": "float32 1", **_NUMBERS, **SCORING}
-        arrays = {**PLAIN_ARRAYS, **arrays}
+        arrays, expected = {**PLAIN_ARRAYS, **arrays}, {**VECTORS, **_NUMBERS, "source": "int8 1"}
         rebuilt = np.array_equal(arrays.get("source", 0), [_REBUILT])
         if rebuilt:
             expected |= {"words": "uint64 2", "labels": "int64 1"}
         else:  # the type of a table is its own to check
             expected["table"] = f"{getattr(arrays.get('table'), 'dtype', 'uint32')} 1"
         check_arrays("table decoder", arrays, expected)
-        n_bits, probes, temperature, source = one_each("table decoder", arrays, _NUMBERS)
-        sharpness, prior = one_each("table decoder", arrays, SCORING)
-        settings = {"probes": probes, "sharpness": sharpness, "prior": prior}
+        settings = numbers("table decoder", arrays, [*_NUMBERS, "source"])
+        source, n_bits = settings.pop("source"), settings.pop("n_bits")
         if source not in (_STORED, _REBUILT):
             raise InputError(f"table decoder: array 'source' is {source}; expected 0 or 1.")
-        linear = LinearDecoder(arrays["weight"], arrays["bias"], temperature)
-        if rebuilt:
-            codes = PackedCodes(arrays["words"], n_bits)
-            nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
-            return cls.from_nearest(nearest, linear, **settings)
-        table = CodeTable(arrays["table"], n_bits)
-        return cls(table, linear, temperature=temperature, **settings)
+        linear = LinearDecoder(arrays["weight"], arrays["bias"], settings["temperature"])
+        if not rebuilt:
+            return cls(CodeTable(arrays["table"], n_bits), linear, **settings)
+        del settings["temperature"]  # it is that of the vectors
+        codes = PackedCodes(arrays["words"], n_bits)
+        nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
+        return cls.from_nearest(nearest, linear, **settings)
 
     def evidence(self) -> "Evidence":
         """Return the class vectors and how they score."""
@@ -249,7 +242,7 @@ class TableDecoder(Decoder):
 
     def _find(self, encoded: Encoded, k: int) -> tuple[Ints, Floats, Ints]:
         """Return the k best classes found for each row, their scores, and how many were found."""
-        from dsnc.codes._kernels.probes import find_classes
+        from dsnc.codes._kernels.table_probes import find_classes
 
         signs, sure = self._signs(encoded), encoded.logits
         n_flips = 0 if sure is None else min(self.probes.bit_length() - 1, self.n_bits)

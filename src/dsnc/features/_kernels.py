@@ -20,7 +20,6 @@ none), and whether repetitions count sublinearly. `room` is theirs to write to: 
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -38,19 +37,19 @@ _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 @inlined
-def _step(h: Any, item: Any) -> Any:
+def _step(h, item):
     return np.uint32((h ^ item) * _PRIME)  # the cast also makes it a multiplication of 32 bits
 
 
 @inlined
-def _mixed(h: Any) -> Any:
+def _mixed(h):
     h = np.uint32((h ^ (h >> 16)) * _FIRST)
     h = np.uint32((h ^ (h >> 13)) * _SECOND)
     return np.uint32(h ^ (h >> 16))
 
 
 @part
-def _hash_text(points: Any, place: Any, kinds: Any, settings: Any, mask: Any, room: Any) -> Any:
+def _hash_text(points, place, kinds, settings, mask, room):
     """Write the buckets of the text that starts at `place`; return the next place and their end.
 
     What separates words is overwritten by spaces on the way: n-grams of characters read them.
@@ -81,9 +80,7 @@ def _hash_text(points: Any, place: Any, kinds: Any, settings: Any, mask: Any, ro
 
 
 @part
-def _hash_characters(
-    points: Any, start: Any, stop: Any, settings: Any, mask: Any, room: Any, end: Any
-) -> Any:
+def _hash_characters(points, start, stop, settings, mask, room, end):
     """Write the buckets of all n-grams of a word with its borders; a short word is one n-gram."""
     shortest, longest = min(settings[2], stop - start), settings[3]
     for first in range(start, stop - shortest + 1):
@@ -98,7 +95,7 @@ def _hash_characters(
 
 
 @part
-def _hash_words(n_words: Any, settings: Any, mask: Any, room: Any, end: Any) -> Any:
+def _hash_words(n_words, settings, mask, room, end):
     """Write the buckets of the n-grams that end with the newest word."""
     h = _OF_WORDS
     for size in range(1, min(settings[1], n_words) + 1):
@@ -110,9 +107,7 @@ def _hash_words(n_words: Any, settings: Any, mask: Any, room: Any, end: Any) -> 
 
 
 @kernel
-def count_rows(
-    points: Any, kinds: Any, settings: Any, room: Any, n_rows: Any, first: Any, tally: Any
-) -> Any:
+def count_rows(points, kinds, settings, room, n_rows, first, tally):
     """Add 1 to ``tally[bucket, 0]`` for each text in which a bucket occurs.
 
     ``tally[bucket, 1]`` remembers the last text, so that repetitions do not count; texts are
@@ -130,19 +125,7 @@ def count_rows(
 
 
 @kernel
-def weigh_rows(
-    points: Any,
-    kinds: Any,
-    settings: Any,
-    room: Any,
-    known: Any,
-    idf: Any,
-    marks: Any,
-    counts: Any,
-    indptr: Any,
-    indices: Any,
-    data: Any,
-) -> Any:
+def weigh_rows(points, kinds, settings, room, known, idf, marks, counts, indptr, indices, data):
     """Write the rows of a sparse matrix of unit length, columns ascending; return their size.
 
     Bit b of ``known[:, 0]`` says whether bucket b has a column. Columns are in the order of the
@@ -191,7 +174,7 @@ def weigh_rows(
 
 
 @inlined
-def _note(marks: Any, counts: Any, column: Any) -> Any:
+def _note(marks, counts, column):
     """Mark a column of the row, and count it if it was marked."""
     word, bit = column >> _SIX, _ONE << (column & _LOW)
     if not marks[0, word] & bit:

@@ -1,5 +1,6 @@
 """From buckets to columns: what `TextFeatures` knows after `fit`, laid out for the kernels."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,40 +14,23 @@ from dsnc.features.points import read_points
 Rows = tuple[Any, Any, Any]  # indptr, indices and data of a CSR matrix
 
 
-class BucketTally:
-    """Counts the texts in which each bucket occurs."""
-
-    def __init__(self, grams: Grams) -> None:
-        self.grams, self.n_rows = grams, 0
-        self._tally = np.zeros((grams.n_hashes, 2), dtype=np.int32)
-
-    @property
-    def counts(self) -> NDArray[np.int32]:
-        """How many texts have each bucket."""
-        return self._tally[:, 0]
-
-    def add(self, texts: list[str]) -> None:
-        """Count some more texts."""
-        points, kinds = read_points(texts, lowercase=self.grams.lowercase, first=self.n_rows)
-        settings, room = self.grams.settings(), self.grams.room(len(points))
-        first = self.n_rows + 1
-        kernels.count_rows(points, kinds, settings, room, len(texts), first, self._tally)
-        self.n_rows += len(texts)
+def count_texts(blocks: Iterable[list[str]], grams: Grams) -> tuple[NDArray[np.int32], int]:
+    """Return in how many texts each bucket occurs, and how many texts there are."""
+    tally, n_rows = np.zeros((grams.n_hashes, 2), dtype=np.int32), 0
+    for texts in blocks:
+        points, kinds = read_points(texts, lowercase=grams.lowercase, first=n_rows)
+        settings, room = grams.settings(), grams.room(len(points))
+        kernels.count_rows(points, kinds, settings, room, len(texts), n_rows + 1, tally)
+        n_rows += len(texts)
+    return tally[:, 0], n_rows
 
 
 class HashedColumns:
     """Turns texts into the arrays of a CSR matrix.
 
     The buckets that have a column are bits in a field: at 2**20 buckets it takes 256 kB, where a
-    table of column numbers would take 4 MB and most lookups would miss the cache.
-
-    Parameters
-    ----------
-    buckets : uint32 array
-        Bucket of each column, ascending.
-    idf : float32 array
-        Weight of each column.
-    grams : Grams
+    table of column numbers would take 4 MB and most lookups would miss the cache. `buckets` are
+    those of the columns, ascending, and `idf` the columns' weights.
     """
 
     def __init__(self, buckets: NDArray[np.uint32], idf: NDArray[np.float32], grams: Grams) -> None:
@@ -70,46 +54,28 @@ class HashedColumns:
         most = min(len(room), len(texts) * len(self._idf))
         indptr = np.empty(len(texts) + 1, dtype=np.int32 if most < 1 << 31 else np.int64)
         indices, data = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
-        end = kernels.weigh_rows(
-            points,
-            kinds,
-            self._settings,
-            room,
-            self._known,
-            self._idf,
-            *scratch,
-            indptr,
-            indices,
-            data,
-        )
+        read, columns = (points, kinds, self._settings, room), (self._known, self._idf)
+        end = kernels.weigh_rows(*read, *columns, *scratch, indptr, indices, data)
         self._spare.append(scratch)
         return indptr, indices[:end].copy(), data[:end].copy()
 
     def matrix(self, parts: list[Rows]) -> sp.csr_matrix:
         """Return a matrix of the rows of blocks, one below the other."""
-        indptr, indices, data = parts[0] if len(parts) == 1 else _stacked(parts)
-        if len(indptr) == 2:  # scipy's checks take longer than all the rest for one row
+        if len(parts) == 1 and len(parts[0][0]) == 2:
             matrix = sp.csr_matrix.__new__(sp.csr_matrix)
-            vars(matrix).update(vars(self._one_row))
-            matrix.indptr, matrix.indices, matrix.data = indptr, indices, data
+            vars(matrix).update(vars(self._one_row))  # scipy's checks take longer than all the rest
+            matrix.indptr, matrix.indices, matrix.data = parts[0]
         else:
-            shape = (len(indptr) - 1, len(self._idf))
-            matrix = sp.csr_matrix((data, indices, indptr), shape=shape)
+            n_columns = len(self._idf)
+            blocks = [
+                sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+                for indptr, indices, data in parts
+            ]
+            blocks = blocks or [self._one_row[:0]]
+            matrix = blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
         matrix.has_canonical_format = True  # which also says that columns ascend
         return matrix
 
     def _scratch(self) -> tuple[Any, Any]:
         marks = np.zeros((3, -(-len(self._idf) // 64)), dtype=np.uint64)
         return marks, np.empty(len(self._idf), dtype=np.int32)
-
-
-def _stacked(parts: list[Rows]) -> Rows:
-    """Put the arrays of blocks of rows one below the other."""
-    if not parts:
-        return np.zeros(1, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
-    sizes = np.concatenate([[0], *(np.diff(indptr) for indptr, _, _ in parts)])
-    indptr = np.cumsum(sizes, dtype=np.int64)
-    if indptr[-1] < 1 << 31:
-        indptr = indptr.astype(np.int32)
-    indices, data = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-    return indptr, indices, data

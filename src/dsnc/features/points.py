@@ -57,15 +57,8 @@ def read_points(texts: list[str], *, lowercase: bool, first: int = 0) -> tuple[P
     """Return the code points of a block and the table of the kinds of characters.
 
     A newline comes first and after each text; those inside become spaces. ASCII needs no
-    normalization and a small table only.
-
-    Parameters
-    ----------
-    texts : list of str
-    lowercase : bool
-        Fold cases, by Unicode's rule that looks at no neighbors.
-    first : int
-        Number of the first text, for messages.
+    normalization and a small table only. Cases are folded by Unicode's rule that looks at no
+    neighbors; `first` numbers the texts in messages.
     """
     try:
         joined = "\n".join(["", *texts, ""])
@@ -100,10 +93,8 @@ def not_a_text(texts: Iterable[Any], first: int = 0) -> InputError:
 
 @functools.cache
 def _ascii_kinds() -> Kinds:
-    kinds = np.zeros(128, dtype=np.uint8)
-    for code in range(128):
-        kinds[code] = WORD if chr(code).isalnum() or chr(code) == "_" else BREAK
-    return kinds
+    is_word = [chr(code).isalnum() or chr(code) == "_" for code in range(128)]
+    return np.where(is_word, WORD, BREAK).astype(np.uint8)
 
 
 @functools.cache

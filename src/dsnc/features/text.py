@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dsnc.arrays import bounded, check_arrays, one_each
-from dsnc.checks import is_whole, whole
-from dsnc.errors import InputError, MissingExtraError, shorten, unknown_name
+from dsnc.arrays import bounded, check_arrays, number_arrays, numbers
+from dsnc.checks import is_whole, one_of, whole
+from dsnc.errors import InputError, MissingExtraError, shorten
 from dsnc.features.grams import LONGEST, NO_SIZES, Grams
 from dsnc.features.inputs import as_iterable, as_list, as_texts
 from dsnc.features.points import blocks_of
@@ -21,17 +21,15 @@ from dsnc.threads import in_threads, n_threads
 
 _OUTPUTS = ("default", "pandas")
 _FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
+_OF_GRAMS = {"lowercase": "bool 1", "sublinear": "bool 1", "n_hashes": "int64 1"}
+_OF_FIT = ("min_rows", "max_features", "n_rows")
 _ARRAYS = {
     "buckets": "uint32 1",
     "idf": "float32 1",
     "words": "int32 1",
     "characters": "int32 1",
-    "lowercase": "bool 1",
-    "sublinear": "bool 1",
-    "n_hashes": "int64 1",
-    "min_rows": "int64 1",
-    "max_features": "int64 1",
-    "n_rows": "int64 1",
+    **_OF_GRAMS,
+    **dict.fromkeys(_OF_FIT, "int64 1"),
 }
 
 
@@ -132,24 +130,21 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
             Any; a generator is read block by block.
         y : ignored
         """
-        from dsnc.features.columns import BucketTally
+        from dsnc.features.columns import count_texts
 
         self.check_parameters()
-        tally = BucketTally(self._grams())
-        for block in blocks_of(as_iterable(texts)):
-            tally.add(block)
-        if not tally.n_rows:
+        counts, n_rows = count_texts(blocks_of(as_iterable(texts)), self._grams())
+        if not n_rows:
             raise InputError("texts is empty; there is nothing to learn from.")
-        counts = tally.counts
         least = int(self.min_rows) if counts.max() >= self.min_rows else 1
         kept = np.flatnonzero(counts >= least)
         if not len(kept):
-            raise InputError(f"none of the {tally.n_rows} texts has a word, or none long enough.")
+            raise InputError(f"none of the {n_rows} texts has a word, or none long enough.")
         if len(kept) > self.max_features:
             order = np.argsort(-counts[kept], kind="stable")
             kept = np.sort(kept[order[: self.max_features]])
-        idf = np.log((1 + tally.n_rows) / (1 + counts[kept])) + 1
-        self._keep(kept.astype(np.uint32), idf.astype(np.float32), tally.n_rows)
+        idf = np.log((1 + n_rows) / (1 + counts[kept])) + 1
+        self._keep(kept.astype(np.uint32), idf.astype(np.float32), n_rows)
         return self
 
     def transform(self, texts: Iterable[str]) -> Any:
@@ -215,9 +210,7 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         """
         if transform is None:
             return self
-        if transform not in _OUTPUTS:
-            raise unknown_name("transform", transform, _OUTPUTS)
-        if transform == "pandas":
+        if one_of("transform", transform, _OUTPUTS) == "pandas":
             _pandas()  # to fail here, and not in the middle of a pipeline
         # Under scikit-learn's name, so that its `clone` takes it along.
         self._sklearn_output_config = {"transform": transform}
@@ -248,27 +241,21 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
         check_is_fitted(self, "buckets_")
-        grams = self.grams_
+        ranges = {"words": self.grams_.words, "characters": self.grams_.characters}
         return {
             "buckets": self.buckets_,
             "idf": self.idf_,
-            "words": np.array(grams.words, dtype=np.int32),
-            "characters": np.array(grams.characters, dtype=np.int32),
-            "lowercase": np.array([grams.lowercase], dtype=bool),
-            "sublinear": np.array([grams.sublinear], dtype=bool),
-            "n_hashes": np.array([grams.n_hashes], dtype=np.int64),
-            "min_rows": np.array([self.min_rows_], dtype=np.int64),
-            "max_features": np.array([self.max_features_], dtype=np.int64),
-            "n_rows": np.array([self.n_rows_], dtype=np.int64),
+            **{name: np.array(sizes, dtype=np.int32) for name, sizes in ranges.items()},
+            **number_arrays(self.grams_, _OF_GRAMS),
+            **{name: np.array([getattr(self, f"{name}_")], dtype=np.int64) for name in _OF_FIT},
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make fitted features from what `arrays` gave, checking everything."""
         check_arrays("features", arrays, _ARRAYS)
-        names = ("n_hashes", "min_rows", "max_features", "lowercase", "sublinear")
-        settings = dict(zip(names, one_each("features", arrays, names), strict=True))
-        (n_rows,) = one_each("features", arrays, ["n_rows"])
+        settings = numbers("features", arrays, (*_OF_GRAMS, *_OF_FIT))
+        n_rows = settings.pop("n_rows")
         for name in ("words", "characters"):
             sizes = tuple(arrays[name].tolist())
             settings[name] = None if sizes == NO_SIZES else sizes

@@ -7,8 +7,6 @@ owners there are at each distance tells which codes can still enter the list, th
 and one counting sort puts them in their places. Equal distances stay in the order of their rows.
 """
 
-from typing import Any
-
 import numpy as np
 
 from dsnc.codes._kernels.nearest import FREE, ROW_BITS
@@ -18,17 +16,7 @@ _LANES = 64  # distances that are looked at together
 
 
 @part
-def fill_list(
-    distances: Any,
-    lows: Any,
-    limit: Any,
-    n_codes: Any,
-    labels: Any,
-    keys: Any,
-    owners: Any,
-    largest: Any,
-    space: Any,
-) -> Any:
+def fill_list(distances, lows, limit, n_codes, labels, keys, owners, largest, space):
     """Write the list of a query, whatever it held.
 
     Nothing is in it that is farther than the limit. `distances` (n_blocks, n), up to `largest`, are
@@ -48,17 +36,7 @@ def fill_list(
 
 
 @part
-def _note(
-    distances: Any,
-    lows: Any,
-    limit: Any,
-    n_codes: Any,
-    labels: Any,
-    k: Any,
-    counts: Any,
-    best: Any,
-    noted: Any,
-) -> Any:
+def _note(distances, lows, limit, n_codes, labels, k, counts, best, noted):
     """Note down each row that is its owner's nearest so far and may enter; return how many.
 
     Once k owners have something at distance d or nearer, no further code at d may enter: of equal
@@ -97,9 +75,7 @@ def _note(
 
 
 @part
-def _sort(
-    distances: Any, labels: Any, keys: Any, owners: Any, counts: Any, best: Any, noted: Any
-) -> Any:
+def _sort(distances, labels, keys, owners, counts, best, noted):
     """Put what was noted down in its place, by distance; leave out what is beyond the last one."""
     k, filled = keys.shape[0], 0
     for distance in range(counts.shape[0]):  # where the entries of each distance begin

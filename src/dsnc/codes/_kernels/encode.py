@@ -5,8 +5,6 @@
 in float32, added in this order. Bit j is set where the logit is above 0.
 """
 
-from typing import Any
-
 import numpy as np
 
 from dsnc.codes._kernels.tools import kernel, part, prefetch
@@ -18,16 +16,7 @@ FINE, NOT_A_NUMBER, SCATTERED, OUTSIDE = 0, 1, 2, 3  # what `encode_csr` may fin
 
 
 @kernel
-def encode_csr(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    weight: Any,
-    bias: Any,
-    unit: Any,
-    logits: Any,
-    words: Any,
-) -> Any:
+def encode_csr(indptr, indices, data, weight, bias, unit, logits, words):
     """Write the logits, and the bits into as many words as there is room for.
 
     With `unit` each row counts as divided by its norm. Where the indices of a row do not ascend
@@ -60,25 +49,21 @@ def encode_csr(
                 value = np.float32(value / norm)
             for j in range(n_bits):
                 logits[i, j] += value * weight[feature, j]
-        for j in range(n_bits):
-            bad |= logits[i, j] != logits[i, j]
-        _pack(logits, words, i)
+        bad |= _pack(logits, words, i)
     return NOT_A_NUMBER if bad else FINE
 
 
 @kernel
-def pack(logits: Any, words: Any) -> Any:
+def pack(logits, words):
     """Write the bits; tell whether all logits are numbers."""
     bad = False
     for i in range(logits.shape[0]):
-        for j in range(logits.shape[1]):
-            bad |= logits[i, j] != logits[i, j]
-        _pack(logits, words, i)
+        bad |= _pack(logits, words, i)
     return NOT_A_NUMBER if bad else FINE
 
 
 @part
-def _norm(indices: Any, data: Any, start: Any, stop: Any) -> Any:
+def _norm(indices, data, start, stop):
     """Return the norm of a row, 1 of a row of zeros, or -1 where its indices do not ascend."""
     total = np.float64(0)
     ascends = True
@@ -92,9 +77,14 @@ def _norm(indices: Any, data: Any, start: Any, stop: Any) -> Any:
 
 
 @part
-def _pack(logits: Any, words: Any, i: Any) -> Any:
+def _pack(logits, words, i):
+    """Write the bits of a row; tell whether one of its logits is not a number."""
+    bad = False
+    for j in range(logits.shape[1]):
+        bad |= logits[i, j] != logits[i, j]
     for w in range(words.shape[1]):
         word = np.uint64(0)
         for j in range(64 * w, min(64 * w + 64, logits.shape[1])):
             word |= np.uint64(logits[i, j] > 0) << np.uint64(j - 64 * w)
         words[i, w] = word
+    return bad

@@ -1,12 +1,10 @@
 """Leaders of codes: so few of them that every other code of a group is near one."""
 
-from typing import Any
-
 from dsnc.codes._kernels.tools import kernel, popcount
 
 
 @kernel
-def lead(words: Any, order: Any, starts: Any, radius: Any, is_leader: Any, leaders: Any) -> Any:
+def lead(words, order, starts, radius, is_leader, leaders):
     """Mark the rows that are no nearer than the radius to a leader of their group before them.
 
     Group g has the rows ``order[starts[g] : starts[g + 1]]``, and who comes first leads. The last

@@ -5,7 +5,7 @@ by row, so that exactness in ties is one integer comparison. Each entry has an o
 its row or the row itself; an owner has one entry, its nearest. A free entry is FREE, owned by -1.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,18 +18,29 @@ NO_LABELS = np.empty(0, dtype=np.int64)  # each code owns itself
 NO_LABELS.flags.writeable = False
 
 
+class Lists(NamedTuple):
+    """The lists of all queries, and what may enter them."""
+
+    labels: Any  # owner of each code; empty where each owns itself
+    slack: Any  # bits beyond a list's first from which on nothing enters
+    keys: Any  # (n_queries, k)
+    owners: Any
+
+
 @part
-def bound_of(keys: Any, query: Any, slack: Any) -> Any:
+def bound_of(lists, query):
     """Return the key from which on nothing enters the query's list.
 
-    That is its last one, or what is farther than the first by more than `slack`.
+    That is its last one, or what is farther than the first by more than the slack.
     """
-    return min(keys[query, -1], ((keys[query, 0] >> ROW_BITS) + slack + 1) << ROW_BITS)
+    keys = lists.keys
+    return min(keys[query, -1], ((keys[query, 0] >> ROW_BITS) + lists.slack + 1) << ROW_BITS)
 
 
 @part
-def insert(keys: Any, owners: Any, query: Any, key: Any, labels: Any) -> Any:
+def insert(lists, query, key):
     """Put a key that is below the query's last one in its place; drop it if its owner has less."""
+    labels, keys, owners = lists.labels, lists.keys, lists.owners
     owner = key & ((1 << ROW_BITS) - 1)
     end = keys.shape[1] - 1  # of what moves; behind it most lists are free
     place = 0

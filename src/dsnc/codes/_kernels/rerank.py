@@ -6,8 +6,6 @@ soft[j] is tanh(half * logit[j]); with 0.5, the expected value of a bit. doubt[k
 over the bits in which the query's code differs from the nearest one of class k.
 """
 
-from typing import Any
-
 import numpy as np
 
 from dsnc.codes._kernels.nearest import FREE, ROW_BITS
@@ -44,23 +42,23 @@ _STEP = np.float32(1e-5)  # a share of the score that roundings do not lose
 
 @kernel
 def rerank(
-    keys: Any,
-    owners: Any,
-    size: Any,
-    slack: Any,
-    queries: Any,
-    codes: Any,
-    logits: Any,
-    hard: Any,
-    weight: Any,
-    bias: Any,
-    closeness: Any,
-    half: Any,
-    classes: Any,
-    scores: Any,
-    inside: Any,
-    soft: Any,
-) -> Any:
+    keys,
+    owners,
+    size,
+    slack,
+    queries,
+    codes,
+    logits,
+    hard,
+    weight,
+    bias,
+    closeness,
+    half,
+    classes,
+    scores,
+    inside,
+    soft,
+):
     """Write the k best classes of each query and their scores; -1 where there are fewer.
 
     The first `size` classes within the slack are the candidates: they come first, ordered by
@@ -100,7 +98,7 @@ def rerank(
 
 
 @part
-def _line_up(classes: Any, scores: Any, i: Any, filled: Any, owner: Any, score: Any) -> Any:
+def _line_up(classes, scores, i, filled, owner, score):
     """Insert a class by its score and then by its number; return the length of the line."""
     k = classes.shape[1]
     place = min(filled, k)
@@ -119,7 +117,7 @@ def _line_up(classes: Any, scores: Any, i: Any, filled: Any, owner: Any, score: 
 
 
 @part
-def _soften(logits: Any, i: Any, hard: Any, half: Any, soft: Any) -> Any:
+def _soften(logits, i, hard, half, soft):
     """``soft[j] = logits[i, j] if hard else tanh(half * logits[i, j])``."""
     for j in range(logits.shape[1]):
         x = min(max(half * logits[i, j], -_TOP), _TOP)
@@ -130,7 +128,7 @@ def _soften(logits: Any, i: Any, hard: Any, half: Any, soft: Any) -> Any:
 
 
 @reordered
-def _dot(soft: Any, weight: Any, owner: Any) -> Any:
+def _dot(soft, weight, owner):
     total = soft[0] * weight[owner, 0]
     for j in range(1, soft.shape[0]):
         total += soft[j] * weight[owner, j]
@@ -138,7 +136,7 @@ def _dot(soft: Any, weight: Any, owner: Any) -> Any:
 
 
 @part
-def _doubt(queries: Any, i: Any, codes: Any, row: Any, logits: Any) -> Any:
+def _doubt(queries, i, codes, row, logits):
     """Sum up how sure the query is of the bits in which it differs from a code."""
     total = np.float32(0)
     for word in range(codes.shape[1]):

@@ -5,12 +5,10 @@ register has octets, and distances are sums of octets. Two queries share each re
 goes through two blocks at once.
 """
 
-from typing import Any
-
 import numpy as np
 
 from dsnc.codes._kernels.counting import fill_list
-from dsnc.codes._kernels.nearest import ROW_BITS, bound_of, insert
+from dsnc.codes._kernels.nearest import ROW_BITS, Lists, bound_of, insert
 from dsnc.codes._kernels.tools import add_saturated, column_distance, kernel, part, smaller
 
 BLOCK = 512  # codes in a block
@@ -18,7 +16,7 @@ _GROUP = 32  # distances that are looked at together where a block has something
 
 
 @kernel
-def fill_planes(octets: Any, planes: Any) -> Any:
+def fill_planes(octets, planes):
     """Lay the (n, n_octets) codes out as (n_blocks, n_octets, BLOCK)."""
     for row in range(octets.shape[0]):
         for p in range(planes.shape[1]):
@@ -26,20 +24,7 @@ def fill_planes(octets: Any, planes: Any) -> Any:
 
 
 @kernel
-def scan(
-    planes: Any,
-    n_codes: Any,
-    octets: Any,
-    rows: Any,
-    labels: Any,
-    slack: Any,
-    keys: Any,
-    owners: Any,
-    sums: Any,
-    lows: Any,
-    alone: Any,
-    space: Any,
-) -> Any:
+def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows, alone, space):
     """Bring the lists of the queries `rows` up to date with all codes.
 
     `octets` (n_queries, n_planes) are the queries; `labels` owns the codes, or is empty where each
@@ -52,6 +37,7 @@ def scan(
     """
     n_blocks, n_planes, tile = planes.shape[0], planes.shape[1], sums.shape[1]
     beyond = slack if keys.shape[1] > 1 else 0
+    lists = Lists(labels, slack, keys, owners)
     for first in range(0, n_blocks, tile):
         size = min(n_blocks - first, tile)
         steps = size if alone is None else (size + 1) // 2
@@ -61,8 +47,8 @@ def scan(
             a, b = octets[i], octets[j]
             # The largest distance that would still enter the list, or is in it.
             seen = first * BLOCK + 1 if space is None else 0
-            limit_a = (bound_of(keys, i, slack) - seen) >> ROW_BITS
-            limit_b = (bound_of(keys, j, slack) - seen) >> ROW_BITS
+            limit_a = (bound_of(lists, i) - seen) >> ROW_BITS
+            limit_b = (bound_of(lists, j) - seen) >> ROW_BITS
             for x in range(steps):
                 y = x if alone is None else min(x + steps, size - 1)
                 sum_a, sum_b = sums[0, x], sums[second, y]
@@ -100,23 +86,13 @@ def scan(
             for x in range(size):
                 start = (first + x) * BLOCK
                 if lows[0, x] <= limit_a:
-                    _collect(sums[0, x], limit_a, start, n_codes, labels, slack, keys, owners, i)
+                    _collect(sums[0, x], limit_a, start, n_codes, lists, i)
                 if i != j and lows[1, x] <= limit_b:
-                    _collect(sums[1, x], limit_b, start, n_codes, labels, slack, keys, owners, j)
+                    _collect(sums[1, x], limit_b, start, n_codes, lists, j)
 
 
 @part
-def _add(
-    planes: Any,
-    block: Any,
-    other: Any,
-    p: Any,
-    a: Any,
-    b: Any,
-    sum_a: Any,
-    sum_b: Any,
-    more: Any,
-) -> Any:
+def _add(planes, block, other, p, a, b, sum_a, sum_b, more):
     """Add (or set, where `more` is None) the distances in as many planes as the tuples are long.
 
     Those of a to the codes of a block, and those of b to the same or to those of another one.
@@ -138,17 +114,17 @@ def _add(
 
 
 @part
-def _eight(q: Any, p: Any) -> Any:
+def _eight(q, p):
     return (q[p], q[p + 1], q[p + 2], q[p + 3], q[p + 4], q[p + 5], q[p + 6], q[p + 7])
 
 
 @part
-def _four(q: Any) -> Any:
+def _four(q):
     return (q[0], q[1], q[2], q[3])
 
 
 @part
-def _least(distances: Any, low: Any, n: Any) -> Any:
+def _least(distances, low, n):
     """Return the least distance of a block: the places beyond the n codes do not count."""
     if n < BLOCK:
         low = distances.dtype.type(-1)
@@ -158,20 +134,10 @@ def _least(distances: Any, low: Any, n: Any) -> Any:
 
 
 @part
-def _collect(
-    distances: Any,
-    limit: Any,
-    start: Any,
-    n_codes: Any,
-    labels: Any,
-    slack: Any,
-    keys: Any,
-    owners: Any,
-    query: Any,
-) -> Any:
+def _collect(distances, limit, start, n_codes, lists, query):
     """Put the codes of a block that are no farther than the limit into the query's list."""
     limit = (limit + 1) << ROW_BITS
-    bound = min(bound_of(keys, query, slack), limit)
+    bound = min(bound_of(lists, query), limit)
     for first in range(0, min(BLOCK, n_codes - start), _GROUP):
         low = distances.dtype.type(-1)
         for g in range(_GROUP):
@@ -181,5 +147,5 @@ def _collect(
         for g in range(first, min(first + _GROUP, n_codes - start)):
             key = (distances[g] << ROW_BITS) + start + g
             if key < bound:
-                insert(keys, owners, query, key, labels)
-                bound = min(bound_of(keys, query, slack), limit)
+                insert(lists, query, key)
+                bound = min(bound_of(lists, query), limit)

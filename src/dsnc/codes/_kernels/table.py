@@ -15,8 +15,6 @@ time, which goes through scratch space because rows at multiples of a power of t
 same few lines of the cache.
 """
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -37,7 +35,7 @@ _VECTOR = ir.VectorType(ir.IntType(32), _LANES)
 
 
 @kernel
-def fill(packed: Any, words: Any, labels: Any) -> Any:
+def fill(packed, words, labels):
     """``T[v] = min(label of the codes equal to v)``, or nothing where no code is."""
     for v in range(packed.shape[0]):
         packed[v] = _NOTHING
@@ -45,7 +43,7 @@ def fill(packed: Any, words: Any, labels: Any) -> Any:
         packed[words[i]] = smaller(packed[words[i]], labels[i])
 
 
-def spread(packed: Any) -> None:
+def spread(packed) -> None:
     """Apply the transform of all bits to a table of 2**n numbers, n >= MIN_BITS, in place."""
     n_bits = packed.size.bit_length() - 1
     firsts = first_bits(n_bits)
@@ -62,21 +60,21 @@ def first_bits(n_bits: int) -> list[int]:
 
 
 @kernel
-def strip(packed: Any, labels: Any) -> Any:
+def strip(packed, labels):
     """``labels[v] = T[v] mod 2**LABEL_BITS``; may be the same array."""
     for v in range(labels.shape[0]):
         labels[v] = packed[v] & _LABEL_MASK
 
 
 @kernel
-def lookup(values: Any, words: Any, answers: Any) -> Any:
+def lookup(values, words, answers):
     """``answers[i] = values[words[i]]``."""
     for i in range(words.shape[0]):
         answers[i] = values[words[i]]
 
 
 @kernel
-def _spread_low(packed: Any, n_bits: Any) -> Any:
+def _spread_low(packed, n_bits):
     """Apply the transform of bits 0 to n_bits - 1."""
     size = 1 << n_bits
     for start in range(0, packed.shape[0], size):
@@ -89,7 +87,7 @@ def _spread_low(packed: Any, n_bits: Any) -> Any:
 
 
 @kernel
-def _spread_group(packed: Any, first: Any, tile: Any) -> Any:
+def _spread_group(packed, first, tile):
     """Apply the transform of bits first to first + _GROUP_BITS - 1.
 
     Row r of a tile is ``packed[start + (r << first) :][:_COLUMNS]``. The first step reads the rows
@@ -105,17 +103,7 @@ def _spread_group(packed: Any, first: Any, tile: Any) -> Any:
 
 
 @kernel
-def _two_bits(
-    source: Any,
-    start: Any,
-    row: Any,
-    target: Any,
-    target_start: Any,
-    target_row: Any,
-    n_rows: Any,
-    step: Any,
-    columns: Any,
-) -> Any:
+def _two_bits(source, start, row, target, target_start, target_row, n_rows, step, columns):
     """Transform rows r, r + step, r + 2 step, r + 3 step, for all r with these two bits 0.
 
     Row r begins at ``start + r * row`` in the source, and likewise in the target.
@@ -128,10 +116,10 @@ def _two_bits(
 
 
 @intrinsic
-def _four_low_bits(typing: Any, packed: Any, place: Any) -> Any:
+def _four_low_bits(typing, packed, place):
     """Transform the _LANES numbers from `place` on by the bits of their position."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, packed, *arguments)
         values = builder.load(pointer, align=4)
         for bit in range(4):
@@ -145,15 +133,7 @@ def _four_low_bits(typing: Any, packed: Any, place: Any) -> Any:
 
 
 @intrinsic
-def _quadruple(
-    typing: Any,
-    source: Any,
-    place: Any,
-    step: Any,
-    target: Any,
-    target_place: Any,
-    target_step: Any,
-) -> Any:
+def _quadruple(typing, source, place, step, target, target_place, target_step):
     """Transform four times _LANES numbers, `step` apart, by the two bits that tell them apart.
 
     Of a, b, c, d at 00, 01, 10, 11 the new a is ``min(a, min(b, c) + 1, d + 2)``. As a + 2 is no
@@ -161,8 +141,8 @@ def _quadruple(
     the same x serves d: 12 operations, where bit by bit it takes 16.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def pointers(kind: Any, array: Any, place: Any, step: Any) -> Any:
+    def generate(context, builder, signature, arguments):
+        def pointers(kind, array, place, step):
             for _ in range(4):
                 yield _pointer(context, builder, kind, array, place)
                 place = builder.add(place, step)
@@ -180,14 +160,14 @@ def _quadruple(
     return types.void(source, *place_step, target, *place_step), generate
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+def _pointer(context, builder, kind, array, place):
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
 
 
-def _farther(builder: Any, values: Any, distance: int) -> Any:
+def _farther(builder, values, distance: int):
     return builder.add(values, ir.Constant(_VECTOR, [distance << LABEL_BITS] * _LANES))
 
 
-def _least(builder: Any, a: Any, b: Any) -> Any:
+def _least(builder, a, b):
     return builder.select(builder.icmp_unsigned("<", a, b), a, b)

@@ -45,40 +45,40 @@ def reordered(function: Callable[..., Any]) -> Any:
 
 
 @intrinsic
-def popcount(typing: Any, value: Any) -> Any:
+def popcount(typing, value):
     """Count the set bits of an unsigned integer."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return value(value), generate
 
 
 @intrinsic
-def lowest_bit(typing: Any, value: Any) -> Any:
+def lowest_bit(typing, value):
     """Return the place of the lowest set bit of a 64-bit integer that is not 0."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
 
 
 @intrinsic
-def smaller(typing: Any, a: Any, b: Any) -> Any:
+def smaller(typing, a, b):
     """Return the smaller of two unsigned integers of one type, without a branch."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         return _call(builder, "llvm.umin", arguments)
 
     return a(a, a), generate
 
 
 @intrinsic
-def up_to(typing: Any, array: Any, place: Any, limit: Any) -> Any:
+def up_to(typing, array, place, limit):
     """Return 64 bits: bit g is set where ``array[place + g] <= limit``, of the array's type."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         data = context.make_array(array)(context, builder, arguments[0]).data
         lanes = ir.VectorType(data.type.pointee, 64)
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), lanes.as_pointer())
@@ -92,10 +92,10 @@ def up_to(typing: Any, array: Any, place: Any, limit: Any) -> Any:
 
 
 @intrinsic
-def add_saturated(typing: Any, a: Any, b: Any) -> Any:
+def add_saturated(typing, a, b):
     """Return a + b, or the largest number of a's type; b may be narrower."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         first, second = arguments
         if b.bitwidth < a.bitwidth:
             second = builder.zext(second, first.type)
@@ -105,16 +105,14 @@ def add_saturated(typing: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def column_distance(
-    typing: Any, planes: Any, block: Any, first: Any, column: Any, octets: Any
-) -> Any:
+def column_distance(typing, planes, block, first, column, octets):
     """Return ``sum(popcount(planes[block, first + p, column] ^ octets[p]) for all p)``.
 
     In 8 bits: at most 31 octets. The loop over the tuple is unrolled here, as a tree, because the
     compiler does not do it before it looks for loops to vectorize.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         array = context.make_array(planes)(context, builder, arguments[0])
         terms = []
         for p, octet in enumerate(cgutils.unpack_tuple(builder, arguments[4], octets.count)):
@@ -133,10 +131,10 @@ def column_distance(
 
 
 @intrinsic
-def prefetch(typing: Any, array: Any, place: Any) -> Any:
+def prefetch(typing, array, place):
     """Ask for ``array[place]`` to be brought into the cache; the place may be any number."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         data = context.make_array(array)(context, builder, arguments[0]).data
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _NUMBER, _NUMBER, _NUMBER])
@@ -147,7 +145,7 @@ def prefetch(typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-def _call(builder: Any, name: str, arguments: Any) -> Any:
+def _call(builder, name: str, arguments):
     kind = arguments[0].type
     signature = ir.FunctionType(kind, [kind, kind])
     function = builder.module.declare_intrinsic(name, [kind], signature)

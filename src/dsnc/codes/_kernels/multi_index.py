@@ -8,11 +8,11 @@ to r - 1 and the first j up to r, whatever was not found is at distance ``m * r 
 M. Norouzi, A. Punjani, D. Fleet: Fast exact search in Hamming space with multi-index hashing, 2014.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsnc.codes._kernels.nearest import ROW_BITS, bound_of, insert
+from dsnc.codes._kernels.nearest import ROW_BITS, Lists, bound_of, insert
 from dsnc.codes._kernels.tools import inlined, kernel, part, popcount, prefetch, smaller
 
 START, WIDTH, BASE = 0, 1, 2  # columns of `chunks`: first bit, bits, place of its offsets
@@ -25,7 +25,7 @@ _PILOT, _SKIP = 64, 960  # where almost no pilot gets through, so many are scann
 
 
 @part
-def bits_of(words: Any, row: Any, start: Any, width: Any) -> Any:
+def bits_of(words, row, start, width):
     """Return up to 64 bits of a code from bit `start`; bits past its last word are 0."""
     word, shift = start >> 6, np.uint64(start & 63)
     value = np.uint64(0)
@@ -39,7 +39,7 @@ def bits_of(words: Any, row: Any, start: Any, width: Any) -> Any:
 
 
 @part
-def signature(words: Any, row: Any, n_bits: Any, start: Any, width: Any, which: Any) -> Any:
+def signature(words, row, n_bits, start, width, which):
     """Return a word that stands beside the rows of a chunk, to judge them without their codes.
 
     Codes of one or two words stand there whole, word by word. Of longer ones it is 64 bits outside
@@ -56,9 +56,7 @@ def signature(words: Any, row: Any, n_bits: Any, start: Any, width: Any, which: 
 
 
 @kernel
-def fill_buckets(
-    words: Any, n_bits: Any, chunks: Any, offsets: Any, ids: Any, signatures: Any
-) -> Any:
+def fill_buckets(words, n_bits, chunks, offsets, ids, signatures):
     """Sort the rows of every chunk by its value: counting sort, rows ascending in a bucket."""
     n = words.shape[0]
     for j in range(chunks.shape[0]):
@@ -81,120 +79,111 @@ def fill_buckets(
         ends[0] = 0
 
 
+class Tables(NamedTuple):
+    """A multi-index, as its kernels see it."""
+
+    words: Any  # of the codes
+    chunks: Any
+    offsets: Any  # of each value of each chunk: where its rows begin
+    ids: Any  # rows, by chunk and value
+    signatures: Any  # of these rows
+    masks: Any  # values by their number of bits: those of r bits, for chunks `width` wide,
+    mask_starts: Any  # begin at ``[width, r]``
+    costs: Any
+    ahead: Any  # [r, d]: going on from radius r to distance d costs so much; [r, -1]: r alone
+
+
 @kernel
 def probe(
-    words: Any,
-    n_bits: Any,
-    queries: Any,
-    labels: Any,
-    slack: Any,
-    chunks: Any,
-    offsets: Any,
-    ids: Any,
-    signatures: Any,
-    masks: Any,
-    mask_starts: Any,
-    n_radii: Any,
-    costs: Any,
-    ahead: Any,
-    keys: Any,
-    owners: Any,
-    done: Any,
-    counts: Any,
-    values: Any,
-    signs: Any,
-    buckets: Any,
-) -> Any:
-    """Bring the lists up to date, set `done` where they are complete; return how many are.
+    words,
+    n_bits,
+    queries,
+    chunks,
+    offsets,
+    ids,
+    signatures,
+    masks,
+    mask_starts,
+    n_radii,
+    costs,
+    ahead,
+    labels,
+    slack,
+    keys,
+    owners,
+    done,
+    counts,
+    values,
+    signs,
+    buckets,
+):
+    """Bring the lists up to date, set `done` where they are complete.
 
-    The others cost less to scan: their lists hold true neighbors, not yet all of them. `masks`
-    are the values of each number of bits, those of r bits (of chunks `width` wide) from
-    ``mask_starts[width, r]``; ``ahead[r, d]`` is what going on from radius r costs when the list
-    ends at distance d, its last column what radius r alone does. `counts` gathers lookups,
-    candidates and their checks; the last three arguments are scratch space.
+    The others cost less to scan: their lists hold true neighbors, not yet all of them. See
+    `Tables` and `Lists`; arguments are not grouped so, as that takes longer for each call from
+    Python. `counts` gathers lookups, candidates and their checks; the last three arguments are
+    scratch space.
     """
-    n, m, n_parts = words.shape[0], chunks.shape[0], signatures.shape[1]
-    failed = tried = skip = n_done = 0
+    tables = Tables(words, chunks, offsets, ids, signatures, masks, mask_starts, costs, ahead)
+    lists = Lists(labels, slack, keys, owners)
+    failed = tried = skip = 0
     for first in range(0, queries.shape[0], AT_ONCE):
         last = min(queries.shape[0], first + AT_ONCE)
         if skip > 0:
             skip -= last - first
             continue
+        _set_values(tables, queries, first, last, values)
         for i in range(first, last):
-            for j in range(m):
-                value = np.int64(bits_of(queries, i, chunks[j, START], chunks[j, WIDTH]))
-                values[i - first, j] = value
-                prefetch(offsets, chunks[j, BASE] + value)
-        for i in range(first, last):
-            if i + 1 < last:
-                for j in range(m):
-                    bucket = chunks[j, BASE] + values[i + 1 - first, j]
-                    prefetch(signatures, n_parts * (j * n + np.int64(offsets[bucket])))
-            for j in range(m):
-                for which in range(n_parts):
-                    signs[j, which] = signature(
-                        queries, i, n_bits, chunks[j, START], chunks[j, WIDTH], which
-                    )
-            done[i] = _probe_one(
-                words,
-                queries,
-                i,
-                labels,
-                slack,
-                chunks,
-                offsets,
-                ids,
-                signatures,
-                masks,
-                mask_starts,
-                n_radii,
-                costs,
-                ahead,
-                keys,
-                owners,
-                values,
-                signs,
-                buckets,
-                counts,
-            )
+            _set_signs(tables, queries, i, last, n_bits, values, signs)
+            done[i] = _probe_one(tables, n_radii, queries, i, lists, values, signs, buckets, counts)
             tried += 1
             failed += 1 - done[i]
-            n_done += np.int64(done[i])
         if tried >= _PILOT:
             if failed >= 0.95 * tried:
                 skip = _SKIP
             failed = tried = 0
-    return n_done
 
 
 @inlined
-def _probe_one(
-    words: Any,
-    queries: Any,
-    i: Any,
-    labels: Any,
-    slack: Any,
-    chunks: Any,
-    offsets: Any,
-    ids: Any,
-    signatures: Any,
-    masks: Any,
-    mask_starts: Any,
-    n_radii: Any,
-    costs: Any,
-    ahead: Any,
-    keys: Any,
-    owners: Any,
-    values: Any,
-    signs: Any,
-    buckets: Any,
-    counts: Any,
-) -> Any:
+def _set_values(tables, queries, first, last, values):
+    """Write the values of the queries' chunks, and ask for where their rows begin."""
+    chunks = tables.chunks
+    for i in range(first, last):
+        for j in range(chunks.shape[0]):
+            value = np.int64(bits_of(queries, i, chunks[j, START], chunks[j, WIDTH]))
+            values[i - first, j] = value
+            prefetch(tables.offsets, chunks[j, BASE] + value)
+
+
+@inlined
+def _set_signs(tables, queries, i, last, n_bits, values, signs):
+    """Write the signatures of a query, and ask for those of the rows that the next one finds."""
+    chunks, n_parts = tables.chunks, tables.signatures.shape[1]
+    if i + 1 < last:
+        for j in range(chunks.shape[0]):
+            bucket = chunks[j, BASE] + values[(i + 1) % AT_ONCE, j]
+            start = j * tables.words.shape[0] + np.int64(tables.offsets[bucket])
+            prefetch(tables.signatures, n_parts * start)
+    for j in range(chunks.shape[0]):
+        for which in range(n_parts):
+            signs[j, which] = signature(
+                queries, i, n_bits, chunks[j, START], chunks[j, WIDTH], which
+            )
+
+
+@inlined
+def _probe_one(tables, n_radii, queries, i, lists, values, signs, buckets, counts):
     """Search one query by growing radius; return whether its list is complete."""
-    n, m, n_parts = words.shape[0], chunks.shape[0], signatures.shape[1]
+    chunks, mask_starts, costs, ahead = (
+        tables.chunks,
+        tables.mask_starts,
+        tables.costs,
+        tables.ahead,
+    )
+    m = chunks.shape[0]
     spent = 0.0
     for r in range(n_radii):
-        distance = min((bound_of(keys, i, slack) - 1) >> ROW_BITS, ahead.shape[1] - 2)
+        distance = min((bound_of(lists, i) - 1) >> ROW_BITS, ahead.shape[1] - 2)
         # Where the end is not in sight, a little may still be spent, for what it may find; more
         # where one radius further might do.
         explore = _EXPLORE_NEAR if distance < m * (r + 2) else _EXPLORE
@@ -205,36 +194,14 @@ def _probe_one(
         ):
             return False
         for j in range(m):
-            if m * r + j > (bound_of(keys, i, slack) - 1) >> ROW_BITS:
+            if m * r + j > (bound_of(lists, i) - 1) >> ROW_BITS:
                 return True
             width = chunks[j, WIDTH]
-            base = chunks[j, BASE]
             for start in range(mask_starts[width, r], mask_starts[width, r + 1], AT_ONCE):
                 stop = min(mask_starts[width, r + 1], start + AT_ONCE)
-                n_buckets = 0
-                for x in range(start, stop):  # without branches: most buckets may be empty
-                    place = base + (values[i % AT_ONCE, j] ^ np.int64(masks[x]))
-                    low = j * n + np.int64(offsets[place])
-                    high = j * n + np.int64(offsets[place + 1])
-                    buckets[n_buckets, 0] = low
-                    buckets[n_buckets, 1] = high
-                    prefetch(signatures, n_parts * low)
-                    n_buckets += np.int64(high > low)
+                n_buckets = _list_buckets(tables, j, values[i % AT_ONCE, j], start, stop, buckets)
                 candidates, checks = _visit(
-                    words,
-                    queries,
-                    i,
-                    labels,
-                    slack,
-                    ids,
-                    signatures,
-                    signs,
-                    j,
-                    r,
-                    buckets,
-                    n_buckets,
-                    keys,
-                    owners,
+                    tables, queries, i, lists, signs, j, r, buckets, n_buckets
                 )
                 counts[0] += stop - start
                 counts[1] += candidates
@@ -251,23 +218,26 @@ def _probe_one(
 
 
 @inlined
-def _visit(
-    words: Any,
-    queries: Any,
-    i: Any,
-    labels: Any,
-    slack: Any,
-    ids: Any,
-    signatures: Any,
-    signs: Any,
-    j: Any,
-    r: Any,
-    buckets: Any,
-    n_buckets: Any,
-    keys: Any,
-    owners: Any,
-) -> Any:
+def _list_buckets(tables, j, value, start, stop, buckets):
+    """List where the rows begin and end of the values that some masks give; return how many."""
+    n, n_parts = tables.words.shape[0], tables.signatures.shape[1]
+    n_buckets = 0
+    for x in range(start, stop):  # without branches: most buckets may be empty
+        place = tables.chunks[j, BASE] + (value ^ np.int64(tables.masks[x]))
+        low = j * n + np.int64(tables.offsets[place])
+        high = j * n + np.int64(tables.offsets[place + 1])
+        buckets[n_buckets, 0] = low
+        buckets[n_buckets, 1] = high
+        prefetch(tables.signatures, n_parts * low)
+        n_buckets += np.int64(high > low)
+    return n_buckets
+
+
+@inlined
+def _visit(tables, queries, i, lists, signs, j, r, buckets, n_buckets):
     """Look at the rows of some buckets; return how many there are, and how many seemed near."""
+    words, ids, signatures = tables.words, tables.ids, tables.signatures
+    labels, keys, owners = lists.labels, lists.keys, lists.owners
     n_words, two, last = words.shape[1], signatures.shape[1] == 2, keys.shape[1] - 1
     exact = n_words <= 2
     extra = 0 if exact else r  # the chunk's own share of the distance
@@ -276,7 +246,7 @@ def _visit(
     for b in range(n_buckets):
         low, high = buckets[b, 0], buckets[b, 1]
         candidates += high - low
-        bound = bound_of(keys, i, slack)
+        bound = bound_of(lists, i)
         if high - low >= _LONG and _least(signatures, low, high, sign) + extra > bound >> ROW_BITS:
             continue
         if r == 0 and exact and last == 0:  # likely near: no branch could be foretold
@@ -305,13 +275,13 @@ def _visit(
                     distance += np.int64(popcount(words[row, w] ^ queries[i, w]))
             key = (distance << ROW_BITS) + row
             if key < bound:
-                insert(keys, owners, i, key, labels)
-                bound = bound_of(keys, i, slack)
+                insert(lists, i, key)
+                bound = bound_of(lists, i)
     return candidates, checks
 
 
 @part
-def _least(signatures: Any, low: Any, high: Any, sign: Any) -> Any:
+def _least(signatures, low, high, sign):
     least = np.uint32(64)
     for words in signatures[low:high]:
         least = smaller(least, np.uint32(popcount(words[0] ^ sign)))

@@ -22,7 +22,7 @@ _DONE = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def find_classes(
-    table: Any, words: Any, logits: Any, signs: Any, weight: Any, bias: Any, n_flips: int, k: int
+    table, words, logits, signs, weight, bias, n_flips: int, k: int
 ) -> tuple[Any, Any, Any]:
     """Return the k best classes found around each code, their scores, and how many were found.
 
@@ -45,20 +45,20 @@ def find_classes(
 
 @kernel
 def _find(
-    table: Any,
-    words: Any,
-    logits: Any,
-    signs: Any,
-    weight: Any,
-    bias: Any,
-    n_flips: Any,
-    classes: Any,
-    scores: Any,
-    counts: Any,
-    places: Any,
-    keys: Any,
-    stamps: Any,
-) -> Any:
+    table,
+    words,
+    logits,
+    signs,
+    weight,
+    bias,
+    n_flips,
+    classes,
+    scores,
+    counts,
+    places,
+    keys,
+    stamps,
+):
     """List the classes found around each code: larger score first, then the smaller class.
 
     `logits` are the bits of float32 numbers; of equally certain bits the first is flipped first.
@@ -87,9 +87,7 @@ def _find(
 
 
 @part
-def _set_places(
-    word: Any, logits: Any, i: Any, n_flips: Any, places: Any, slot: Any, keys: Any
-) -> Any:
+def _set_places(word, logits, i, n_flips, places, slot, keys):
     """Write the code with every subset of its least certain bits flipped."""
     n_bits = logits.shape[1]
     for j in range(n_bits):
@@ -106,7 +104,7 @@ def _set_places(
 
 
 @part
-def _insert(classes: Any, scores: Any, i: Any, found: Any, label: Any, score: Any) -> Any:
+def _insert(classes, scores, i, found, label, score):
     """Put a class in its place in a sorted list that holds as many of those found as fit."""
     place = min(found, classes.shape[1])
     while place > 0:

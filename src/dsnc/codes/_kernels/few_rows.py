@@ -1,0 +1,84 @@
+"""From the logits of a few rows to their classes, without a step outside.
+
+The kernels of packing, search and reranking one after the other: for a single row, the calls
+between them take longer than the work.
+"""
+
+import numpy as np
+
+from dsnc.codes._kernels.encode import pack
+from dsnc.codes._kernels.multi_index import probe
+from dsnc.codes._kernels.nearest import FREE
+from dsnc.codes._kernels.rerank import rerank
+from dsnc.codes._kernels.scan import scan
+from dsnc.codes._kernels.tools import kernel
+
+
+@kernel
+def best_classes(
+    words,
+    n_bits,
+    planes,
+    chunks,
+    offsets,
+    ids,
+    signatures,
+    masks,
+    mask_starts,
+    n_radii,
+    costs,
+    ahead,
+    labels,
+    weight,
+    bias,
+    closeness,
+    half,
+    slack,
+    logits,
+    classes,
+    packed,
+    queries,
+    octets,
+    keys,
+    owners,
+    scores,
+    inside,
+    done,
+    rows,
+    counts,
+    values,
+    signs,
+    buckets,
+    sums,
+    lows,
+    space,
+    soft,
+):
+    """Write the best class of each row into ``classes[:, 0]``; tell whether all logits are numbers.
+
+    Up to `slack`, everything is as `probe`, `scan` and `rerank` take it; where `chunks` is empty,
+    all is scanned. What follows `classes` is scratch space; `queries` and `octets` are read-only
+    views of `packed`, since the other kernels were compiled for such.
+    """
+    if pack(logits, packed):
+        return False
+    n, size = logits.shape[0], keys.shape[1]
+    one, hard = np.int64(1), np.bool_(False)  # of a literal, another type would be compiled
+    for i in range(n):
+        done[i] = False
+        for entry in range(size):
+            keys[i, entry] = FREE
+            owners[i, entry] = -1
+    lists = labels, slack, keys, owners
+    if chunks.shape[0]:
+        tables = chunks, offsets, ids, signatures, masks, mask_starts, n_radii, costs, ahead
+        scratch = counts, values, signs, buckets
+        probe(words, n_bits, queries[:n], *tables, *lists, done, *scratch)
+    for i in range(n):
+        if not done[i]:
+            rows[0] = i
+            scan(planes, words.shape[0], octets, rows, *lists, sums, lows, one, space)
+    found = keys[:n], owners, size, slack, queries, words
+    scoring = weight, bias, closeness, half
+    rerank(*found, logits, hard, *scoring, classes, scores, inside, soft)
+    return True
