@@ -1,8 +1,7 @@
 """Error-correcting output codes: codes are given, and linear classifiers learn their bits."""
 
 import copy
-import os
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 _GIVEN = "given"  # in model files: the book is among the arrays
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ECOCBaseline(LinearBaseline):
     """Error-correcting output codes with linear classifiers, or with any estimator.
 
@@ -96,54 +96,11 @@ class ECOCBaseline(LinearBaseline):
 
     kind: ClassVar[str] = "ecoc"
 
-    def __init__(
-        self,
-        *,
-        n_bits: int = 128,
-        codebook: Any = "bch",
-        decoding: str = "hamming",
-        loss: str = "squared_hinge",
-        C: float = 1.0,
-        base: Any = None,
-        n_jobs: int | None = None,
-        scaling: str = "auto",
-        text: Any = None,
-        class_weight: Any = None,
-        max_epochs: int = 20,
-        batch_size: int | str = "auto",
-        learning_rate: float | str = "auto",
-        validation_fraction: float = 0.0,
-        validation_every: int = 1,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        device: str = "auto",
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callable[..., Any]] = (),
-        verbose: bool = False,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_bits = n_bits
-        self.codebook = codebook
-        self.decoding = decoding
-        self.loss = loss
-        self.C = C
-        self.base = base
-        self.n_jobs = n_jobs
-        self.scaling = scaling
-        self.text = text
-        self.class_weight = class_weight
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.validation_fraction = validation_fraction
-        self.validation_every = validation_every
-        self.patience = patience
-        self.time_limit = time_limit
-        self.device = device
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    n_bits: int = 128
+    codebook: Any = "bch"
+    decoding: str = "hamming"
+    base: Any = None
+    n_jobs: int | None = None
 
     def fit(
         self,

@@ -30,6 +30,7 @@ class LinearSettings(RunSettings):
     most_rows: ClassVar[tuple[int, int]] = (256, 1000)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearBaseline(LearnedClassifier):
     """Linear classifiers, one for each output of the encoder, trained jointly.
 
@@ -38,8 +39,11 @@ class LinearBaseline(LearnedClassifier):
     """
 
     settings_kind: ClassVar[type[RunSettings]] = LinearSettings
-    loss: str
-    C: float
+
+    loss: str = "squared_hinge"
+    C: float = 1.0
+    max_epochs: int = 20
+    validation_fraction: float = 0.0
 
     def _settings(self) -> RunSettings:
         one_of("loss", self.loss, LINKS)

@@ -1,10 +1,8 @@
 """The paper's MLP: a hidden layer, and a softmax over all classes on top of it."""
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dsnc.checks import one_of, whole
 from dsnc.classifier.base import LearnedClassifier
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 ACTIVATIONS = ("sigmoid", "tanh", "relu")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MLPBaseline(LearnedClassifier):
     """Multi-layer perceptron with one hidden layer: what `DSNCClassifier` is without the bits.
 
@@ -62,58 +61,15 @@ class MLPBaseline(LearnedClassifier):
     width: ClassVar[str | None] = "n_units"
     settings_kind: ClassVar[type[RunSettings]] = SoftmaxSettings
 
-    def __init__(
-        self,
-        *,
-        n_units: int = 64,
-        activation: str = "sigmoid",
-        beta: float = 0.0,
-        gamma: float = 0.0,
-        adaptive: str = "none",
-        scaling: str = "auto",
-        text: Any = None,
-        label_smoothing: float = 0.0,
-        class_weight: Any = None,
-        max_epochs: int = 50,
-        batch_size: int | str = "auto",
-        learning_rate: float | str = "auto",
-        schedule: str = "one_cycle",
-        weight_decay: float = 1e-6,
-        validation_fraction: float = 0.1,
-        validation_every: int = 1,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        device: str = "auto",
-        precision: str = "float32",
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callable[..., Any]] = (),
-        verbose: bool = False,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_units = n_units
-        self.activation = activation
-        self.beta = beta
-        self.gamma = gamma
-        self.adaptive = adaptive
-        self.scaling = scaling
-        self.text = text
-        self.label_smoothing = label_smoothing
-        self.class_weight = class_weight
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.validation_every = validation_every
-        self.patience = patience
-        self.time_limit = time_limit
-        self.device = device
-        self.precision = precision
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    n_units: int = 64
+    activation: str = "sigmoid"
+    beta: float = 0.0
+    gamma: float = 0.0
+    adaptive: str = "none"
+    label_smoothing: float = 0.0
+    schedule: str = "one_cycle"
+    weight_decay: float = 1e-6
+    precision: str = "float32"
 
     def _settings(self) -> RunSettings:
         whole("n_units", self.n_units)

@@ -1,7 +1,5 @@
 """One linear classifier for each class, against all others."""
 
-import os
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -65,45 +63,6 @@ class OneVsRestBaseline(LinearBaseline):
 
     kind: ClassVar[str] = "one_vs_rest"
     width: ClassVar[str | None] = None
-
-    def __init__(
-        self,
-        *,
-        loss: str = "squared_hinge",
-        C: float = 1.0,
-        scaling: str = "auto",
-        text: Any = None,
-        class_weight: Any = None,
-        max_epochs: int = 20,
-        batch_size: int | str = "auto",
-        learning_rate: float | str = "auto",
-        validation_fraction: float = 0.0,
-        validation_every: int = 1,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        device: str = "auto",
-        checkpoint: str | os.PathLike[str] | None = None,
-        callbacks: Sequence[Callable[..., Any]] = (),
-        verbose: bool = False,
-        random_state: Any = 0,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.scaling = scaling
-        self.text = text
-        self.class_weight = class_weight
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.validation_fraction = validation_fraction
-        self.validation_every = validation_every
-        self.patience = patience
-        self.time_limit = time_limit
-        self.device = device
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
 
     @staticmethod
     def memory(n_features: int, n_classes: int, batch_size: int = 1000) -> Memory:

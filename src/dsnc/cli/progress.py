@@ -1,7 +1,6 @@
-"""How training goes, on stderr: a bar for people, a line now and then for a log."""
+"""Long work on the command line: a line now and then for a log, and a clean end at Ctrl-C."""
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,36 +8,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dsnc.cli.common import STATE, InterruptedRun, note
-from dsnc.progress import counting_bar, duration
+from dsnc.progress import duration
 
 if TYPE_CHECKING:
-    from dsnc.training.history import Epoch, Progress
+    from dsnc.training.history import Progress
 
 _EVERY = 15.0  # seconds between two lines of a log
 
-Callback = Callable[["Progress"], None]
 
-
-@contextmanager
-def epoch_bar(n_epochs: int) -> Iterator[Callback]:
-    """Yield a callback of the training loop that shows loss, accuracy and the time that is left."""
-    if STATE.quiet or not sys.stderr.isatty():
-        yield _log(n_epochs)
-        return
-    import rich.progress as rp
-
-    figures, left = rp.TextColumn("{task.description}"), rp.TimeRemainingColumn()
-    with counting_bar("epoch", figures, left) as bar:
-        task = bar.add_task("", total=n_epochs)
-
-        def show(progress: "Progress") -> None:
-            epoch = progress.epoch
-            bar.update(task, completed=epoch.epoch, description=_figures(epoch))
-
-        yield show
-
-
-def _log(n_epochs: int) -> Callback:
+def log_epochs(n_epochs: int) -> Callable[["Progress"], None]:
+    """Return a callback of training that writes a line now and then."""
     last = begin = time.monotonic()
     first: int | None = None
 
@@ -51,16 +30,9 @@ def _log(n_epochs: int) -> Callback:
             return
         last = now
         left = (now - begin) / (epoch.epoch - first) * (n_epochs - epoch.epoch)
-        note(f"epoch {epoch.epoch}/{n_epochs}: {_figures(epoch)}, {duration(left)} left")
+        note(f"epoch {epoch.epoch}/{n_epochs}: {epoch}, {duration(left)} left")
 
     return show
-
-
-def _figures(epoch: "Epoch") -> str:
-    text = f"loss {epoch.loss:.4f}"
-    if epoch.validation_accuracy is not None:
-        text += f", validation accuracy {100 * epoch.validation_accuracy:.2f} %"
-    return text
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """Data for a model: the right columns, and labels that it knows."""
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dsnc.errors import DsncWarning, InputError, did_you_mean
+from dsnc.errors import InputError, did_you_mean, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,9 +103,7 @@ def warn_of_unknown(
             f"None of the {len(labels):,} {what} rows has a label that was learned; the first is "
             f"{strange[0]!r}. Is it the right file, and the right column?"
         )
-    warnings.warn(
+    warn(
         f"{len(strange):,} of {len(labels):,} {what} rows have labels that were not learned, such "
-        f"as {strange[0]!r}; {consequence}.",
-        DsncWarning,
-        stacklevel=2,
+        f"as {strange[0]!r}; {consequence}."
     )

@@ -2,8 +2,8 @@
 
 import math
 import shutil
+import sys
 import time
-from contextlib import nullcontext
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,7 @@ import typer
 from dsnc.cli import config as c
 from dsnc.cli.commands import decoder_option
 from dsnc.cli.common import (
+    STATE,
     AsJson,
     ConfigFile,
     Reader,
@@ -27,7 +28,7 @@ from dsnc.cli.common import (
 )
 from dsnc.cli.measure import answer, figure_rows
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, kind_of, option
-from dsnc.cli.progress import epoch_bar, interruptible
+from dsnc.cli.progress import interruptible, log_epochs
 from dsnc.cli.samples import known_rows, load_parts, rows_of
 from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
 from dsnc.progress import duration, settings_text
@@ -199,10 +200,11 @@ class Run:
         if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
             options["validation"] = known_rows(parts.validation, labels)
         epochs = getattr(self.model, "max_epochs", None)
-        bar = epoch_bar(epochs) if epochs is not None else nullcontext()
-        with bar as show, plain_errors():
-            if show is not None:
-                self.model.set_params(callbacks=[show])
+        if epochs is not None:
+            on_screen = sys.stderr.isatty() and not STATE.quiet
+            told = {"verbose": True} if on_screen else {"callbacks": [log_epochs(epochs)]}
+            self.model.set_params(**told)
+        with plain_errors():
             try:
                 self.model.fit(rows_of(train), labels, **options)
             except CheckpointError as error:

@@ -5,7 +5,6 @@ that was put there by hand serves as well as a download. The sources publish no 
 figures of an entry are compared with what was read instead.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from dsnc.data.download import fetch_file
 from dsnc.data.files import home
 from dsnc.data.glyphs import load_glyphs
 from dsnc.data.readers import check_options, load_dataset
-from dsnc.errors import DataFileError, DownloadError, DsncWarning, unknown_name
+from dsnc.errors import DataFileError, DownloadError, unknown_name, warn
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _check_figures(entry: Entry, dataset: Dataset) -> None:
         cure = "the published file: delete this one and run the same command again"
         raise DataFileError.at(entry.folder, problem, expected=cure)
     message = f"{entry.folder}: {problem}; results will not compare with published ones."
-    warnings.warn(DsncWarning(message), stacklevel=3)
+    warn(message)
 
 
 # Loaders

@@ -3,7 +3,6 @@
 Labels of any kind are mapped once to 0..K-1; everything behind this door works on integers.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.errors import DsncWarning, InputError
+from dsnc.errors import InputError, warn
 from dsnc.labels import Labels, Targets, object_array
 
 Rows = NDArray[np.int64]
@@ -340,11 +339,9 @@ def fit_width(X: sp.csr_array, n_features: int) -> tuple[sp.csr_array, int]:
 def warn_of_beyond(name: str, beyond: int, n_features: int) -> None:
     """Say how many values were left out, if any, because no training row had their features."""
     if beyond:
-        warnings.warn(
+        warn(
             f"{name} has {beyond:,} values of features above the {n_features:,} that were "
-            "learned; they are left out.",
-            DsncWarning,
-            stacklevel=3,
+            "learned; they are left out."
         )
 
 

@@ -14,7 +14,6 @@ download. Two ideas make it fast and honest:
 
 import math
 import shutil
-import warnings
 from functools import cache as remember
 from importlib import metadata
 from pathlib import Path
@@ -27,7 +26,7 @@ from dsnc.data.dataset import Dataset
 from dsnc.data.files import home
 from dsnc.data.folder import read_folder, write_folder
 from dsnc.data.glyph_shapes import CLEAN_SIZE, STYLES, clean_pictures, glyph_classes, require_report
-from dsnc.errors import DataFileError, DsncWarning, InputError
+from dsnc.errors import DataFileError, InputError, warn
 
 GENERATOR_VERSION = 1  # part of the cache key: raise it whenever the pictures change
 
@@ -249,10 +248,8 @@ def _write(stored: Dataset, folder: Path, n_classes: int, n_per_class: int) -> N
         try:
             write_folder(stored, folder)
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"The glyphs were drawn but cannot be kept in {folder} ({error}); they will be "
                 "drawn again next time. Set DSNC_HOME to a folder that can be written, or give "
-                "cache=False.",
-                DsncWarning,
-                stacklevel=3,
+                "cache=False."
             )

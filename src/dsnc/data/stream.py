@@ -4,7 +4,6 @@ Texts come a line each; numbers as svmlight lines (labels are passed over), as c
 arrays. An empty line is a row, too: every line that goes in has its answer.
 """
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from dsnc.data.dataset import fit_width, warn_of_beyond
 from dsnc.data.files import STDIN, check_encoding, decode, read_batches
 from dsnc.data.folder import read_rows_of
 from dsnc.data.svmlight import parse_lines
-from dsnc.errors import DataFileError, DsncWarning, InputError, shorten
+from dsnc.errors import DataFileError, InputError, shorten, warn
 
 _TABLES = (".csv", ".jsonl", ".tsv")
 
@@ -58,7 +57,7 @@ def _texts(name: str, batch: int, encoding: str) -> Iterator[list[str]]:
     check_encoding(encoding)
     if Path(name).suffix.lower() in _TABLES:
         message = f"{name} looks like a table; every line of it is taken as a text, as it is."
-        warnings.warn(message, DsncWarning, stacklevel=2)
+        warn(message)
     for first, lines in read_batches(name, batch):
         yield list(decode(name, lines, first, encoding))
 
@@ -82,7 +81,7 @@ def _numbers(name: str, batch: int, n_features: int, first_index: int) -> Iterat
             if is_table and _is_header(lines[blank]):
                 where = f"{name}, line {number + blank}"
                 message = f"{where}: taken as the names of the columns, not as a row."
-                warnings.warn(message, DsncWarning, stacklevel=2)
+                warn(message)
                 if blank:
                     yield np.zeros((blank, n_features), dtype=np.float32)
                 lines, number = lines[blank + 1 :], number + blank + 1

@@ -18,6 +18,13 @@ class Epoch:
     seconds: float
     validation_accuracy: float | None = None
 
+    def __str__(self) -> str:
+        """Return the figures to watch."""
+        text = f"loss {self.loss:.4f}"
+        if self.validation_accuracy is not None:
+            text += f", validation accuracy {100 * self.validation_accuracy:.2f} %"
+        return text
+
 
 @dataclass
 class History:

@@ -17,11 +17,4 @@ def progress_bar(
         return
     with counting_bar(counted) as bar:
         task = bar.add_task("", total=n_epochs)
-
-        def advance(epoch: Epoch) -> None:
-            text = f"loss {epoch.loss:.4f}"
-            if epoch.validation_accuracy is not None:
-                text += f", validation accuracy {epoch.validation_accuracy:.4f}"
-            bar.update(task, completed=epoch.epoch, description=text)
-
-        yield advance
+        yield lambda epoch: bar.update(task, completed=epoch.epoch, description=str(epoch))
