@@ -172,7 +172,7 @@ class Predictor:
 
     def _rows(self, X: Any) -> Any:
         """Return X as `as_rows` does; texts wait for their turn."""
-        if are_texts(X):
+        if getattr(X, "ndim", 1) == 1 and are_texts(X):
             return TextRows.of(X, self.features)
         return as_rows(X, self.n_features)
 

@@ -1,6 +1,7 @@
 """How far something is, for people: a bar that counts on stderr; times and settings in words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ def counting_bar(unit: str, *columns: "ProgressColumn") -> "Progress":
     after = columns or (rp.TimeRemainingColumn(), rp.TextColumn("{task.description}"))
     counted = (rp.TextColumn(unit), rp.MofNCompleteColumn(), rp.BarColumn())
     return rp.Progress(*counted, *after, console=Console(stderr=True))
+
+
+@contextmanager
+def progress_bar(n: int, enabled: bool, unit: str) -> "Iterator[Callable[[int, str], None]]":
+    """Yield a function that says how many of n are done, with a text; draws if enabled."""
+    if not enabled:
+        yield lambda done, text: None
+        return
+    with counting_bar(unit) as bar:
+        task = bar.add_task("", total=n)
+        yield lambda done, text: bar.update(task, completed=done, description=text)
 
 
 def duration(seconds: float) -> str:

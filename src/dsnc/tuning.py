@@ -21,9 +21,9 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from dsnc.checks import whole
-from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.learned import LearnedClassifier
 from dsnc.errors import InputError, require, unknown_name
-from dsnc.progress import counting_bar
+from dsnc.progress import progress_bar
 
 if TYPE_CHECKING:
     import optuna
@@ -326,16 +326,12 @@ def _quiet(optuna: Any) -> Iterator[None]:
 @contextmanager
 def _bar(n_trials: int, *, enabled: bool) -> Iterator[Callable[["optuna.Study"], None]]:
     """Yield what takes note of a study's progress; draws on stderr if enabled."""
-    if not enabled:
-        yield lambda study: None
-        return
-    with counting_bar("trials") as bar:
-        task = bar.add_task("", total=n_trials)
+    with progress_bar(n_trials, enabled, "trials") as show:
 
         def advance(study: "optuna.Study") -> None:
-            values = [t.value for t in study.get_trials(deepcopy=False) if t.value is not None]
-            best = max((v for v in values if not math.isnan(v)), default=math.nan)
-            done = sum(t.state.is_finished() for t in study.get_trials(deepcopy=False))
-            bar.update(task, completed=done, description=f"best validation accuracy {best:.4f}")
+            trials = study.get_trials(deepcopy=False)
+            values = [t.value for t in trials if t.value is not None and not math.isnan(t.value)]
+            done = sum(trial.state.is_finished() for trial in trials)
+            show(done, f"best validation accuracy {max(values, default=math.nan):.4f}")
 
         yield advance

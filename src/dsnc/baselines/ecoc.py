@@ -102,14 +102,7 @@ class ECOCBaseline(LinearBaseline):
     base: Any = None
     n_jobs: int | None = None
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        validation: tuple[Any, Any] | None = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
         """Learn from rows and their labels; see `DSNCClassifier.fit`."""
         if self.base is None:
             return super().fit(X, y, sample_weight, validation=validation)
@@ -167,12 +160,12 @@ class ECOCBaseline(LinearBaseline):
             one_of("codebook", self.codebook, (*BOOKS, _GIVEN))
         return super()._settings()
 
-    def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
+    def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import CodebookObjective
 
         return partial(
             CodebookObjective,
-            codes=make_codebook(self.codebook, n_classes, self.n_bits, seed),
+            codes=make_codebook(self.codebook, examples.targets.n_classes, self.n_bits, seed),
             decoding=self.decoding,
             loss=self.loss,
             sparse=is_mostly_zeros(examples.X),

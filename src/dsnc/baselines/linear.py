@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dsnc.checks import one_of, real
-from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.learned import LearnedClassifier
 from dsnc.errors import InputError
 from dsnc.training.settings import RunSettings
 
@@ -50,9 +50,7 @@ class LinearBaseline(LearnedClassifier):
         real("C", self.C, above=True)
         return super()._settings()
 
-    def _settings_for(
-        self, settings: RunSettings, examples: "Examples", n_classes: int
-    ) -> RunSettings:
+    def _settings_for(self, settings: RunSettings, examples: "Examples") -> RunSettings:
         # The loop minimizes the mean loss; dividing the objective by C * n_rows says the same.
         return replace(settings, weight_decay=1 / (float(self.C) * examples.n_rows))
 

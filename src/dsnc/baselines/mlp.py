@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from dsnc.checks import one_of, whole
-from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.learned import LearnedClassifier
 from dsnc.training.settings import RunSettings, SoftmaxSettings
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class MLPBaseline(LearnedClassifier):
         one_of("activation", self.activation, ACTIVATIONS)
         return replace(super()._settings(), n_bits=self.n_units)
 
-    def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
+    def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import MLPObjective
 
         return partial(MLPObjective, activation=self.activation)

@@ -86,15 +86,14 @@ class OneVsRestBaseline(LinearBaseline):
         decoder = ScoresDecoder(len(self._labels), link=LINKS[self.loss])
         self.predictor_ = self.predictor_.with_decoder(decoder)
 
-    def _make_objective(self, examples: "Examples", n_classes: int, seed: int) -> "MakeObjective":
+    def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import OneVsRestObjective
 
         return partial(OneVsRestObjective, loss=self.loss, sparse=is_mostly_zeros(examples.X))
 
-    def _settings_for(
-        self, settings: "RunSettings", examples: "Examples", n_classes: int
-    ) -> "RunSettings":
+    def _settings_for(self, settings: "RunSettings", examples: "Examples") -> "RunSettings":
+        n_classes = examples.targets.n_classes
         batch_size = 1000 if isinstance(self.batch_size, str) else int(self.batch_size)
         needed = self.memory(examples.X.shape[1], n_classes, min(batch_size, len(examples.targets)))
         needed.check(self.device, verbose=self.verbose)
-        return replace(super()._settings_for(settings, examples, n_classes), n_bits=n_classes)
+        return replace(super()._settings_for(settings, examples), n_bits=n_classes)

@@ -4,11 +4,11 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
@@ -18,10 +18,6 @@ from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
 from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings, Settings
-
-if TYPE_CHECKING:
-    from dsnc.training.examples import Examples
-    from dsnc.training.learner import Learner
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -199,33 +195,26 @@ class DSNCClassifier(LearnedClassifier):
             )
         return known
 
-    def _choose_decoder(
-        self,
-        trained: Predictor,
-        learner: "Learner",
-        examples: "Examples",
-        held_out: "Examples | None",
-        calls: int,
-    ) -> dict[str, Any]:
+    def _choose_decoder(self, trained: Predictor, run: Run) -> dict[str, Any]:
         linear: Any = trained.decoder  # the paper's objective trains this one
         evidence = Evidence(linear)
-        if not calls:  # a pass over some rows does not know the others
-            rows: dict[str, Any] = {"examples": examples, "validation": held_out}
-            train_soft = partial(learner.fit_soft_vectors, linear, **rows)
-            evidence = gather(trained, examples, held_out, train_soft)
+        if not run.calls:  # a pass over some rows does not know the others
+            rows: dict[str, Any] = {"examples": run.examples, "validation": run.held_out}
+            train_soft = partial(run.learner.fit_soft_vectors, linear, **rows)
+            evidence = gather(trained, run.examples, run.held_out, train_soft)
         elif hasattr(self, "predictor_"):
-            evidence = self._trained_further(linear, learner, examples, calls)
+            evidence = self._trained_further(linear, run)
         return self._chosen(trained, evidence, self.decoder)
 
-    def _trained_further(
-        self, linear: LinearDecoder, learner: "Learner", examples: "Examples", calls: int
-    ) -> Evidence:
+    def _trained_further(self, linear: LinearDecoder, run: Run) -> Evidence:
         """Return what is known after a pass over some examples."""
         decoder = self.predictor_.decoder
         known = Evidence.left_by(decoder, self.predictor_.trained) or Evidence(linear)
         soft, scoring = known.soft, known.scoring
         if soft is not None:
-            soft = learner.partial_fit_soft_vectors(soft, scoring.sharpness, examples, calls)
+            soft = run.learner.partial_fit_soft_vectors(
+                soft, scoring.sharpness, run.examples, run.calls
+            )
         return Evidence(linear, scoring=scoring, soft=soft, before=decoder)
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:

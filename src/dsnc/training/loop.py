@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from dsnc.errors import InputError, warn
+from dsnc.progress import progress_bar
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches
 from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.feed import Validation
 from dsnc.training.history import Epoch, History, Progress
-from dsnc.training.progress import progress_bar
 from dsnc.training.settings import RunSettings
 from dsnc.training.world import World
 
@@ -47,7 +47,7 @@ def train(
         try:
             while not run.history.stopped:
                 epoch = run.one_epoch()
-                advance(epoch)
+                advance(epoch.epoch, str(epoch))
                 progress = Progress(epoch, run.history)
                 for callback in settings.callbacks:
                     callback(progress)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import dsnc
-from dsnc.classifier.base import LearnedClassifier
+from dsnc.classifier.learned import LearnedClassifier
 from dsnc.codes import Encoded
 from dsnc.metrics import bit_entropy, class_distances, distinct_codes, expected_calibration_error
 from dsnc.paper.experiments.cost_curve import decoding_times

@@ -1,0 +1,230 @@
+"""Classifiers that the training loop trains: `fit` and `partial_fit`."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from dsnc.classifier.base import PredictorClassifier
+from dsnc.classifier.inputs import hold_out, learned_labels, row_weights, rows_that_count, seed_of
+from dsnc.classifier.texts import as_numbers, learned_features, make_features
+from dsnc.errors import InputError, require
+from dsnc.features import TextFeatures
+from dsnc.labels import Labels, Targets
+from dsnc.predictor import Predictor
+from dsnc.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from dsnc.training.examples import Examples
+    from dsnc.training.history import History
+    from dsnc.training.learner import Learner
+    from dsnc.training.setup import MakeObjective
+    from dsnc.training.world import World
+
+
+class Run(NamedTuple):
+    """Who has learned, and from what."""
+
+    learner: "Learner"
+    examples: "Examples"
+    held_out: "Examples | None" = None
+    calls: int = 0  # of `partial_fit`; 0 is `fit`
+
+
+@dataclass(kw_only=True, eq=False, repr=False)  # only what scikit-learn wants __init__ to be
+class LearnedClassifier(PredictorClassifier):
+    """A classifier that the training loop trains: `fit` and `partial_fit`.
+
+    A member names its settings in `settings_kind`, has a parameter for each of their fields that
+    it lets the user choose, and says in `_make_objective` what is trained around the encoder.
+    """
+
+    settings_kind: ClassVar[type[RunSettings]] = RunSettings
+
+    scaling: str = "auto"
+    text: Any = None
+    class_weight: Any = None
+    max_epochs: int = 50
+    batch_size: int | str = "auto"
+    learning_rate: float | str = "auto"
+    validation_fraction: float = 0.1
+    validation_every: int = 1
+    patience: int | None = None
+    time_limit: float | None = None
+    device: str = "auto"
+    checkpoint: str | os.PathLike[str] | None = None
+    callbacks: Sequence[Callable[..., Any]] = ()
+    verbose: bool = False
+    random_state: Any = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
+        """Learn from rows and their labels; where that fails, everything stays as it was.
+
+        Parameters
+        ----------
+        X : ndarray, CSR or memory map of shape (n, d), or list of n str
+            The rows. Strings become rows by `dsnc.features.TextFeatures` with the settings `text`,
+            fitted to all of X.
+        y : array of shape (n,)
+            Labels of any type.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+        validation : (X, y), optional
+            Rows to choose the best epoch by, instead of a share of the others.
+        """
+        require("torch", extra="torch", caller=f"{type(self).__name__}.fit")
+        from dsnc.training.examples import Examples
+        from dsnc.training.world import join_world
+
+        with self._all_or_nothing():
+            settings = self._settings()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            labels, numbers = learned_labels(y)
+            seed = seed_of(self.random_state)
+            weight = row_weights(X, y, sample_weight, self.class_weight)
+            examples = Examples(X, Targets(numbers, len(labels)), weight, rows_that_count(weight))
+            held_out: Examples | None = None
+            if validation is not None:
+                held_out = self._given_validation(validation, labels, features)
+            else:
+                rows, held = hold_out(
+                    examples.targets, self.validation_fraction, seed, examples.rows
+                )
+                if len(held):
+                    held_out = examples._replace(rows=held)
+                    examples = examples._replace(rows=rows)
+            world = join_world(settings.device)
+            learner = self._make_learner(settings, examples, seed, world)
+            history = learner.fit(examples, held_out)
+            self._finish(Run(learner, examples, held_out), labels, history, features)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Of strings, the first call decides which n-grams are known.
+        classes : array, optional
+            All labels that will ever come; needed at the first call.
+        """
+        from dsnc.training.examples import Examples
+
+        require("torch", extra="torch", caller=f"{type(self).__name__}.partial_fit")
+        with self._all_or_nothing() as before:
+            first = not hasattr(self, "predictor_")
+            features = learned_features(X, self.text) if first else self.predictor_.features
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
+            if first:
+                if classes is None:
+                    raise InputError(
+                        "classes must name all labels at the first call of partial_fit."
+                    )
+                labels, _ = learned_labels(classes, "classes")
+            else:
+                labels = self._labels
+                if classes is not None and set(np.asarray(classes).tolist()) != set(
+                    labels.names.tolist()
+                ):
+                    raise InputError(
+                        "classes differs from the classes of the first call of partial_fit."
+                    )
+            targets = Targets(labels.numbers(y, "y"), len(labels))
+            weight = row_weights(X, y, sample_weight, self.class_weight)
+            examples = Examples(X, targets, weight, rows_that_count(weight))
+            learner = self._learner_for(examples)
+            calls = getattr(self, "_calls", 0) + 1
+            before.pop("_learner", None)  # training moves it; what predicts stays as it is
+            history = learner.partial_fit(examples, calls)
+            self._finish(Run(learner, examples, None, calls), labels, history, features)
+        return self
+
+    def _settings(self) -> RunSettings:
+        """Return the checked settings of a run; what the user cannot choose has its default."""
+        make_features(self.text)
+        names = [field.name for field in fields(self.settings_kind)]
+        settings = self.settings_kind(**{n: getattr(self, n) for n in names if hasattr(self, n)})
+        settings.check()
+        return settings
+
+    def _check_parameters(self) -> None:
+        self._settings()
+
+    def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
+        """Return what makes the objective: that of the paper's model."""
+        from dsnc.training.objective import Objective
+
+        return Objective
+
+    def _settings_for(self, settings: RunSettings, examples: "Examples") -> RunSettings:
+        """Return the settings of a run, for those that depend on what there is to learn."""
+        return settings
+
+    def _make_learner(
+        self,
+        settings: RunSettings,
+        examples: "Examples",
+        seed: int,
+        world: "World | None" = None,
+    ) -> "Learner":
+        from dsnc.training.learner import Learner
+
+        settings = self._settings_for(settings, examples)
+        make_objective = self._make_objective(examples, seed)
+        n_classes = examples.targets.n_classes
+        return Learner(settings, examples, n_classes, seed, make_objective, world)
+
+    def _given_validation(
+        self, validation: Any, labels: Labels, features: TextFeatures | None
+    ) -> "Examples":
+        from dsnc.training.examples import Examples
+
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            raise InputError(f"validation is a {type(validation).__name__}; pass a pair (X, y).")
+        X, y = validation
+        X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=False)
+        weight = row_weights(X, y, None, self.class_weight)
+        return Examples(X, Targets(labels.numbers(y, "y"), len(labels)), weight)
+
+    def _learner_for(self, examples: "Examples") -> "Learner":
+        """Return the learner of the last call, or one that goes on from the trained arrays."""
+        learner: Learner | None = getattr(self, "_learner", None)
+        settings = self._settings()
+        if learner is not None:
+            names = ("batch_size", "learning_rate", "weight_decay")  # may be set between calls
+            pace = {name: getattr(self, name) for name in names if hasattr(self, name)}
+            learner.settings = replace(learner.settings, **pace)
+            return learner
+        learner = self._make_learner(settings, examples, seed_of(self.random_state))
+        if hasattr(self, "predictor_"):
+            learner.load(self.predictor_.encoder, self._trained_decoder())
+        return learner
+
+    def _finish(
+        self, run: Run, labels: Labels, history: "History", features: TextFeatures | None
+    ) -> None:
+        """Keep what was learned, all of it at once."""
+        predictor = Predictor(*run.learner.export(), features)
+        self.__dict__.update(self._choose_decoder(predictor, run))
+        self._labels, self.history_ = labels, history
+        self.n_iter_ = len(self.history_)
+        self.data_ = run.learner.describe(run.examples)
+        self._learner, self._calls = run.learner, run.calls
+
+    def _trained_decoder(self) -> Any:
+        """Return the decoder that training goes on from."""
+        return self.predictor_.decoder
+
+    def _choose_decoder(self, trained: Predictor, run: Run) -> dict[str, Any]:
+        """Return what predicts, and other fitted attributes of a choice; here there is none."""
+        return {"predictor_": trained}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the learner: it holds the state of training, and torch."""
+        state = dict(super().__getstate__())
+        state.pop("_learner", None)
+        return state
