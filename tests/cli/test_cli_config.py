@@ -22,10 +22,11 @@ def test_what_is_printed_can_be_read(tmp_path, method):
 def test_values_of_all_kinds_come_back(tmp_path):
     model = {"gradient": {"name": "relaxed", "temperature": 0.5}, "hidden": [32, 16], "beta": 1e-7}
     text = {"words": [], "characters": [2, 4], "lowercase": False}
-    config = Config({"data": 'quote " and \\ and ü'}, model, text)
+    config = Config({"data": 'quote " and \\ and ü'}, {"text_column": ["a", "b"]}, model, text)
     (tmp_path / "run.toml").write_text(print_config(config), encoding="utf-8")
     back = read_config(tmp_path / "run.toml")
     assert back.train["data"] == config.train["data"]
+    assert back.table == config.table
     assert back.model.items() >= model.items()
     assert back.text.items() >= text.items()
     assert back.text_settings()["words"] is None

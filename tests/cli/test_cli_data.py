@@ -18,7 +18,7 @@ def test_list_shows_every_name(run):
 def test_show_a_file(run, tmp_path):
     (tmp_path / "titles.tsv").write_text("label\ttext\nnurse\ttriage\nnurse\tward\npilot\tjet\n")
     result = run("data", "show", "titles.tsv")
-    assert "tab-separated" in result.stdout
+    assert "tab, header, label 'label', text 'text'" in result.stdout
     assert "classes: nurse, pilot" in result.stdout
     assert "first row: triage" in result.stdout
     summary = json.loads(run("data", "show", "titles.tsv", "--json").stdout)

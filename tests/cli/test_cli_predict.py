@@ -71,8 +71,16 @@ def test_to_a_file_whole_or_not_at_all(run, files, tmp_path):
     assert len(run(*arguments, "--encoding", "latin-1").stdout.splitlines()) == 2
 
 
-def test_a_table_given_as_texts_is_doubted(run, files):
-    assert "looks like a table" in run("predict", files / "texts", files / "test.tsv").stderr
+def test_a_table_comes_back_with_predictions(run, files):
+    result = run("predict", files / "texts", files / "test.tsv")
+    assert "test.tsv: tab, " in result.stderr
+    before = (files / "test.tsv").read_text(encoding="utf-8").splitlines()
+    after = result.stdout.splitlines()
+    assert len(after) == len(before)
+    assert all(
+        a.startswith(b + "\t") and len(a.split("\t")) == 4
+        for a, b in zip(after, before, strict=True)
+    )
 
 
 def test_vectors_in_every_form(run, files, tmp_path, lines):
@@ -86,7 +94,10 @@ def test_vectors_in_every_form(run, files, tmp_path, lines):
     (tmp_path / "bare.svm").write_bytes(b"\n".join(lines))
     expected = run("predict", files / "vectors", files / "test.svm").stdout
     assert len(expected.splitlines()) == 60
-    for name in ("x.npy", "x.npz", "dense.npz", "folder", "x.csv", "bare.svm"):
+    table = run("predict", files / "vectors", "x.csv").stdout.splitlines()
+    assert table[0] == "a,b,c,d,e,f,g,h,prediction,probability"
+    assert [line.split(",")[8] for line in table[1:]] == expected.splitlines()
+    for name in ("x.npy", "x.npz", "dense.npz", "folder", "bare.svm"):
         for batch in (7, 4096):
             assert run("predict", files / "vectors", name, "--batch", batch).stdout == expected
     columns = "\n".join(" ".join(map(str, row)) for row in dense.tolist())

@@ -14,7 +14,7 @@ SAMPLES = {
     "rows": ("svmlight", "1 1:0.5\n2 2:1\n"),
     "lshtc.txt": ("svmlight", "1, 2 1:0.5\n2 2:1\n"),
     "xc.txt": ("svmlight", "2 3 3\n1,2 1:0.5\n0 2:1\n"),
-    "titles.tsv": ("tsv", "a\tone two\nb\tthree\n"),
+    "titles.tsv": ("tsv", "a\tone two\nb\tthree\na\tfour\n"),
     "titles.csv": ("csv", "label,text\na,1:2\n"),
     "tabs.txt": ("tsv", "a\tone\na\ttwo\n"),
     "commas.txt": ("csv", "a,one\na,two\n"),

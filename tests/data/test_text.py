@@ -39,7 +39,7 @@ def test_tsv_with_header(write):
     assert pairs(dataset) == TITLES
     assert dataset.is_text
     assert dataset.name == "titles"
-    assert "tab-separated, label in 'label', text in 'text'" in dataset.source
+    assert "tab, header, label 'label', text 'text', 3 rows" in dataset.source
 
 
 def test_columns_may_stand_in_any_order_among_others(write):
@@ -56,7 +56,7 @@ def test_without_header_the_column_with_fewer_values_is_the_label(write, swap):
     rows = [row[::-1] if swap else row for row in TITLES]
     dataset = read_tsv(write(tsv(rows)))
     assert pairs(dataset) == TITLES
-    assert f"no header, label in column {int(swap)}" in dataset.source
+    assert f"no header, label '{int(swap)}', text '{1 - swap}'" in dataset.source
 
 
 def test_every_row_of_a_long_file_arrives(write):
@@ -88,12 +88,12 @@ def test_windows_line_ends_and_byte_order_mark(write):
 CELLS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 
-@given(st.lists(st.tuples(CELLS, CELLS), min_size=1))
+@given(st.lists(st.tuples(CELLS.filter(str.strip), CELLS), min_size=1))
 def test_jsonl_round_trip(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("text") / "rows.jsonl"
     lines = [json.dumps({"label": a, "text": b}, ensure_ascii=False) + "\n" for a, b in rows]
     path.write_text("".join(lines), encoding="utf-8", newline="")
-    assert pairs(read_jsonl(path)) == rows
+    assert pairs(read_jsonl(path)) == [(label.strip(), text) for label, text in rows]
 
 
 def test_jsonl_labels_may_be_numbers_or_lists(write):
@@ -138,16 +138,14 @@ def test_another_encoding(write):
             "a\tb\tc\n",
             "line 1: has 3 columns without names, and none says",
         ),
-        (read_tsv, "id\tlabel\tn\n1\ta\tb\n", r"has columns \['id', 'label', 'n'\], and none"),
+        (read_tsv, "id\tlabel\n1\ta\n", r"has columns \['id', 'label'\], and none"),
         (read_tsv, "just text\n", "has 1 columns without names"),
         (read_csv, 'label,text\na,"open\nb,c\n', "line 2: cannot be split into columns"),
         (read_csv, 'label,text\na,b\n"x"y,c\n', "line 3: cannot be split into columns"),
         (read_csv, 'label,text\n"a\nb",c\nd\n', "line 4: has 1 columns"),
-        (read_jsonl, '{"label": 1, "text": "a"}\n{"label": 2}\n', "line 2: has no 'text'"),
         (read_jsonl, '{"label": 1, "text"\n', "line 1: is not JSON"),
-        (read_jsonl, "[1]\n", "line 1: is not a JSON object"),
-        (read_jsonl, '{"a": 1, "b": "x"}\n', r"line 1: has keys \['a', 'b'\], and none says which"),
-        (read_jsonl, '{"label": 1, "text": 5}\n', "line 1: label or text is of the wrong kind"),
+        (read_jsonl, "[1]\n", "item 1 is not a JSON object"),
+        (read_jsonl, '"a"\n', "line 1: is not a JSON object"),
         (read_jsonl, '{"label": {}, "text": "a"}\n', "line 1: label or text is of the wrong kind"),
         (
             read_jsonl,

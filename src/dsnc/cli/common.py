@@ -34,7 +34,6 @@ Source = Annotated[
         help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
     ),
 ]
-Encoding = Annotated[str, typer.Option(help="Of texts.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
 WholeFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")

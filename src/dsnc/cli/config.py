@@ -1,8 +1,9 @@
 """The settings of a training run: from a TOML file, from options, and back to a file.
 
-Three flat tables: ``[train]`` says what is read and written, ``[model]`` holds parameters of the
-estimator, ``[text]`` those of `dsnc.features.TextFeatures`. Options beat the file, the file beats
-the defaults. What is not set (None) has no line; of n-grams, an empty list means none.
+Four flat tables: ``[train]`` says what is read and written, ``[table]`` how a table is read,
+``[model]`` holds parameters of the estimator, ``[text]`` those of `dsnc.features.TextFeatures`.
+Options beat the file, the file beats the defaults. What is not set (None) has no line; of n-grams,
+an empty list means none.
 """
 
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dsnc.cli.methods import METHODS, OPTIONS, first_sentences, help_of, kind_of, parameters_of
+from dsnc.cli.table_options import TABLE_OPTIONS
 from dsnc.errors import InputError, unknown_name
 
 TRAIN_KEYS = {
@@ -25,7 +27,7 @@ TRAIN_KEYS = {
     "reader": "Format of the data, where it is not recognized.",
     "method": f"One of {', '.join(METHODS)}.",
 }
-_TABLES = ("train", "model", "text")
+_TABLES = ("train", "table", "model", "text")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
@@ -35,6 +37,7 @@ class Config:
     """What a run is asked to do, before defaults are filled in."""
 
     train: dict[str, Any] = field(default_factory=dict)
+    table: dict[str, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
 
@@ -52,10 +55,16 @@ class Config:
                 raise unknown_name(f"{where}[train] key", key, TRAIN_KEYS)
             if not isinstance(value, str):
                 raise InputError(f"{where}[train] {key}={value!r} is not text; put it in quotes.")
-        for table, valid in (("model", model_defaults(self.method)), ("text", text_defaults())):
+        model, text = model_defaults(self.method), text_defaults()
+        for table, valid in (("table", TABLE_OPTIONS), ("model", model), ("text", text)):
             for key in getattr(self, table):
                 if key not in valid:
                     raise unknown_name(f"{where}[{table}] key", key, valid)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Return how the data are read."""
+        return {"reader": self.train.get("reader"), **self.table}
 
     def make_model(self, **others: Any) -> Any:
         """Make the estimator; `others` are parameters that are not settings."""
@@ -164,6 +173,9 @@ def print_config(config: Config) -> str:
         "# Settings of a run: dsnc train --config FILE. Options of the command line beat them."
     ]
     lines += ["", "[train]", *_lines(train, TRAIN_KEYS)]
+    table_help = {name: text for name, (_, text) in TABLE_OPTIONS.items()}
+    table = {**dict.fromkeys(TABLE_OPTIONS), **config.table}
+    lines += ["", "[table]", *_lines(table, table_help)]
     lines += ["", "[model]", *_lines(model, help_of(kind))]
     lines += ["", "[text]", *_lines(text, first_sentences(TextFeatures))]
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli.common import AsJson, Reader, note, print_json, print_table
+from dsnc.cli.table_options import takes_tables
 
 if TYPE_CHECKING:
     from dsnc.data import Dataset
@@ -36,6 +37,7 @@ def list_data(as_json: AsJson = False) -> None:
 
 
 @app.command("show")
+@takes_tables
 def show_data(
     name_or_path: Annotated[
         str, typer.Argument(help="A name of the catalog, a file, or a folder.", show_default=False)
@@ -46,6 +48,7 @@ def show_data(
     ] = None,
     reader: Reader = None,
     as_json: AsJson = False,
+    table: Any = None,
 ) -> None:
     """Show what is in a data set: its size, its classes, a picture.
 
@@ -57,7 +60,7 @@ def show_data(
     if entry is not None and not entry.is_here():
         _describe(entry, as_json)
         return
-    dataset = load_dataset(name_or_path, reader=reader)
+    dataset = load_dataset(name_or_path, reader=reader, **(table or {}))
     if as_json:
         print_json({**asdict(dataset.summary()), "source": dataset.source})
     else:

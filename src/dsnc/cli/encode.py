@@ -7,7 +7,6 @@ import typer
 
 from dsnc.cli.common import (
     Batch,
-    Encoding,
     FirstIndex,
     Model,
     Source,
@@ -16,6 +15,7 @@ from dsnc.cli.common import (
     note,
     plain_errors,
 )
+from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 
 
@@ -27,6 +27,7 @@ class Format(StrEnum):
     npy = "npy"
 
 
+@takes_tables
 def encode(
     model: Model,
     source: Source,
@@ -36,8 +37,8 @@ def encode(
         typer.Option("--format", help="hex (default), bits, or npy where -o ends so."),
     ] = None,
     batch: Batch = 4096,
-    encoding: Encoding = "utf-8",
     first_index: FirstIndex = None,
+    table: Any = None,
 ) -> None:
     """Print the binary code of every row, or write them as an array.
 
@@ -59,7 +60,7 @@ def encode(
     if not hasattr(estimator, "encode"):
         raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
     with plain_errors():
-        rows = stream_for(estimator, source, batch, encoding, first_index)
+        rows = stream_for(estimator, source, batch, first_index, table or {})
         if form is Format.npy and output is not None:
             with aside(output) as file:
                 n_rows = _write_words(file, estimator, rows)

@@ -18,6 +18,7 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
+from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Part(StrEnum):
     all = "all"
 
 
+@takes_tables
 def evaluate(
     model: Model,
     data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled rows, as in training.")],
@@ -62,6 +64,7 @@ def evaluate(
     reader: Reader = None,
     first_index: FirstIndex = None,
     as_json: AsJson = False,
+    table: Any = None,
 ) -> None:
     """Measure a model on labelled rows.
 
@@ -75,7 +78,8 @@ def evaluate(
     estimator = load_model(model)
     if decoder is not None:
         estimator = _with_decoder(estimator, decoder)
-    dataset = _load(estimator, data, reader, part, first_index)
+    reading = {"reader": reader, **(table or {})}
+    dataset = _load(estimator, data, reading, part, first_index)
     ks = sorted({min(k, len(estimator.classes_)) for k in top_k})
     answers = answer(estimator, dataset, max([1, *ks]))
     figures = answers.figures([k for k in ks if k > 1])
@@ -116,13 +120,17 @@ def _with_decoder(estimator: Any, decoder: Any) -> Any:
 
 
 def _load(
-    estimator: Any, data: str, reader: str | None, part: Part | None, first_index: int | None
+    estimator: Any, data: str, reading: dict[str, Any], part: Part | None, first_index: int | None
 ) -> "Dataset":
     from dsnc import inspection as look
     from dsnc.cli.samples import load
+    from dsnc.data.stream import table_kind
 
     text, n_features = look.takes_text(estimator), estimator.n_features_in_
-    dataset = load(data, reader)
+    columns = look.columns_of(estimator)
+    if columns is not None and table_kind(data) is not None:
+        reading = {**reading, "columns": columns}
+    dataset = load(data, reading)
     if dataset.is_text != text:
         kinds = ("texts", "numbers") if text else ("numbers", "texts")
         raise InputError(f"The model was trained on {kinds[0]}, and {data} holds {kinds[1]}.")

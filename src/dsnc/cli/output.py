@@ -25,6 +25,16 @@ def lines_to(path: Path | None) -> Iterator[Write]:
 
 
 @contextmanager
+def bytes_to(path: Path | None) -> Iterator[Any]:
+    """Yield a binary file to write to: stdout, or one that is there whole or not at all."""
+    if path is None:
+        yield sys.stdout.buffer
+    else:
+        with aside(path) as file:
+            yield file
+
+
+@contextmanager
 def aside(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write, which gets its name when nothing has gone wrong."""
     check_output(path)

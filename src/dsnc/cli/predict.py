@@ -1,12 +1,13 @@
-"""``dsnc predict``: a line in, a line out."""
+"""``dsnc predict``: a line in, a line out; a table in, the table with predictions out."""
 
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dsnc.cli.common import (
     Batch,
-    Encoding,
     FirstIndex,
     Model,
     Source,
@@ -14,13 +15,26 @@ from dsnc.cli.common import (
     escape,
     json_text,
     load_model,
+    note,
     plain_errors,
 )
+from dsnc.cli.table_options import takes_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dsnc.data.columns import Columns
+    from dsnc.data.tables import Table
 
+
+class OnError(StrEnum):
+    """What a row that cannot be read does."""
+
+    stop = "stop"
+    skip = "skip"
+
+
+@takes_tables
 def predict(
     model: Model,
     source: Source,
@@ -36,31 +50,83 @@ def predict(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
     ] = False,
+    on_error: Annotated[
+        OnError, typer.Option(help="A row of a table that cannot be read: stop, or skip it.")
+    ] = OnError.stop,
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.")] = None,
     batch: Batch = 4096,
-    encoding: Encoding = "utf-8",
     first_index: FirstIndex = None,
+    table: Any = None,
 ) -> None:
     r"""Predict labels: one line for every row, at once, also from a pipe that is still open.
 
-    Labels are separated by tabs; tabs, line ends, backslashes and what cannot be seen inside one
-    are written \t, \n, \r, \\, \x1b.
+    A table (csv, tsv, jsonl, parquet) comes back with columns added: prediction, probability. Of
+    other rows, labels are separated by tabs; tabs, line ends, backslashes and what cannot be seen
+    inside one are written \t, \n, \r, \\, \x1b.
 
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
     from dsnc.cli.output import lines_to
-    from dsnc.cli.samples import stream_for
+    from dsnc.cli.samples import model_table, stream_for
 
     estimator = load_model(model)
     if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
         estimator.set_params(n_jobs=jobs)
     k = min(top_k, len(estimator.classes_))
-    form: dict[str, Any] = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
+    found = model_table(estimator, source, table or {})
+    if found is not None:
+        form: dict[str, Any] = {"reject_below": reject_below, "as_json": as_json}
+        skip = on_error is OnError.skip
+        with plain_errors():
+            _predict_table(estimator, *found, output, k, batch=batch, skip=skip, **form)
+        return
+    form = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
     to = None if output is None else "utf-8"
     with lines_to(output) as write, plain_errors():
-        rows = stream_for(estimator, source, batch, encoding, first_index)
+        rows = stream_for(estimator, source, batch, first_index, table or {})
         for block in rows:
             write(_lines(estimator, block, k, encoding=to, **form))
+
+
+def _predict_table(
+    model: Any,
+    table: "Table",
+    columns: "Columns",
+    output: Path | None,
+    k: int,
+    *,
+    batch: int,
+    skip: bool,
+    reject_below: float | None,
+    as_json: bool,
+) -> None:
+    """Write a table with columns added."""
+    from dsnc.cli.output import bytes_to
+    from dsnc.data.stream import stream_table
+    from dsnc.data.table_output import TableWriter
+
+    numbers = [""] if k == 1 else [f"_{place}" for place in range(1, k + 1)]
+    added: dict[str, type] = {}
+    for place in numbers:
+        added |= {f"prediction{place}": str, f"probability{place}": float}
+    added |= {"error": str} if skip else {}
+    n_errors = 0
+    with bytes_to(output) as file:
+        writer = TableWriter(file, table, added, "jsonl" if as_json else None)
+        for block in stream_table(table, columns, batch=batch, skip_errors=skip):
+            labels, shares = model.predict_top_k(block.X, k=k)
+            cells = []
+            for row, error in enumerate(block.errors):
+                is_empty = error or (reject_below is not None and shares[row, 0] < reject_below)
+                pairs = zip(labels[row].tolist(), shares[row].tolist(), strict=True)
+                some = [x for label, share in pairs for x in (str(label), share)]
+                some = [None] * len(some) if is_empty else some
+                cells.append([*some, error] if skip else some)
+                n_errors += bool(error)
+            writer.write(block.rows, cells)
+        writer.close()
+    if n_errors:
+        note(f"{n_errors:,} rows could not be read; their column 'error' says why")
 
 
 def _lines(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dsnc.cli.common import note
 from dsnc.errors import InputError, did_you_mean, warn
 
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dsnc.data import Dataset, Split
+    from dsnc.data.columns import Columns
+    from dsnc.data.tables import Table
 
 
 def check_data(name: str) -> None:
@@ -26,11 +29,15 @@ def check_data(name: str) -> None:
     )
 
 
-def load(name: str, reader: str | None = None, *, like: "Dataset | None" = None) -> "Dataset":
+def load(name: str, reading: dict[str, Any], *, like: "Dataset | None" = None) -> "Dataset":
     """Load rows of one label each, with the columns of training rows if these are given."""
     from dsnc.data import load_dataset
 
-    dataset = load_dataset(name, reader=reader)
+    if like is not None and like.columns is not None:
+        reading = {**reading, "columns": like.columns}
+    dataset = load_dataset(name, **reading)
+    if dataset.columns is not None:
+        note(dataset.source)
     if dataset.is_multilabel:
         raise InputError(f"{name} has rows with several labels; one label a row is needed here.")
     if like is None:
@@ -44,19 +51,19 @@ def load(name: str, reader: str | None = None, *, like: "Dataset | None" = None)
 
 
 def load_parts(
-    data: str, reader: str | None, validation: str | None, test: str | None = None
+    data: str, reading: dict[str, Any], validation: str | None, test: str | None = None
 ) -> "Split":
     """Load what a training run needs; files of their own beat the parts of a predefined split."""
     from dsnc.data import Split
 
-    whole = load(data, reader)
+    whole = load(data, reading)
     none = whole.take(slice(0))
     parts = Split(whole, none, none) if whole.splits is None else whole.predefined_split()
     if not len(parts.train):
         raise InputError(f"{data} has no rows to learn from.")
     named = {"validation": validation, "test": test}
     loaded = {
-        name: load(file, reader, like=parts.train)
+        name: load(file, reading, like=parts.train)
         for name, file in named.items()
         if file is not None
     }
@@ -68,17 +75,50 @@ def rows_of(dataset: "Dataset") -> Any:
     return dataset.X.tolist() if dataset.is_text else dataset.X
 
 
+def model_table(model: Any, name: str, options: dict[str, Any]) -> "tuple[Table, Columns] | None":
+    """Open the table that a model is asked about; None if its rows are lines or arrays.
+
+    A file is a table by its name, by its options, or because its first line names the columns that
+    the model has learned from.
+    """
+    from dsnc import inspection as look
+    from dsnc.data.columns import TEXT_NAMES, Roles, choose_columns, columns_for_rows
+    from dsnc.data.stream import table_kind
+    from dsnc.data.tables import TableOptions, open_table
+
+    known = look.columns_of(model)
+    kind = table_kind(name)
+    if kind is None and not set(options) - {"encoding"}:
+        return None
+    of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
+    of_columns = {k: v for k, v in options.items() if k not in of_table}
+    roles = Roles(**of_columns)
+    names = [*roles.names(), *(known.names if known else TEXT_NAMES)]
+    table = open_table(name, kind or "csv", TableOptions(**of_table), names)
+    if known is not None:
+        columns = choose_columns(table, roles, known)
+    else:
+        width = None if look.takes_text(model) else model.n_features_in_
+        columns = columns_for_rows(table, roles, width, getattr(model, "feature_names_in_", ()))
+    note(f"{name}: {table.how}, {columns}")
+    return table, columns
+
+
 def stream_for(
-    model: Any, name: str, batch: int, encoding: str, first_index: int | None
+    model: Any, name: str, batch: int, first_index: int | None, options: dict[str, Any]
 ) -> Iterator[Any]:
     """Yield blocks of rows without labels, as the model takes them."""
     from dsnc import inspection as look
-    from dsnc.data import stream_rows
+    from dsnc.data.stream import stream_rows, stream_table
 
+    found = model_table(model, name, options)
+    if found is not None:
+        return (block.X for block in stream_table(*found, batch=batch))
     n_features = None if look.takes_text(model) else model.n_features_in_
     first = look.first_index(model) if first_index is None else first_index
-    options = {} if first is None else {"first_index": first}
-    return stream_rows(name, n_features, batch=batch, encoding=encoding, **options)
+    told = {} if first is None else {"first_index": first}
+    encoding = options.get("encoding", "utf-8")
+    return stream_rows(name, n_features, batch=batch, encoding=encoding, **told)
 
 
 def known_rows(dataset: "Dataset", labels: "NDArray[Any]") -> tuple[Any, "NDArray[Any]"]:

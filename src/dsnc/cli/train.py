@@ -30,6 +30,7 @@ from dsnc.cli.measure import answer, figure_rows
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, kind_of, option
 from dsnc.cli.progress import interruptible, log_epochs
 from dsnc.cli.samples import known_rows, load_parts, rows_of
+from dsnc.cli.table_options import takes_tables
 from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
 from dsnc.progress import duration, settings_text
 
@@ -43,6 +44,7 @@ _MODEL: dict[str, Any] = {"rich_help_panel": "The model"}
 _RUN: dict[str, Any] = {"rich_help_panel": "The run"}
 
 
+@takes_tables
 def train(  # parameters of the estimator bear its names: they are taken from the context
     ctx: typer.Context,
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=_HELP["data"])] = None,
@@ -84,6 +86,7 @@ def train(  # parameters of the estimator bear its names: they are taken from th
         bool, typer.Option("--force", help="Replace MODEL; throw an interrupted run away.")
     ] = False,
     as_json: AsJson = False,
+    table: Any = None,
 ) -> None:
     """Learn from labelled rows and write a model.
 
@@ -92,6 +95,7 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     given = {name: value for name, value in ctx.params.items() if value is not None}
     whole = c.read_config(config)
     whole.train |= {name: str(given[name]) for name in c.TRAIN_KEYS if name in given}
+    whole.table |= table or {}
     c.set_parameters(whole, {name: given[name] for name in OPTIONS if name in given})
     c.apply_settings(whole, settings)
     if print_config:
@@ -132,7 +136,7 @@ class Run:
         with interruptible(self._what_is_kept):
             train = self.config.train
             parts = load_parts(
-                train["data"], train.get("reader"), train.get("validation"), train.get("test")
+                train["data"], self.config.reading, train.get("validation"), train.get("test")
             )
             self._describe(parts)
             self._fit(parts)
@@ -140,8 +144,9 @@ class Run:
             if len(parts.test):
                 k = min(5, len(self.model.classes_))
                 figures = answer(self.model, parts.test, k).figures([k])
-        if parts.train.first_index is not None:  # fit sees the columns, and not their numbers
-            self.model.data_["first_index"] = parts.train.first_index
+        from dsnc.inspection import facts_of
+
+        self.model.data_ |= facts_of(parts.train)
         self.model.save(self.output, overwrite=self.force)
         shutil.rmtree(self.folder, ignore_errors=True)
         self._report(figures, time.monotonic() - begin, as_json=as_json)

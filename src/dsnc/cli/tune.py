@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
+from dsnc.cli.table_options import takes_tables
 from dsnc.errors import require
 from dsnc.progress import settings_text
 
@@ -59,6 +60,7 @@ class TuneCommand(Several):
     words = ("--space", "--set")
 
 
+@takes_tables
 def tune(
     data: Data,
     space: Space = None,
@@ -73,6 +75,7 @@ def tune(
     seed: Seed = 0,
     output: Output = None,
     as_json: AsJson = False,
+    table: Any = None,
 ) -> None:
     """Choose parameters by the best validation accuracy; hopeless trials end early.
 
@@ -89,7 +92,8 @@ def tune(
     model = whole.make_model()
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
     require("torch", extra="torch", caller="dsnc tune")
-    parts = load_parts(data, reader, validation)
+    reading = {**whole.reading, **(table or {})} | ({"reader": reader} if reader else {})
+    parts = load_parts(data, reading, validation)
     labels = parts.train.labels
     held_out = known_rows(parts.validation, labels) if len(parts.validation) else None
     try:

@@ -6,7 +6,7 @@ Labels of any kind are mapped once to 0..K-1; everything behind this door works 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from dsnc.errors import InputError, warn
 from dsnc.labels import Labels, Targets, object_array
+
+if TYPE_CHECKING:
+    from dsnc.data.columns import Columns
 
 Rows = NDArray[np.int64]
 Classes = Sequence[Any] | NDArray[Any] | None
@@ -86,6 +89,10 @@ class Dataset:
         Set when a row is a picture.
     first_index : 0 or 1, optional
         Set when X came from svmlight files: the number that they give to the first feature.
+    columns : dsnc.data.Columns, optional
+        Set when X came from a table: what its columns mean.
+    lines, ids : arrays of shape (n,), optional
+        Where each row stands in its file, and what it is called there.
 
     See Also
     --------
@@ -101,6 +108,9 @@ class Dataset:
     source: str = ""
     image_shape: tuple[int, int] | None = None
     first_index: int | None = None
+    columns: "Columns | None" = None
+    lines: NDArray[np.int64] | None = None
+    ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit together; keep X and Y as they are, CSR apart."""
@@ -217,6 +227,8 @@ class Dataset:
             y=None if self.y is None else self.y[rows],
             Y=None if self.Y is None else self.Y[rows],
             splits=None,
+            lines=None if self.lines is None else self.lines[rows],
+            ids=None if self.ids is None else self.ids[rows],
         )
 
     def split(

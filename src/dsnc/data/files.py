@@ -114,6 +114,15 @@ def head(path: str | os.PathLike[str], n_lines: int = 5) -> list[bytes]:
     return lines[:n_lines]
 
 
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Tell by its first bytes whether a file is Parquet."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
 def stem(path: str | os.PathLike[str]) -> str:
     """Return the file's name without folder, compression and format endings."""
     name = Path(path).name

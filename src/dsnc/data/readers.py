@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import SPLIT_NAMES, Dataset, fit_width
-from dsnc.data.files import head, stem
+from dsnc.data.files import head, is_parquet, stem
 from dsnc.data.folder import is_folder, read_folder
 from dsnc.data.svmlight import looks_like_svmlight, read_svmlight
-from dsnc.data.text import read_csv, read_fasttext, read_jsonl, read_tsv
+from dsnc.data.text import read_csv, read_fasttext, read_jsonl, read_parquet, read_tsv
 from dsnc.errors import DataFileError, InputError, unknown_name
 from dsnc.labels import Labels
 
@@ -32,6 +32,7 @@ READERS: dict[str, Callable[..., Dataset]] = {
     "fasttext": read_fasttext,
     "folder": read_folder,
     "jsonl": read_jsonl,
+    "parquet": read_parquet,
     "svmlight": read_svmlight,
     "tsv": read_tsv,
 }
@@ -80,12 +81,14 @@ def load_dataset(
 
 def detect_reader(path: str | os.PathLike[str]) -> str:
     """Name the reader for a file, from its first lines and then its name."""
+    if is_parquet(path):
+        return "parquet"
     lines = head(path)
     if not lines:
         raise DataFileError.at(path, "is empty", expected="a data file")
     if lines[0].startswith(b"__label__"):
         return "fasttext"
-    if lines[0].lstrip(b"\xef\xbb\xbf ").startswith(b"{"):
+    if lines[0].lstrip(b"\xef\xbb\xbf ").startswith((b"{", b"[{")):
         return "jsonl"
     endings = Path(path).name.lower().split(".")[1:]
     for name in ("tsv", "csv", "jsonl"):
@@ -95,7 +98,7 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
         return "svmlight"
     if all(b"\t" in line for line in lines):
         return "tsv"
-    if all(b"," in line for line in lines):
+    if any(all(mark in line for line in lines) for mark in (b",", b";", b"|")):
         return "csv"
     raise DataFileError.at(
         path,

@@ -1,23 +1,82 @@
 """Rows without labels, block by block, for a model that is there: what is asked for predictions.
 
-Texts come a line each; numbers as svmlight lines (labels are passed over), as columns, or as
-arrays. An empty line is a row, too: every line that goes in has its answer.
+Tables come with their other columns. Texts come a line each; numbers as svmlight lines (labels are
+passed over), as columns, or as arrays. There an empty line is a row, too: every line that goes in
+has its answer.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.data.columns import Columns
 from dsnc.data.dataset import fit_width, warn_of_beyond
-from dsnc.data.files import STDIN, check_encoding, decode, read_batches
+from dsnc.data.files import STDIN, check_encoding, decode, is_parquet, read_batches
 from dsnc.data.folder import read_rows_of
 from dsnc.data.svmlight import parse_lines
+from dsnc.data.table_rows import RowMaker, refuse_missing
+from dsnc.data.tables import KINDS, Row, Table
 from dsnc.errors import DataFileError, InputError, shorten, warn
 
-_TABLES = (".csv", ".jsonl", ".tsv")
+
+class Block(NamedTuple):
+    """Some rows of a table, as they stand there and as a model takes them."""
+
+    rows: list[Row]
+    X: Any
+    errors: list[str]  # "" where a row could be read
+
+
+def table_kind(name: str) -> str | None:
+    """Return the kind of table that a file is by its ending; None if it is none."""
+    path = Path(name)
+    if name == STDIN:
+        return None
+    if is_parquet(name):
+        return "parquet"
+    endings = path.name.lower().split(".")[1:]
+    return next((kind for kind in KINDS if kind in endings), None)
+
+
+def stream_table(
+    table: Table, columns: Columns, *, batch: int = 4096, skip_errors: bool = False
+) -> Iterator[Block]:
+    """Yield the rows of a table, block by block, as a model with these columns takes them.
+
+    Parameters
+    ----------
+    table : Table
+    columns : Columns
+        Those of the model, found in this table.
+    batch : int
+        Rows of a block at most.
+    skip_errors : bool
+        Let a row that cannot be read pass, with its error, instead of raising it.
+    """
+    maker = RowMaker(table, columns)
+    fill = columns.fill if columns.missing in ("zero", "mean") and columns.fill else None
+    if columns.missing == "zero":
+        fill = [0.0] * len(columns.numbers)
+    rows = table.rows()
+    while some := list(islice(rows, batch)):
+        X, errors = [], []
+        for row in some:
+            try:
+                X.append(maker.text(row.known()) if columns.text else maker.numbers(row, fill))
+                if not columns.text and any(value != value for value in X[-1]):  # noqa: PLR0124
+                    raise refuse_missing(table.path, [row.line])
+                errors.append("")
+            except DataFileError as error:
+                if not skip_errors:
+                    raise
+                del X[len(errors) :]
+                X.append("" if columns.text else [0.0] * (columns.width or 0))
+                errors.append(str(error))
+        yield Block(some, X if columns.text else np.array(X, dtype=np.float32), errors)
 
 
 def stream_rows(
@@ -55,9 +114,6 @@ def stream_rows(
 
 def _texts(name: str, batch: int, encoding: str) -> Iterator[list[str]]:
     check_encoding(encoding)
-    if Path(name).suffix.lower() in _TABLES:
-        message = f"{name} looks like a table; every line of it is taken as a text, as it is."
-        warn(message)
     for first, lines in read_batches(name, batch):
         yield list(decode(name, lines, first, encoding))
 

@@ -2,6 +2,8 @@
 
 from dsnc.inspection.facts import (
     ModelFacts,
+    columns_of,
+    facts_of,
     first_index,
     model_facts,
     summary,
@@ -32,6 +34,8 @@ __all__ = [
     "class_number",
     "class_weights",
     "closest_pairs",
+    "columns_of",
+    "facts_of",
     "feature_names",
     "first_index",
     "model_facts",

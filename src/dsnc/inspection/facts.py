@@ -3,11 +3,15 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsnc.encoders import NumpyEncoder
 from dsnc.persistence import read_model
 from dsnc.progress import settings_text
+
+if TYPE_CHECKING:
+    from dsnc.data import Dataset
+    from dsnc.data.columns import Columns
 
 _CALIBRATION = ("temperature", "other", "slope", "intercept")
 
@@ -37,6 +41,27 @@ class ModelFacts:
 def takes_text(model: Any) -> bool:
     """Tell whether a model was trained on texts."""
     return model.predictor_.features is not None
+
+
+def facts_of(dataset: "Dataset") -> dict[str, Any]:
+    """Return what a model should remember of the data that it learns from, for `data_`.
+
+    `fit` sees rows, and neither names of columns nor numbers of features.
+    """
+    facts: dict[str, Any] = {}
+    if dataset.first_index is not None:
+        facts["first_index"] = dataset.first_index
+    if dataset.columns is not None:
+        facts["columns"] = dataset.columns.plain()
+    return facts
+
+
+def columns_of(model: Any) -> "Columns | None":
+    """Return the columns of the table that a model learned from, if it was one."""
+    from dsnc.data.columns import Columns
+
+    found = getattr(model, "data_", {}).get("columns")
+    return None if found is None else Columns.from_plain(found)
 
 
 def first_index(model: Any) -> int | None:

@@ -1,0 +1,33 @@
+"""What stands in a cell of a table: nothing, a number, or something else."""
+
+from typing import Any
+
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell holds nothing."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in _MISSING
+    return cell is None or cell != cell  # noqa: PLR0124 - NaN differs from itself
+
+
+def is_number(cell: Any) -> bool:
+    """Tell whether a cell holds a number, maybe with a decimal comma."""
+    return number(cell, decimal_comma=True) is not None
+
+
+def number(cell: Any, *, decimal_comma: bool) -> float | None:
+    """Return the number in a cell, or None."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        if decimal_comma and text.count(",") == 1 and "." not in text:
+            text = text.replace(",", ".")
+        try:
+            return float(text) if "_" not in text else None
+        except ValueError:
+            return None
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,300 @@
+"""Which columns of a table mean what, and cells to rows of X and labels.
+
+What is not said is found out: names that people give to labels and texts, numbers by their cells.
+A model keeps its columns and finds them by name in any other table.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Self
+
+from dsnc.data.cells import is_missing, number
+from dsnc.data.tables import Table
+from dsnc.errors import DataFileError, InputError, did_you_mean, warn
+
+LABEL_NAMES = ("label", "labels", "class", "category", "target")
+TEXT_NAMES = ("text", "texts", "title", "sentence", "document", "content", "query")
+ID_NAMES = ("id", "index", "uuid", "key", "unnamed: 0")
+MISSING = ("refuse", "zero", "mean", "drop")
+_MOST_CATEGORIES = 50  # distinct texts of a column that might be categories
+
+Names = str | int | Sequence[str | int] | None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What a user says about the columns: names, or numbers from 0 on.
+
+    Parameters
+    ----------
+    label_column, id_column : str or int, optional
+    text_column, category_column : str, int or several
+        Several texts are joined by a space; categories become a column for each value.
+    missing : "refuse", "zero", "mean" or "drop"
+        What becomes of rows with a number that is not there.
+    """
+
+    label_column: str | int | None = None
+    text_column: Names = None
+    id_column: str | int | None = None
+    category_column: Names = None
+    missing: str = "refuse"
+
+    def names(self) -> list[str]:
+        """Return the names that are given, to know a header by."""
+        given = (self.label_column, self.id_column, *_several(self.text_column))
+        return [name for name in (*given, *_several(self.category_column)) if isinstance(name, str)]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a model reads, by name; without a header, by number.
+
+    Parameters
+    ----------
+    label, id : str, optional
+    text : tuple of str
+        Joined; without any, rows are numbers.
+    numbers : tuple of str
+        Columns of numbers.
+    categories : dict of str to list of str
+        Columns of texts with few values, and these values: a column of X for each.
+    missing : str
+        As of `Roles`.
+    fill : list of float
+        Of "mean": what stands for a number that is missing, for each of `numbers`.
+    """
+
+    label: str | None = None
+    text: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    categories: Mapping[str, list[str]] = field(default_factory=dict)
+    id: str | None = None
+    missing: str = "refuse"
+    fill: list[float] = field(default_factory=list)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON holds it; `from_plain` is the way back."""
+        return {**asdict(self), "text": list(self.text), "numbers": list(self.numbers)}
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """Make it from what `plain` gave, checking everything: a model file may be hostile."""
+        if not isinstance(plain, dict) or set(plain) != set(cls().plain()):
+            raise InputError("data: columns does not have the keys of columns.")
+        texts = [*plain["text"], *plain["numbers"], *plain["categories"], plain["missing"]]
+        texts += [plain[key] for key in ("label", "id") if plain[key] is not None]
+        texts += [value for values in plain["categories"].values() for value in values]
+        is_fill = all(isinstance(value, float | int) for value in plain["fill"])
+        if not all(isinstance(text, str) for text in texts) or not is_fill:
+            raise InputError("data: columns holds what is neither a name nor a number.")
+        lists = {"text": tuple(plain["text"]), "numbers": tuple(plain["numbers"])}
+        return cls(**{**plain, **lists})
+
+    @property
+    def names(self) -> list[str]:
+        """What rows are made of."""
+        return [*self.text, *self.numbers, *self.categories]
+
+    @property
+    def width(self) -> int | None:
+        """Number of columns of X; None for texts."""
+        if self.text:
+            return None
+        return len(self.numbers) + sum(map(len, self.categories.values()))
+
+    def __str__(self) -> str:
+        """Return the roles for people."""
+        parts = [f"label {self.label!r}"] if self.label is not None else []
+        parts += [f"text {' + '.join(map(repr, self.text))}"] if self.text else []
+        parts += [f"{len(self.numbers):,} numbers"] if self.numbers else []
+        parts += [f"categories {', '.join(map(repr, self.categories))}"] if self.categories else []
+        return ", ".join(parts)
+
+
+def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None) -> Columns:
+    """Decide which columns mean what; a model's own are found by name.
+
+    Parameters
+    ----------
+    table : Table
+    roles : Roles
+        What the user says; it beats what a model remembers.
+    remembered : Columns, optional
+        Of the model that the rows are for.
+    """
+    if roles.missing not in MISSING:
+        raise InputError(f"missing={roles.missing!r} must be one of {', '.join(MISSING)}.")
+    seek = _Seek(table)
+    label = seek.one(roles.label_column, "label_column", LABEL_NAMES)
+    row_id = seek.one(roles.id_column, "id_column", ID_NAMES if table.has_names else ())
+    if remembered is not None:
+        return _as_remembered(seek, roles, remembered, label, row_id)
+    text = seek.all(roles.text_column, "text_column")
+    categories = seek.all(roles.category_column, "category_column")
+    if not text:
+        text = [name for name in [seek.usual(TEXT_NAMES)] if name not in (None, label)]
+    taken = {label, row_id, *text, *categories}
+    if label is None or not text:
+        label, text, numbers = _by_cells(seek, label, text, taken, bool(categories))
+    else:
+        numbers = []
+    if label is None or not (text or numbers or categories):
+        raise _unclear(table)
+    if label in text:
+        raise InputError(f"label_column and text_column both name {label!r}.")
+    found = Columns(label, tuple(text), tuple(numbers), {}, row_id, roles.missing)
+    return replace(found, categories={name: seek.values(name) for name in categories})
+
+
+def columns_for_rows(
+    table: Table, roles: Roles, n_features: int | None, names: Sequence[str] = ()
+) -> Columns:
+    """Decide what a model that remembers no columns reads: its text, or all of its numbers.
+
+    Parameters
+    ----------
+    table : Table
+    roles : Roles
+        What the user says.
+    n_features : int or None
+        How many numbers the model takes; None for texts.
+    names : sequence of str
+        What its features are called, if they have names.
+    """
+    seek, path = _Seek(table), os.fspath(table.path)
+    row_id = seek.one(roles.id_column, "id_column", ID_NAMES if table.has_names else ())
+    if n_features is None:
+        usual = seek.usual(TEXT_NAMES)
+        text = seek.all(roles.text_column, "text_column") or ([usual] if usual else [])
+        if not text and len(table.names) == 1:
+            text = table.names
+        if not text:
+            raise InputError(
+                f"{path}: which of the columns {table.names} holds the texts? Name it with "
+                "--text-column."
+            )
+        return Columns(text=tuple(text), id=row_id)
+    others = {row_id, seek.one(roles.label_column, "label_column", LABEL_NAMES)}
+    numbers = [name for name in table.names if name not in others and seek.is_numeric(name)]
+    if len(numbers) != n_features and set(names) <= set(table.names):
+        numbers = list(names)
+    if len(numbers) != n_features:
+        raise InputError(
+            f"{path}: has {len(numbers):,} features; the model was trained on {n_features:,}."
+        )
+    return Columns(numbers=tuple(numbers), id=row_id, missing=roles.missing)
+
+
+def _as_remembered(
+    seek: "_Seek", roles: Roles, remembered: Columns, label: str | None, row_id: str | None
+) -> Columns:
+    text = tuple(seek.all(roles.text_column, "text_column")) or remembered.text
+    for name in (*text, *remembered.numbers, *remembered.categories):
+        seek.one(name, "the model's column", ())
+    if label is None and remembered.label in seek.table.names:
+        label = remembered.label
+    missing = roles.missing if roles.missing != "refuse" else remembered.missing
+    return replace(remembered, label=label, text=text, id=row_id, missing=missing)
+
+
+def _by_cells(
+    seek: "_Seek", label: str | None, text: list[str], taken: set[Any], has_features: bool
+) -> tuple[str | None, list[str], list[str]]:
+    """Decide by what stands in the columns that have no role yet."""
+    table = seek.table
+    rest = [name for name in table.names if name not in taken]
+    numeric = [name for name in rest if seek.is_numeric(name)]
+    worded = [name for name in rest if name not in numeric]
+    if label is None and len(table.names) == 2 and len(rest) == 2 and not text:
+        fewer = min(rest, key=lambda name: len(set(map(str, seek.cells(name)))))
+        label, worded = fewer, [name for name in worded if name != fewer]
+        numeric = [name for name in numeric if name != fewer]
+    elif label is None and len(rest) == 1 and text:
+        label, worded, numeric = rest[0], [], []
+    elif label is None and len(worded) == 1 and numeric:
+        label, worded = worded[0], []
+    if text or label is None:
+        return label, text, []
+    if not numeric and not has_features and len(worded) == 1:
+        return label, worded, []
+    if worded and numeric:
+        few = [name for name in worded if len(seek.values(name)) <= _MOST_CATEGORIES]
+        offer = f"; --category-column {few[0]} would take it as categories" if few else ""
+        names = ", ".join(map(repr, worded))
+        warn(
+            f"{os.fspath(table.path)}: {names} left out, not numbers{offer}; "
+            "a column of texts is named with --text-column (text_column=)."
+        )
+    return label, [], numeric
+
+
+class _Seek:
+    """Finds columns of a table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._place = {name: i for i, name in reversed(list(enumerate(table.names)))}
+        self._lower = {name.lower(): name for name in reversed(table.names)}
+
+    def one(self, wish: Any, parameter: str, usual: Sequence[str]) -> str | None:
+        """Return the name of the column that is wished for, or one of the usual names."""
+        if wish is None:
+            return self.usual(usual)
+        names, path = self.table.names, os.fspath(self.table.path)
+        if isinstance(wish, str) and wish.strip().lower() in self._lower:
+            return self._lower[wish.strip().lower()]
+        if isinstance(wish, int) or (isinstance(wish, str) and wish.lstrip("-").isdigit()):
+            if -len(names) <= int(wish) < len(names):
+                return names[int(wish)]
+            raise InputError(f"{parameter}={wish}: {path} has {len(names)} columns.")
+        raise InputError(
+            f"{parameter}={wish!r}: {path} has columns {names}.{did_you_mean(str(wish), names)}"
+        )
+
+    def all(self, wish: Names, parameter: str) -> list[str]:
+        """Return the names of several columns."""
+        found = [self.one(name, parameter, ()) for name in _several(wish)]
+        return [name for name in found if name is not None]
+
+    def usual(self, names: Sequence[str]) -> str | None:
+        """Return the first column that has one of these names."""
+        if not self.table.has_names:
+            return None
+        return next((self._lower[name] for name in names if name in self._lower), None)
+
+    def cells(self, name: str) -> Iterator[Any]:
+        """Yield what stands in a column of the sample."""
+        place = self._place[name]
+        for row in self.table.sample:
+            if not isinstance(row.cells, DataFileError):
+                yield row.cells[place]
+
+    def is_numeric(self, name: str) -> bool:
+        """Tell whether a column of the sample holds numbers, and one at least."""
+        comma = self.table.decimal_comma
+        cells = [cell for cell in self.cells(name) if not is_missing(cell)]
+        return bool(cells) and all(number(cell, decimal_comma=comma) is not None for cell in cells)
+
+    def values(self, name: str) -> list[str]:
+        """Return the distinct values of a column of the sample, sorted."""
+        return sorted({str(cell).strip() for cell in self.cells(name) if not is_missing(cell)})
+
+
+def _several(wish: Names) -> list[str | int]:
+    if wish is None:
+        return []
+    return [wish] if isinstance(wish, str | int) else list(wish)
+
+
+def _unclear(table: Table) -> DataFileError:
+    names = table.names
+    shown = f"columns {names}" if table.has_names else f"{len(names)} columns without names"
+    return DataFileError.at(
+        table.path,
+        f"has {shown}, and none says which is the label and which the text",
+        line=1,
+        expected="a header with 'label' and 'text', or --label-column and --text-column "
+        "(label_column=, text_column=)",
+    )

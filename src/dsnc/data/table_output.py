@@ -1,0 +1,110 @@
+"""Tables with columns added, in the format that they came in, a block at a time."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import IO, Any
+
+from dsnc.data.tables import Row, Table
+from dsnc.errors import DataFileError, require
+
+Added = Sequence[Any]  # the cells that are added to a row
+
+
+class TableWriter:
+    """Writes rows of a table with more columns; text is UTF-8.
+
+    Parameters
+    ----------
+    file : binary file
+    table : Table
+        Where the rows come from.
+    added : dict of str to type
+        Names of the columns that are added, and whether they hold `str` or `float`. A name that is
+        taken gets an underscore.
+    kind : str, optional
+        Another format than the table's: "jsonl".
+    """
+
+    def __init__(
+        self, file: IO[bytes], table: Table, added: dict[str, type], kind: str | None = None
+    ) -> None:
+        self._file, self._table, self._kind = file, table, kind or table.kind
+        self._added: dict[str, type] = {}
+        for name, type_ in added.items():
+            while name in table.names:
+                name += "_"
+            self._added[name] = type_
+        self._parquet: Any = None
+        if self._kind in ("csv", "tsv") and table.has_names:
+            self._file.write(self._delimited([[*table.names, *self._added]]))
+
+    def write(self, rows: Sequence[Row], added: Sequence[Added]) -> None:
+        """Write some rows and what is added to each."""
+        if self._kind == "parquet":
+            self._write_parquet(rows, added)
+        elif self._kind == "jsonl":
+            self._file.write(self._objects(rows, added))
+        else:
+            lines = [[*self._cells(row), *more] for row, more in zip(rows, added, strict=True)]
+            self._file.write(self._delimited(lines))
+        self._file.flush()
+
+    def close(self) -> None:
+        """End the file; of Parquet, its last part is written now."""
+        if self._kind == "parquet":
+            if self._parquet is None:
+                self._write_parquet([], [])
+            self._parquet.close()
+
+    def _cells(self, row: Row) -> list[Any]:
+        """Return the cells of a row; of one that cannot be read, none."""
+        if isinstance(row.cells, DataFileError):
+            return [None] * len(self._table.names)
+        return row.cells
+
+    def _delimited(self, lines: Sequence[Sequence[Any]]) -> bytes:
+        text = io.StringIO()
+        if self._table.delimiter == "\t":  # between tabs a quote is a quote
+            for line in lines:
+                text.write("\t".join("" if cell is None else _cell(cell) for cell in line) + "\n")
+        else:
+            writer = csv.writer(text, delimiter=self._table.delimiter, lineterminator="\n")
+            writer.writerows([_plain(cell) for cell in line] for line in lines)
+        return text.getvalue().encode("utf-8", "backslashreplace")
+
+    def _objects(self, rows: Sequence[Row], added: Sequence[Added]) -> bytes:
+        lines = []
+        for row, more in zip(rows, added, strict=True):
+            whole = row.whole or dict(zip(self._table.names, self._cells(row), strict=True))
+            record = {**whole, **dict(zip(self._added, more, strict=True))}
+            lines.append(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+        return "".join(lines).encode("utf-8", "backslashreplace")
+
+    def _write_parquet(self, rows: Sequence[Row], added: Sequence[Added]) -> None:
+        pyarrow = require("pyarrow", extra="tables", caller="writing Parquet")
+        parquet = require("pyarrow.parquet", extra="tables", caller="writing Parquet")
+        types = {str: pyarrow.string(), float: pyarrow.float32()}
+        schema = self._table.schema
+        for name, type_ in self._added.items():
+            schema = schema.append(pyarrow.field(name, types[type_]))
+        if self._parquet is None:
+            self._parquet = parquet.ParquetWriter(self._file, schema)
+        lines = [[*self._cells(row), *more] for row, more in zip(rows, added, strict=True)]
+        columns = list(zip(*lines, strict=True)) if lines else [()] * len(schema)
+        arrays = [
+            pyarrow.array(column, type=field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ]
+        self._parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+
+
+def _plain(cell: Any) -> Any:
+    return f"{cell:.6g}" if isinstance(cell, float) else cell
+
+
+def _cell(cell: Any) -> str:
+    """Return a cell that has no tab and no end of a line inside."""
+    text = str(_plain(cell))
+    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")

@@ -1,0 +1,162 @@
+"""Rows of a table to rows of X, labels and ids."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.data.cells import is_missing, number
+from dsnc.data.columns import Columns
+from dsnc.data.tables import Row, Table
+from dsnc.errors import DataFileError, warn
+from dsnc.labels import object_array
+
+_SHOWN = 5  # lines that a message names
+
+
+class Made(NamedTuple):
+    """What rows of a table became."""
+
+    X: Any  # object array of texts, or float32 array
+    labels: list[Any]
+    ids: list[Any] | None
+    lines: NDArray[np.int64]
+
+
+class RowMaker:
+    """Turns rows of a table into rows of X.
+
+    Parameters
+    ----------
+    table : Table
+    columns : Columns
+    """
+
+    def __init__(self, table: Table, columns: Columns) -> None:
+        self.table, self.columns = table, columns
+        place = {name: i for i, name in reversed(list(enumerate(table.names)))}
+        self._text = [place[name] for name in columns.text]
+        self._numbers = [place[name] for name in columns.numbers]
+        self._categories = [
+            (place[name], {value: i for i, value in enumerate(values)}, len(values))
+            for name, values in columns.categories.items()
+        ]
+        self.label = None if columns.label is None else place[columns.label]
+        self.id = None if columns.id is None else place[columns.id]
+
+    def text(self, cells: list[Any]) -> str:
+        """Return the text of a row."""
+        return " ".join("" if cells[i] is None else str(cells[i]) for i in self._text)
+
+    def numbers(self, row: Row, fill: Sequence[float] | None) -> list[float]:
+        """Return the numbers of a row; NaN where one is missing and nothing fills it."""
+        cells, values, comma = row.known(), [], self.table.decimal_comma
+        for column, place in enumerate(self._numbers):
+            value = number(cells[place], decimal_comma=comma)
+            if is_missing(cells[place]):
+                value = float("nan") if fill is None else fill[column]
+            elif value is None or not np.isfinite(value) or abs(value) > 3e38:
+                raise DataFileError.at(
+                    self.table.path,
+                    f"has what is not a number in column {self.columns.numbers[column]!r}",
+                    line=row.line,
+                    text=str(cells[place]),
+                    expected="a finite number",
+                )
+            values.append(value)
+        for place, known, width in self._categories:
+            one_hot = [0.0] * width
+            found = known.get("" if cells[place] is None else str(cells[place]).strip())
+            if found is not None:
+                one_hot[found] = 1.0
+            values += one_hot
+        return values
+
+    def _check_kinds(self, line: int, label: Any, cells: list[Any]) -> None:
+        """Refuse objects of JSON where a text or a label should be."""
+        labels = label if isinstance(label, list) else [label]
+        texts = (cells[place] for place in self._text)
+        if any(isinstance(cell, dict | list) for cell in (*labels, *texts)):
+            raise DataFileError.at(
+                self.table.path,
+                "label or text is of the wrong kind",
+                line=line,
+                expected="a text, and a text, number or list of them as label",
+            )
+
+    def make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:
+        """Return all of the rows as they are learned from, and the columns with what they tell.
+
+        Rows without a label are left out, with a warning; so are those with a number missing where
+        that is wished.
+        """
+        X: list[Any] = []
+        labels: list[Any] = []
+        ids: list[Any] = []
+        lines: list[int] = []
+        unlabelled: list[int] = []
+        for row in rows:
+            cells = row.known()
+            label = cells[self.label] if self.label is not None else None
+            label = label.strip() if isinstance(label, str) else label
+            self._check_kinds(row.line, label, cells)
+            if label is None or label == "" or label != label:  # noqa: PLR0124 - NaN
+                unlabelled.append(row.line)
+                continue
+            X.append(self.text(cells) if self._text else self.numbers(row, None))
+            labels.append(label)
+            lines.append(row.line)
+            if self.id is not None:
+                ids.append(cells[self.id])
+        if unlabelled:
+            warn(
+                f"{os.fspath(self.table.path)}: {len(unlabelled):,} rows without a label are left "
+                f"out: {_some_lines(unlabelled)}."
+            )
+        made = Made(X, labels, ids if self.id is not None else None, np.array(lines, np.int64))
+        return self._finished(made)
+
+    def _finished(self, made: Made) -> tuple[Made, Columns]:
+        if self._text or not len(made.lines):
+            return made._replace(X=object_array(made.X)), self.columns
+        X = np.array(made.X, dtype=np.float32)
+        gaps = np.isnan(X)
+        bad, missing = gaps.any(axis=1), self.columns.missing
+        if not bad.any():
+            fill = X[:, : len(self._numbers)].mean(axis=0, dtype=np.float64)
+            kept = replace(self.columns, fill=fill.tolist()) if missing == "mean" else self.columns
+            return made._replace(X=X), kept
+        if missing == "refuse":
+            raise refuse_missing(self.table.path, made.lines[bad].tolist())
+        if missing == "drop":
+            keep = np.flatnonzero(~bad)
+            ids = None if made.ids is None else [made.ids[i] for i in keep]
+            labels = [made.labels[i] for i in keep]
+            warn(
+                f"{os.fspath(self.table.path)}: {int(bad.sum()):,} rows with missing numbers are "
+                f"left out: {_some_lines(made.lines[bad].tolist())}."
+            )
+            return Made(X[keep], labels, ids, made.lines[keep]), self.columns
+        counts = np.maximum((~gaps).sum(axis=0), 1)
+        fill = np.where(gaps, 0, X).sum(axis=0, dtype=np.float64) / counts
+        fill = fill * 0 if missing == "zero" else fill
+        X = np.where(gaps, fill.astype(np.float32), X)
+        columns = replace(self.columns, fill=fill[: len(self._numbers)].tolist())
+        return made._replace(X=X), columns
+
+
+def refuse_missing(path: Any, lines: list[int]) -> DataFileError:
+    """Return the error about numbers that are not there."""
+    return DataFileError.at(
+        path,
+        f"{len(lines):,} rows have missing numbers, in {_some_lines(lines)}",
+        expected="numbers throughout; or --missing zero, mean or drop (missing=)",
+    )
+
+
+def _some_lines(lines: list[int]) -> str:
+    shown = ", ".join(f"{line:,}" for line in lines[:_SHOWN])
+    return f"line{'s' if len(lines) > 1 else ''} {shown}{', ...' if len(lines) > _SHOWN else ''}"

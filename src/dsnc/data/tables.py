@@ -1,0 +1,399 @@
+"""Tables that people bring: delimited text, JSON lines, Parquet; row by row, as they stand there.
+
+What is not said is found out from the first rows: the delimiter by what cuts them into equally many
+cells, the header by names and by cells that are unlike those below. A row that cannot be read comes
+as the error that says why, so that whoever reads may stop or go on.
+"""
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from dsnc.data.cells import is_missing, is_number
+from dsnc.data.files import STDIN, check_encoding, read_batches, read_chunks
+from dsnc.errors import DataFileError, InputError, require, warn
+
+DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}  # in doubt, the first
+KINDS = ("csv", "jsonl", "parquet", "tsv")
+DECODE_ERRORS = ("strict", "replace")
+_SAMPLE = 1000  # rows that decide
+_CONSISTENT = 0.9  # share of rows that a delimiter cuts alike
+
+
+class Row(NamedTuple):
+    """Where a row begins, and its cells; or the error that says why there are none."""
+
+    line: int
+    cells: list[Any] | DataFileError
+    whole: Any = None  # of JSON lines, the object, with keys that are not columns
+
+    def known(self) -> list[Any]:
+        """Return the cells, or raise the error."""
+        if isinstance(self.cells, DataFileError):
+            raise self.cells
+        return self.cells
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a user may say about a table; None is found out.
+
+    Parameters
+    ----------
+    delimiter : str, optional
+        The character between cells.
+    header : bool, optional
+        Whether the first row names the columns.
+    encoding : str
+        Of delimited text and JSON lines.
+    decode_errors : "strict" or "replace"
+        Whether bytes that are not of the encoding are an error, or become U+FFFD.
+    """
+
+    delimiter: str | None = None
+    header: bool | None = None
+    encoding: str = "utf-8"
+    decode_errors: str = "strict"
+
+    def check(self) -> None:
+        """Refuse what cannot be."""
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise InputError(f"delimiter={self.delimiter!r} must be one character, not a quote.")
+        if self.decode_errors not in DECODE_ERRORS:
+            raise InputError(f"decode_errors={self.decode_errors!r} must be 'strict' or 'replace'.")
+        check_encoding(self.encoding)
+
+
+class Table:
+    """A table that is being read, once, from the first row to the last.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns; without a header their numbers, "0", "1", ...
+    has_names : bool
+        Whether they stand in the file.
+    sample : list of Row
+        The first rows, which `rows` gives again.
+    how : str
+        What was found out, for people.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        kind: str,
+        names: list[str],
+        rows: Iterator[Row],
+        how: str,
+        *,
+        has_names: bool = True,
+        delimiter: str = ",",
+        schema: Any = None,
+        size: int = _SAMPLE,
+    ) -> None:
+        self.path, self.kind, self.names, self.how = path, kind, names, how
+        self.has_names, self.delimiter, self.schema = has_names, delimiter, schema
+        self.sample = list(islice(rows, size))
+        self._rest = rows
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all rows."""
+        return chain(self.sample, self._rest)
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether a comma may stand in a number, since it does not stand between cells."""
+        return self.kind in ("csv", "tsv") and self.delimiter != ","
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    kind: str,
+    options: TableOptions | None = None,
+    known: Iterable[str] = (),
+) -> Table:
+    """Open a table and look at its first rows.
+
+    Parameters
+    ----------
+    path : path
+        The file, compressed or not; ``-`` is stdin.
+    kind : "csv", "tsv", "jsonl" or "parquet"
+        "csv" is text with any delimiter; "tsv" is the same with tabs first.
+    options : TableOptions
+    known : iterable of str
+        Names that tell a header from a row.
+    """
+    options = options or TableOptions()
+    options.check()
+    if kind == "parquet":
+        return _open_parquet(path)
+    if kind == "jsonl":
+        return _open_jsonl(path, options)
+    return _open_delimited(path, kind, options, {name.strip().lower() for name in known})
+
+
+# Delimited text
+
+
+def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]) -> Table:
+    bad: dict[int, DataFileError] = {}
+    batches = _decoded(path, options, bad)
+    first = next(batches, [])
+    if not any(line.strip() for line in first):
+        raise DataFileError.at(path, "is empty", expected="rows of cells")
+    delimiter = options.delimiter or _sniff_delimiter(path, first[:_SAMPLE], kind)
+    rows = _split(path, chain(first, chain.from_iterable(batches)), delimiter, bad)
+    top = next(rows)
+    names = [str(cell).strip() for cell in top.known()]
+    # From stdin, the sample is what has come so far: nobody should wait for more.
+    size = _SAMPLE if path != STDIN else max(0, len([line for line in first if line.strip()]) - 1)
+    below = list(islice(rows, size))
+    has_names = options.header
+    if has_names is None:
+        has_names = _has_header(path, names, below, known)
+    if not has_names:
+        names, below = [str(number) for number in range(len(names))], [top, *below]
+    how = f"{DELIMITERS.get(delimiter, repr(delimiter))}, {'header' if has_names else 'no header'}"
+    checked = _of_width(path, chain(below, rows), len(names))
+    return Table(
+        path,
+        kind,
+        names,
+        checked,
+        how,
+        has_names=has_names,
+        delimiter=delimiter,
+        size=len(below),
+    )
+
+
+def _decoded(
+    path: Any, options: TableOptions, bad: dict[int, DataFileError]
+) -> Iterator[list[str]]:
+    """Yield lists of lines; `bad` takes the error of each line that is not of the encoding."""
+    errors = "replace" if options.decode_errors == "replace" else "strict"
+    for first, lines in read_batches(path, 4096):
+        texts = []
+        for number, raw in enumerate(lines, first):
+            try:
+                text = raw.decode(options.encoding, errors)
+            except UnicodeDecodeError as error:
+                bad[number] = _not_decoded(path, number, raw, error, options.encoding)
+                text = raw.decode(options.encoding, "backslashreplace")
+            texts.append((text.removeprefix("\ufeff") if number == 1 else text) + "\n")
+        yield texts
+
+
+def _not_decoded(
+    path: Any, line: int, raw: bytes, error: UnicodeDecodeError, encoding: str
+) -> DataFileError:
+    return DataFileError.at(
+        path,
+        f"is not {encoding} ({error.reason} at byte {error.start})",
+        line=line,
+        text=raw[max(0, error.start - 20) : error.start + 20],
+        expected=f"{encoding} throughout; name another with --encoding (encoding=), or take what "
+        "can be read with --decode-errors replace (decode_errors='replace')",
+    )
+
+
+def _reader(lines: Iterable[str], delimiter: str) -> Any:
+    """Return the csv reader: between tabs a quote is a quote."""
+    if delimiter == "\t":
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def _split(
+    path: Any, lines: Iterator[str], delimiter: str, bad: dict[int, DataFileError]
+) -> Iterator[Row]:
+    """Yield rows; one that runs over several lines is named by the line it starts on."""
+    csv.field_size_limit(1 << 28)
+    reader, start = _reader(lines, delimiter), 1
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataFileError.at(
+                path,
+                f"cannot be split into columns ({error})",
+                line=start,
+                expected="cells in double quotes, a quote inside written twice",
+            ) from error
+        end = reader.line_num + 1
+        if cells and any(cells):
+            wrong = [bad.pop(number) for number in range(start, end) if number in bad]
+            yield Row(start, wrong[0] if wrong else cells)
+        start = end
+
+
+def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
+    for row in rows:
+        if not isinstance(row.cells, DataFileError) and len(row.cells) != width:
+            error = DataFileError.at(
+                path,
+                f"has {len(row.cells)} columns",
+                line=row.line,
+                text="\t".join(row.cells),
+                expected=f"{width}, as in the first line",
+            )
+            row = Row(row.line, error)
+        yield row
+
+
+def _sniff_delimiter(path: Any, lines: Sequence[str], kind: str) -> str:
+    """Return the character that cuts most rows into equally many cells, two or more."""
+    usual = "\t" if kind == "tsv" else ","
+    scores: dict[str, tuple[float, bool]] = {}
+    for delimiter in DELIMITERS:
+        try:
+            widths = [len(cells) for cells in _reader(lines, delimiter) if any(cells)]
+        except csv.Error:  # a quote that does not close, or the sample ends inside one
+            widths = [len(line.split(delimiter)) for line in lines if line.strip()]
+        width, n_rows = Counter(widths).most_common(1)[0]
+        share = n_rows / len(widths) if width > 1 and widths[0] == width else 0.0
+        scores[delimiter] = (share, delimiter == usual)
+    n_lines = sum(1 for line in lines if line.strip())
+    if scores[usual][0] >= _CONSISTENT and (kind == "tsv" or n_lines < 2):
+        return usual
+    best = max(scores, key=lambda delimiter: scores[delimiter][0])  # of equals, the first
+    return best if scores[best][0] >= _CONSISTENT else usual
+
+
+def _has_header(path: Any, names: list[str], below: list[Row], known: set[str]) -> bool:
+    """Tell names of columns from a row; where that is not clear, say what was decided."""
+    lowered = [name.lower() for name in names]
+    if known & set(lowered):
+        return True
+    if len(set(lowered)) < len(names) or any(is_number(name) for name in names) or "" in names[1:]:
+        return False  # names are there once, are not empty, and are not numbers
+    columns = list(zip(*(row.cells for row in below if _fits(row, len(names))), strict=True))
+    if not columns:
+        return False
+    if any(all(is_number(cell) or is_missing(cell) for cell in column) for column in columns):
+        return True  # words above numbers
+    fresh = not any(name in column for name, column in zip(names, columns, strict=True))
+    repeats = any(len(set(column)) <= len(column) / 2 for column in columns)
+    if fresh and repeats:
+        warn(
+            f"{os.fspath(path)}: the first row, {names}, is taken as the names of the columns, "
+            "since its cells are in no other row; with --no-header (header=False) it is a row."
+        )
+        return True
+    if fresh:
+        warn(
+            f"{os.fspath(path)}: the first row, {names}, is taken as a row; with --header "
+            "(header=True) it names the columns."
+        )
+    return False
+
+
+def _fits(row: Row, width: int) -> bool:
+    return not isinstance(row.cells, DataFileError) and len(row.cells) == width
+
+
+# JSON lines
+
+
+def _open_jsonl(path: Any, options: TableOptions) -> Table:
+    begin = next((chunk for _, chunk in read_chunks(path)), b"") if path != STDIN else b"{"
+    if begin.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"["):
+        rows: Iterator[tuple[int, Any]] = _json_array(path, options)
+    else:
+        rows = _json_lines(path, options)
+    first = list(islice(rows, _SAMPLE if path != STDIN else 1))
+    if not first:
+        raise DataFileError.at(path, "is empty", expected="one JSON object a line")
+    # Keys that come later in a log are carried through by name; columns are those seen first.
+    names = list(dict.fromkeys(key for _, item in first if isinstance(item, dict) for key in item))
+    if not names and isinstance(first[0][1], DataFileError):
+        raise first[0][1]
+    return Table(
+        path,
+        "jsonl",
+        names,
+        (_json_row(path, line, item, names) for line, item in chain(first, rows)),
+        "JSON lines",
+        size=len(first),
+    )
+
+
+def _json_lines(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
+    bad: dict[int, DataFileError] = {}
+    number = 0
+    for lines in _decoded(path, options, bad):
+        for line in lines:
+            number += 1
+            if number in bad:
+                yield number, bad.pop(number)
+            elif line.strip():
+                yield number, _json_object(path, number, line.strip())
+
+
+def _json_array(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
+    """Yield the objects of a file that is one array; such a file is read whole."""
+    raw = b"".join(chunk for _, chunk in read_chunks(path))
+    try:
+        items = json.loads(raw.decode(options.encoding, options.decode_errors))
+    except ValueError as error:
+        raise DataFileError.at(path, f"is not JSON ({error})") from error
+    for number, item in enumerate(items, 1):
+        if isinstance(item, dict):
+            yield number, item
+        else:
+            yield number, DataFileError.at(path, f"item {number} is not a JSON object")
+
+
+def _json_object(path: Any, line: int, text: str) -> Any:
+    try:
+        item = json.loads(text)
+    except ValueError as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        return DataFileError.at(
+            path, f"is not JSON ({reason})", line=line, text=text, expected="one object a line"
+        )
+    if not isinstance(item, dict):
+        expected = '{"label": ..., "text": ...}'
+        return DataFileError.at(
+            path, "is not a JSON object", line=line, text=text, expected=expected
+        )
+    return item
+
+
+def _json_row(path: Any, line: int, item: Any, names: list[str]) -> Row:
+    if isinstance(item, DataFileError):
+        return Row(line, item)
+    return Row(line, [item.get(key) for key in names], item)
+
+
+# Parquet
+
+
+def _open_parquet(path: Any) -> Table:
+    parquet = require("pyarrow.parquet", extra="tables", caller="reading Parquet")
+    if path == STDIN:
+        raise InputError("Parquet cannot be read from stdin; give the name of a file.")
+    try:
+        file = parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
+        raise DataFileError.at(path, f"is not a Parquet file ({error})") from error
+
+    def rows() -> Iterator[Row]:
+        number = 1
+        for batch in file.iter_batches(batch_size=4096):
+            columns = [column.to_pylist() for column in batch.columns]
+            for cells in zip(*columns, strict=True):
+                yield Row(number, list(cells))
+                number += 1
+
+    schema = file.schema_arrow
+    return Table(path, "parquet", list(schema.names), rows(), "Parquet", schema=schema)
