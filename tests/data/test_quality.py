@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsnc.data import Example, check_quality
+from dsnc.data.quality import Example, check_quality
 from dsnc.errors import InputError
 
 TEXTS = ["", " \t", "an ox", "An ox", "a bee", "ant"]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from dsnc.cli.common import note
 
 if TYPE_CHECKING:
-    from dsnc.data import Dataset, Example, Finding
+    from dsnc.data import Dataset, Finding
+    from dsnc.data.quality import Example
 
 _WORDS = {
     "duplicate_rows": "rows that repeat another one and its label",
