@@ -2,6 +2,7 @@
 
 import textwrap
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
+from dsnc.cli.table_files import check_new_files, check_table, write_table
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 
@@ -59,8 +61,24 @@ def evaluate(
         int, typer.Option(min=0, help="Show so many of the most confident mistakes.")
     ] = 0,
     confusions: Annotated[
-        int, typer.Option(min=0, help="Show so many of the most confused pairs of classes.")
-    ] = 0,
+        int,
+        typer.Option(min=0, help="Show so many of the most confused pairs; --json has all."),
+    ] = 5,
+    per_class: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write precision, recall, F1 of classes: .csv, .tsv or .jsonl."
+        ),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answer to each row: .csv, .tsv or .jsonl."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page about it all; needs the extra report."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace older files.")] = False,
     reader: Reader = None,
     first_index: FirstIndex = None,
     as_json: AsJson = False,
@@ -68,13 +86,14 @@ def evaluate(
 ) -> None:
     """Measure a model on labelled rows.
 
-    macro accuracy is the mean of the classes' accuracies; the calibration error says how far
-    probabilities are from the truth.
+    macro accuracy is the mean of the classes' accuracies, macro F1 that of their F1; the
+    calibration error says how far probabilities are from the truth.
 
-    Example: dsnc evaluate model test.tsv --errors 10 --confusions 10
+    Example: dsnc evaluate model test.tsv --errors 10 --html test.html
     """
     from dsnc.cli.measure import answer, figure_rows
 
+    _check_files(per_class, predictions, html, force=force)
     estimator = load_model(model)
     if decoder is not None:
         estimator = _with_decoder(estimator, decoder)
@@ -84,21 +103,77 @@ def evaluate(
     answers = answer(estimator, dataset, max([1, *ks]))
     figures = answers.figures([k for k in ks if k > 1])
     mistakes = _mistakes(answers, dataset, errors)
-    pairs = _pairs(answers, confusions)
+    _write_files(answers, dataset, per_class, predictions)
+    if html is not None:
+        _write_page(html, f"{model.resolve().name} on {data}", figure_rows(figures), answers)
     if as_json:
         record: dict[str, Any] = {"model": str(model), "data": data, **figures}
         record |= {"errors": mistakes} if errors else {}
-        record |= {"confusions": pairs} if confusions else {}
+        record["confusions"] = _pairs(answers)
         print_json(record)
         return
     print_table(["", ""], figure_rows(figures))
     if errors:
         _print_mistakes(mistakes)
     if confusions:
-        typer.echo("\nThe most confused pairs" if pairs else "\nNo pair was confused.")
-        if pairs:
-            counts = [[str(p["rows"]), str(p["label"]), str(p["answer"])] for p in pairs]
-            print_table(["rows", "label", "answer"], counts)
+        _print_pairs(_pairs(answers, confusions))
+
+
+def _check_files(
+    per_class: Path | None, predictions: Path | None, html: Path | None, *, force: bool
+) -> None:
+    """Refuse what would be refused after all rows are measured."""
+    tables = {"--per-class": per_class, "--predictions": predictions}
+    for option, path in tables.items():
+        check_table(option, path)
+    check_new_files({**tables, "--html": html}, force=force)
+    if html is not None:
+        from dsnc.pictures.evaluation import require_page
+
+        require_page()
+
+
+def _write_files(
+    answers: "Answers", dataset: "Dataset", per_class: Path | None, predictions: Path | None
+) -> None:
+    if per_class is not None:
+        columns = ["class", "precision", "recall", "f1", "support", "predicted"]
+        rows = zip(*(column.tolist() for column in answers.scores), strict=True)
+        write_table(per_class, columns, rows)
+        note(f"classes: {per_class}")
+    if predictions is not None:
+        best, sure = answers.labels[:, 0].tolist(), answers.probabilities[:, 0].tolist()
+        named = {
+            "id": dataset.ids,
+            "line": dataset.lines,
+            "row": range(1, len(best) + 1) if dataset.lines is None else None,
+        }
+        named = {name: list(values) for name, values in named.items() if values is not None}
+        shares = [round(share, 6) for share in sure]
+        rows = zip(*named.values(), answers.truth.tolist(), best, shares, strict=True)
+        write_table(predictions, [*named, "label", "predicted", "probability"], rows)
+        note(f"predictions: {predictions}")
+
+
+def _write_page(path: Path, title: str, figures: list[list[str]], answers: "Answers") -> None:
+    from dsnc.pictures.evaluation import evaluation_page
+
+    evaluation_page(
+        path,
+        title=title,
+        figures=[(name, value) for name, value in figures],
+        bins=answers.bins,
+        scores=answers.scores,
+        pairs=answers.pairs,
+    )
+    note(f"page: {path}")
+
+
+def _print_pairs(pairs: list[dict[str, Any]]) -> None:
+    typer.echo("\nThe most confused pairs" if pairs else "\nNo pair was confused.")
+    if pairs:
+        counts = [[str(p["rows"]), str(p["label"]), str(p["answer"])] for p in pairs]
+        print_table(["rows", "label", "answer"], counts)
 
 
 def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
@@ -173,13 +248,10 @@ def _mistakes(answers: "Answers", dataset: "Dataset", n: int) -> list[dict[str, 
     return mistakes
 
 
-def _pairs(answers: "Answers", n: int) -> list[dict[str, Any]]:
+def _pairs(answers: "Answers", n: int | None = None) -> list[dict[str, Any]]:
     """Return (label, answer) and how often it happened, the most frequent first."""
-    from collections import Counter
-
-    wrong = ~answers.is_right
-    pairs = zip(answers.truth[wrong].tolist(), answers.labels[wrong, 0].tolist(), strict=True)
+    columns = (column[:n].tolist() for column in answers.pairs)
     return [
         {"label": label, "answer": answer, "rows": count}
-        for (label, answer), count in Counter(pairs).most_common(n)
+        for label, answer, count in zip(*columns, strict=True)
     ]

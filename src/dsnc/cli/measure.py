@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dsnc.cli.common import percent, plain_errors
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from dsnc.data import Dataset
     from dsnc.labels import Targets
+    from dsnc.metrics import CalibrationBins, ClassScores, ConfusedPairs
 
 _ROWS = 8192  # at a time
 
@@ -34,20 +36,40 @@ class Answers:
         """Tell which rows are right."""
         return self.hits[:, 0]
 
-    def figures(self, ks: list[int]) -> dict[str, float]:
-        """Return the accuracies, the calibration error and the speed."""
+    @cached_property
+    def scores(self) -> "ClassScores":
+        """Precision, recall and F1 of each class."""
+        from dsnc.metrics import class_scores
+
+        return class_scores(self.truth, self.labels[:, 0])
+
+    @cached_property
+    def pairs(self) -> "ConfusedPairs":
+        """Which classes were taken for which."""
+        from dsnc.metrics import confused_pairs
+
+        return confused_pairs(self.truth, self.labels[:, 0])
+
+    @cached_property
+    def bins(self) -> "CalibrationBins":
+        """How often answers are right that claim a probability."""
         import numpy as np
 
-        from dsnc.metrics import expected_calibration_error
+        from dsnc.metrics import calibration_bins
 
+        return calibration_bins(self.is_right, np.clip(self.probabilities[:, 0], 0, 1))
+
+    def figures(self, ks: list[int]) -> dict[str, float]:
+        """Return the accuracies, F1, the calibration error and the speed."""
         right = self.is_right
         figures: dict[str, float] = {"rows": len(right), "accuracy": float(right.mean())}
         for k in ks:
             figures[f"top_{k}_accuracy"] = float(self.hits[:, :k].any(axis=1).mean())
         of_class = self.targets.counts(right) / self.targets.counts()
         figures["macro_accuracy"] = float(of_class.mean())
-        sure = np.clip(self.probabilities[:, 0], 0, 1)
-        figures["calibration_error"] = expected_calibration_error(right, sure)
+        figures["macro_f1"] = self.scores.macro_f1
+        figures["weighted_f1"] = self.scores.weighted_f1
+        figures["calibration_error"] = self.bins.error
         figures["seconds"] = self.seconds
         figures["rows_per_second"] = len(right) / max(self.seconds, 1e-9)
         return figures
@@ -88,5 +110,6 @@ def figure_rows(figures: dict[str, float]) -> list[list[str]]:
         text = f"{value:,.0f}" if name.startswith("rows") else percent(value)
         if name == "calibration_error":
             text = f"{value:.4f}"
-        rows.append([name.replace("_", " ").replace("top ", "top-"), text])
+        words = name.replace("_", " ").replace("top ", "top-").replace(" f1", " F1")
+        rows.append([words, text])
     return rows

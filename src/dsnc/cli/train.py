@@ -29,6 +29,7 @@ from dsnc.cli.common import (
 from dsnc.cli.measure import answer, figure_rows
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, kind_of, option
 from dsnc.cli.progress import interruptible, log_epochs
+from dsnc.cli.quality import tell_quality
 from dsnc.cli.samples import known_rows, load_parts, rows_of
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
@@ -139,6 +140,7 @@ class Run:
                 train["data"], self.config.reading, train.get("validation"), train.get("test")
             )
             self._describe(parts)
+            quality = tell_quality(parts.train)
             self._fit(parts)
             figures = None
             if len(parts.test):
@@ -149,7 +151,7 @@ class Run:
         self.model.data_ |= facts_of(parts.train)
         self.model.save(self.output, overwrite=self.force)
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._report(figures, time.monotonic() - begin, as_json=as_json)
+        self._report(figures, quality, time.monotonic() - begin, as_json=as_json)
 
     def _check_output(self) -> None:
         """Refuse what would be refused after hours of training."""
@@ -228,7 +230,14 @@ class Run:
             "Or take the best so far: --resume --time-limit 1."
         )
 
-    def _report(self, test: dict[str, float] | None, seconds: float, *, as_json: bool) -> None:
+    def _report(
+        self,
+        test: dict[str, float] | None,
+        quality: list[dict[str, Any]],
+        seconds: float,
+        *,
+        as_json: bool,
+    ) -> None:
         model, history = self.model, self.model.history_
         report = getattr(model, "decoder_report_", None)
         n_bytes = sum(file.stat().st_size for file in self.output.iterdir())
@@ -246,6 +255,7 @@ class Run:
                     "validation_accuracy": history.best_accuracy,
                     "decoder": {**asdict(report), "trials": trials} if report else None,
                     "test": test,
+                    "quality": quality,
                     "bytes": n_bytes,
                     "seconds": round(seconds, 3),
                 }

@@ -11,14 +11,19 @@ from dsnc.metrics.answers import (
     top_k_accuracy,
 )
 from dsnc.metrics.latent import ClassDistances, bit_entropy, class_distances, distinct_codes
+from dsnc.metrics.per_class import ClassScores, ConfusedPairs, class_scores, confused_pairs
 
 __all__ = [
     "CalibrationBins",
     "ClassDistances",
+    "ClassScores",
+    "ConfusedPairs",
     "accuracy",
     "bit_entropy",
     "calibration_bins",
     "class_distances",
+    "class_scores",
+    "confused_pairs",
     "distinct_codes",
     "expected_calibration_error",
     "top_k_accuracy",

@@ -38,7 +38,7 @@ def accuracy(y: ArrayLike, predicted: ArrayLike) -> float:
     >>> accuracy(["ox", "ant", "bee"], ["ox", "bee", "bee"])
     0.6666666666666666
     """
-    truth, answers = _labels(y, "predicted", predicted, n_axes=1)
+    truth, answers = check_labels(y, "predicted", predicted, n_axes=1)
     return float((answers == truth).mean())
 
 
@@ -59,7 +59,7 @@ def top_k_accuracy(y: ArrayLike, classes: ArrayLike) -> float:
     >>> top_k_accuracy([5, 3], [[5], [4]])
     0.5
     """
-    truth, answers = _labels(y, "classes", classes, n_axes=2)
+    truth, answers = check_labels(y, "classes", classes, n_axes=2)
     return float((answers == truth[:, None]).any(axis=1).mean())
 
 
@@ -127,7 +127,7 @@ def _classes(name: str, values: ArrayLike, n_axes: int) -> NDArray[Any]:
     return array
 
 
-def _labels(
+def check_labels(
     y: ArrayLike, name: str, values: ArrayLike, n_axes: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return classes and answers that can be compared."""

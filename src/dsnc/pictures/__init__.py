@@ -4,6 +4,7 @@ Drawing needs the extra ``report`` (matplotlib, Pillow and Jinja2) and says so w
 """
 
 from dsnc.pictures.contact_sheet import contact_sheet
+from dsnc.pictures.evaluation import evaluation_page
 from dsnc.pictures.reliability import reliability_picture
 
-__all__ = ["contact_sheet", "reliability_picture"]
+__all__ = ["contact_sheet", "evaluation_page", "reliability_picture"]

@@ -1,0 +1,70 @@
+"""Tables for other programs: CSV, TSV or JSON lines, by the ending of the file's name."""
+
+import codecs
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from dsnc.cli.common import escape, json_text
+from dsnc.errors import InputError, OutputError, OutputExistsError
+from dsnc.files import write_whole
+
+Rows = Iterable[Sequence[Any]]
+
+
+def check_new_files(files: dict[str, Path | None], *, force: bool) -> None:
+    """Refuse files that would be refused at the end; keys are the options that name them."""
+    seen: dict[Path, str] = {}
+    for option, path in files.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise OutputError(f"{option} {path} is a folder; give the name of a file.")
+        if path.is_file() and not force:
+            raise OutputExistsError(
+                f"{option} {path} exists; choose another name, or replace it with --force."
+            )
+        other = seen.setdefault(path.resolve(), option)
+        if other != option:
+            raise InputError(f"{other} and {option} both name {path}; give each a file of its own.")
+
+
+def check_table(option: str, path: Path | None) -> None:
+    """Refuse a name that does not say which kind of table it is."""
+    if path is not None and path.suffix.lower() not in _WRITERS:
+        raise InputError(f"{option} {path} ends in none of {', '.join(_WRITERS)}; choose one.")
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Rows) -> None:
+    """Write a table, whole or not at all; its folder is made."""
+    write = _WRITERS[path.suffix.lower()]
+
+    def content(file: IO[bytes]) -> None:  # half a surrogate pair is written as on stdout
+        write(codecs.getwriter("utf-8")(file, "backslashreplace"), columns, rows)
+
+    write_whole(path, content)
+
+
+def _csv(file: Any, columns: Sequence[str], rows: Rows) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+
+
+def _tsv(file: Any, columns: Sequence[str], rows: Rows) -> None:
+    file.write("\t".join(columns) + "\n")
+    file.writelines("\t".join(map(escape, row)) + "\n" for row in rows)
+
+
+def _jsonl(file: Any, columns: Sequence[str], rows: Rows) -> None:
+    for row in rows:
+        record = dict(zip(columns, row, strict=True))
+        file.write(json_text(record, encoding="utf-8") + "\n")
+
+
+_WRITERS: dict[str, Callable[[Any, Sequence[str], Rows], None]] = {
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".jsonl": _jsonl,
+}
