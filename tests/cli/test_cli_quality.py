@@ -13,13 +13,13 @@ DOUBTFUL = "\n".join(
     ]
 )
 NOTES = [
-    "rows that repeat another one and its label: 1 (rows 1, 2: 'night nurse')",
-    "equal rows that stand under several labels: 1 (rows 1, 3: 'night nurse' is 'nurse' and",
-    "empty rows: 1 (row 4)",
-    "warning: rows whose label is empty, which is learned as a class: 1 (row 6)",
+    "warning: a.tsv: 1 rows without a label are left out: line 7.",
+    "rows that repeat another one and its label: 1 (lines 2, 3: 'night nurse')",
+    "equal rows that stand under several labels: 1 (lines 2, 4: 'night nurse' is 'nurse' and",
+    "empty rows: 1 (line 5)",
     "warning: labels that differ only in spaces or case, which are learned as different classes: "
-    "1 (rows 1, 3: 'nurse' and 'Nurse')",
-    "classes of a single row: 3 (row 3: 'Nurse'; row 6: ''; row 7: 'driver')",
+    "1 (lines 2, 4: 'nurse' and 'Nurse')",
+    "classes of a single row: 2 (line 4: 'Nurse'; line 8: 'driver')",
 ]
 
 
@@ -35,18 +35,18 @@ def test_a_line_for_each_kind_and_json(run, arguments):
     for start in NOTES:
         assert sum(line.startswith(start) for line in lines) == 1, start
     record = json.loads(result.stdout)["quality"]
-    assert [entry["count"] for entry in record] == [1, 1, 1, 1, 1, 3]
+    assert [entry["count"] for entry in record] == [1, 1, 1, 1, 2]
     assert record[0] == {
         "kind": "duplicate_rows",
         "count": 1,
-        "examples": [{"rows": [1, 2], "text": "'night nurse'"}],
+        "examples": [{"lines": [2, 3], "text": "'night nurse'"}],
     }
 
 
 def test_quiet_says_nothing(run, arguments):
     result = run(*arguments, "--json", "--quiet")
-    assert result.stderr == ""
-    assert len(json.loads(result.stdout)["quality"]) == 6
+    assert result.stderr.splitlines() == NOTES[:1]  # what is left out is said in any case
+    assert len(json.loads(result.stdout)["quality"]) == 5
 
 
 def test_clean_rows_of_numbers_have_no_line(run, files):

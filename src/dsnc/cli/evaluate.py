@@ -143,12 +143,12 @@ def _write_files(
         note(f"classes: {per_class}")
     if predictions is not None:
         best, sure = answers.labels[:, 0].tolist(), answers.probabilities[:, 0].tolist()
-        named = {
+        known: dict[str, Any] = {
             "id": dataset.ids,
             "line": dataset.lines,
             "row": range(1, len(best) + 1) if dataset.lines is None else None,
         }
-        named = {name: list(values) for name, values in named.items() if values is not None}
+        named = {name: list(values) for name, values in known.items() if values is not None}
         shares = [round(share, 6) for share in sure]
         rows = zip(*named.values(), answers.truth.tolist(), best, shares, strict=True)
         write_table(predictions, [*named, "label", "predicted", "probability"], rows)

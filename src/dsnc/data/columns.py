@@ -178,7 +178,7 @@ def columns_for_rows(
         return Columns(text=tuple(text), id=row_id)
     others = {row_id, seek.one(roles.label_column, "label_column", LABEL_NAMES)}
     numbers = [name for name in table.names if name not in others and seek.is_numeric(name)]
-    if len(numbers) != n_features and set(names) <= set(table.names):
+    if len(numbers) != n_features and len(names) and set(names) <= set(table.names):
         numbers = list(names)
     if len(numbers) != n_features:
         raise InputError(
@@ -190,13 +190,24 @@ def columns_for_rows(
 def _as_remembered(
     seek: "_Seek", roles: Roles, remembered: Columns, label: str | None, row_id: str | None
 ) -> Columns:
-    text = tuple(seek.all(roles.text_column, "text_column")) or remembered.text
-    for name in (*text, *remembered.numbers, *remembered.categories):
-        seek.one(name, "the model's column", ())
-    if label is None and remembered.label in seek.table.names:
-        label = remembered.label
-    missing = roles.missing if roles.missing != "refuse" else remembered.missing
-    return replace(remembered, label=label, text=text, id=row_id, missing=missing)
+    here = "the model's column"
+    if label is None and remembered.label is not None:
+        label = seek.usual([remembered.label.lower()])
+    return replace(
+        remembered,
+        label=label,
+        text=tuple(seek.all(roles.text_column, "text_column") or seek.all(remembered.text, here)),
+        numbers=tuple(seek.all(remembered.numbers, here)),
+        categories=dict(
+            zip(
+                seek.all(list(remembered.categories), here),
+                remembered.categories.values(),
+                strict=True,
+            )
+        ),
+        id=row_id,
+        missing=roles.missing if roles.missing != "refuse" else remembered.missing,
+    )
 
 
 def _by_cells(

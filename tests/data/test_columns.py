@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+
+from dsnc.data import load_dataset
+from dsnc.data.columns import Columns, Roles, choose_columns, columns_for_rows
+from dsnc.data.stream import stream_table
+from dsnc.data.tables import open_table
+from dsnc.errors import DataFileError, DsncWarning, InputError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="a.csv"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write
+
+
+FLOWERS = "id;length;width;color;species\n1;1,5;2;red;a\n2;3;4,25;blue;b\n3;5;6;red;a\n"
+
+
+def test_numbers_with_decimal_commas_are_rows(write):
+    with pytest.warns(DsncWarning, match="'color' left out, not numbers; --category-column color"):
+        data = load_dataset(write(FLOWERS), label_column="species")
+    assert data.X.tolist() == [[1.5, 2], [3, 4.25], [5, 6]]
+    assert data.X.dtype == np.float32
+    assert data.labels.tolist() == ["a", "b", "a"]
+    assert (data.ids.tolist(), data.lines.tolist()) == (["1", "2", "3"], [2, 3, 4])
+    assert data.columns.numbers == ("length", "width")
+    assert "semicolon, header, label 'species', 2 numbers, 3 rows" in data.source
+
+
+def test_categories_become_a_column_for_each_value(write):
+    data = load_dataset(write(FLOWERS), label_column="species", category_column="color")
+    assert data.X.tolist() == [[1.5, 2, 0, 1], [3, 4.25, 1, 0], [5, 6, 0, 1]]
+    assert data.columns.categories == {"color": ["blue", "red"]}
+
+
+GAPS = "x,y,label\n1,2,a\n,4,b\n3,NA,a\n5,6,b\n"
+
+
+def test_missing_numbers_are_refused_with_their_lines(write):
+    with pytest.raises(
+        DataFileError, match=r"2 rows have missing numbers, in lines 3, 4.*--missing"
+    ):
+        load_dataset(write(GAPS))
+
+
+@pytest.mark.parametrize(
+    ("missing", "rows"),
+    [
+        ("zero", [[1, 2], [0, 4], [3, 0], [5, 6]]),
+        ("mean", [[1, 2], [3, 4], [3, 4], [5, 6]]),
+    ],
+)
+def test_missing_numbers_may_be_filled_and_so_they_are_in_prediction(write, missing, rows):
+    data = load_dataset(write(GAPS), missing=missing)
+    assert data.X.tolist() == rows
+    again = Columns.from_plain(data.columns.plain())
+    table = open_table(write("y,x\n,9\n", "b.csv"), "csv", known=again.names)
+    (block,) = stream_table(table, choose_columns(table, Roles(), again))
+    assert block.X.tolist() == [[9, 0 if missing == "zero" else 4]]
+
+
+def test_rows_with_missing_numbers_may_be_dropped(write):
+    with pytest.warns(DsncWarning, match="2 rows with missing numbers are left out: lines 3, 4"):
+        data = load_dataset(write(GAPS), missing="drop")
+    assert data.X.tolist() == [[1, 2], [5, 6]]
+    assert data.lines.tolist() == [2, 5]
+
+
+def test_several_texts_are_joined(write):
+    path = write("label,title,body\na,one,two\nb,three,\n")
+    assert load_dataset(path, text_column=["title", "body"]).X.tolist() == ["one two", "three "]
+
+
+def test_labels_are_stripped_and_rows_without_one_left_out(write):
+    path = write("label,text\n a ,one\n,two\na,three\n  ,four\n")
+    with pytest.warns(DsncWarning, match="2 rows without a label are left out: lines 3, 5"):
+        data = load_dataset(path)
+    assert data.labels.tolist() == ["a", "a"]
+
+
+def test_a_model_finds_its_columns_by_name_in_any_order(write):
+    columns = load_dataset(write("text,label,n\none,a,1\ntwo,b,2\n")).columns
+    table = open_table(write("n;TEXT;other\n1;x;y\n", "b.csv"), "csv", known=columns.names)
+    with pytest.raises(InputError, match=r"the model's column='text'.*"):
+        broken = open_table(write("n,other\n1,x\n", "c.csv"), "csv")
+        choose_columns(broken, Roles(), columns)
+    chosen = choose_columns(table, Roles(), columns)
+    (block,) = stream_table(table, chosen)
+    assert block.X == ["x"]
+
+
+def test_a_row_that_cannot_be_read_stops_or_is_skipped(write):
+    path = write("x,y\n1,2\n3,four\n5,6\n7\n")
+    table = open_table(path, "csv")
+    columns = Columns(numbers=("x", "y"))
+    with pytest.raises(DataFileError, match="line 3: has what is not a number in column 'y'"):
+        list(stream_table(table, columns))
+    (block,) = stream_table(open_table(path, "csv"), columns, skip_errors=True)
+    assert block.X.tolist() == [[1, 2], [0, 0], [5, 6], [0, 0]]
+    assert [bool(error) for error in block.errors] == [False, True, False, True]
+
+
+def test_a_model_without_columns_takes_its_text_or_all_numbers(write):
+    table = open_table(write("id,title,n\n1,x,2\n"), "csv", known=["title"])
+    assert columns_for_rows(table, Roles(), None).text == ("title",)
+    assert columns_for_rows(table, Roles(), 1).numbers == ("n",)
+    with pytest.raises(InputError, match="has 1 features; the model was trained on 3"):
+        columns_for_rows(table, Roles(), 3)
+    table = open_table(write("a,b\nx y,z w\nx z,q\n"), "csv", known=["a"])
+    with pytest.raises(
+        InputError, match="which of the columns .* holds the texts. .*--text-column"
+    ):
+        columns_for_rows(table, Roles(), None)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        None,
+        {},
+        {**Columns().plain(), "text": [3]},
+        {**Columns().plain(), "fill": ["x"]},
+        {**Columns().plain(), "more": 1},
+        {**Columns().plain(), "categories": {"a": [None]}},
+    ],
+)
+def test_columns_of_a_hostile_file_are_refused(plain):
+    with pytest.raises(InputError, match="data: columns"):
+        Columns.from_plain(plain)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing": "guess"}, "missing='guess' must be one of"),
+        ({"label_column": "lable"}, "label_column='lable': .*Did you mean 'label'"),
+        ({"label_column": 0, "text_column": 0}, "label_column and text_column both name 'label'"),
+    ],
+)
+def test_roles_that_cannot_be(write, options, message):
+    with pytest.raises(InputError, match=message):
+        load_dataset(write("label,text\na,b\n"), **options)
