@@ -1,0 +1,116 @@
+"""Tables of strangers, from training to predictions beside their own columns."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dsnc.cli import app
+
+WORDS = {"nurse": "ward nurse night", "driver": "truck bus driver", "cook": "line cook kitchen"}
+QUICK = ["--epochs", "8", "--bits", "16", "--device", "cpu", "--seed", "0"]
+
+
+def titles(n=90):
+    """Yield (id, title, group) of texts that are easy to tell apart."""
+    rng = np.random.default_rng(0)
+    for number in range(n):
+        group = list(WORDS)[number % 3]
+        yield f"r{number}", " ".join(rng.permutation(WORDS[group].split())), group
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "jobs.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([("Key", "What", "Group"), *titles()])
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    columns = ["--text-column", "what", "--label-column", "Group", "--id-column", "Key"]
+    arguments = ["train", table, "-o", table.parent / "m", *columns, *QUICK]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert "jobs.csv: semicolon, header, label 'Group', text 'What', 90 rows" in result.stderr
+    return table.parent / "m"
+
+
+def test_predictions_stand_beside_the_columns_that_came(run, model, table, tmp_path):
+    rows = list(csv.reader(io.StringIO(run("predict", model, table).stdout), delimiter=";"))
+    assert rows[0] == ["Key", "What", "Group", "prediction", "probability"]
+    assert [row[:3] for row in rows[1:]] == [list(row) for row in titles()]
+    assert np.mean([row[3] == row[2] for row in rows[1:]]) > 0.9
+    # another order, another format, without labels: columns are found by name
+    lines = [json.dumps({"extra": [1], "What": text}) for _, text, _ in titles()]
+    (tmp_path / "new.jsonl").write_text("\n".join(lines))
+    result = run("predict", model, "new.jsonl", "--top-k", "2", "-o", "out.jsonl")
+    assert result.stdout == ""
+    answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [answer["prediction_1"] for answer in answers] == [row[3] for row in rows[1:]]
+    assert answers[0]["extra"] == [1] and answers[0]["probability_2"] < 0.5
+
+
+def test_parquet_comes_back_as_parquet(run, model, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra 'tables'")
+    pq = pytest.importorskip("pyarrow.parquet")
+    keys, texts, _ = zip(*titles(), strict=True)
+    pq.write_table(pa.table({"What": texts, "n": range(90), "Key": keys}), tmp_path / "a.parquet")
+    run("predict", model, "a.parquet", "-o", "b.parquet")
+    back = pq.read_table(tmp_path / "b.parquet").to_pydict()
+    assert back["n"] == list(range(90)) and len(back["prediction"]) == 90
+    result = run("evaluate", model, "a.parquet", code=1)
+    assert "no column of labels" in result.stderr
+
+
+def test_evaluate_finds_columns_by_name_and_names_rows(run, model, tmp_path):
+    rows = [("Group", "x", "What", "Key"), *((g, "-", t, k) for k, t, g in titles())]
+    (tmp_path / "test.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    arguments = ["test.tsv", "--id-column", "Key", "--predictions", "p.csv", "--json"]
+    record = json.loads(run("evaluate", model, *arguments).stdout)
+    assert record["accuracy"] > 0.9
+    first = (tmp_path / "p.csv").read_text().splitlines()[:2]
+    assert first[0] == "id,line,label,predicted,probability"
+    assert first[1].startswith("r0,2,nurse,nurse,")
+
+
+def test_a_row_that_cannot_be_read_stops_or_is_skipped(run, model, tmp_path):
+    (tmp_path / "bad.csv").write_bytes(b"What,Key\nward nurse,1\nb\xffs,2\ntruck,3,4\nbus,5\n")
+    result = run("predict", model, "bad.csv", "-o", "out.csv", code=1)
+    assert "line 3: is not utf-8" in result.stderr and not (tmp_path / "out.csv").exists()
+    result = run("predict", model, "bad.csv", "--on-error", "skip")
+    assert "2 rows could not be read" in result.stderr
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [bool(row["prediction"]) for row in rows] == [True, False, False, True]
+    assert "has 3 columns" in rows[2]["error"]
+    result = run("predict", model, "bad.csv", "--decode-errors", "replace", code=1)
+    assert "line 4: has 3 columns" in result.stderr
+
+
+def test_numbers_learn_and_predict_alike(run, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = (4 * np.eye(3)[y] + rng.normal(size=(120, 3))).round(3)
+    rows = [f"{a};{b};{c};k{k}".replace(".", ",") for (a, b, c), k in zip(X, y, strict=True)]
+    (tmp_path / "n.csv").write_text("a;b;c;label\n" + "\n".join(rows))
+    result = run("train", "n.csv", "-o", "m", *QUICK)
+    assert "semicolon, header, label 'label', 3 numbers, 120 rows" in result.stderr
+    shuffled = [f"{c},{a},{b}" for a, b, c in X]
+    (tmp_path / "m.csv").write_text("c,a,b\n" + "\n".join(shuffled) + "\n,1,2\n")
+    assert "missing numbers" in run("predict", "m", "m.csv", code=1).stderr
+    (tmp_path / "m.csv").write_text("c,a,b\n" + "\n".join(shuffled))
+    answers = list(csv.DictReader(io.StringIO(run("predict", "m", "m.csv").stdout)))
+    truth = [f"k{k}" for k in y]
+    assert np.mean([row["prediction"] == t for row, t in zip(answers, truth, strict=True)]) > 0.9
+
+
+def test_settings_of_a_table_go_through_a_file(run, table, tmp_path):
+    options = ["--text-column", "What", "--label-column", "Group", "--delimiter", ";"]
+    text = run("train", table, "-o", "m", *options, *QUICK, "--print-config").stdout
+    (tmp_path / "run.toml").write_text(text)
+    result = run("train", "--config", "run.toml")
+    assert "label 'Group', text 'What'" in result.stderr
+    assert "label 'Group', text 'What'" in run("data", "show", table, *options).stdout
