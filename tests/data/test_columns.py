@@ -75,6 +75,20 @@ def test_several_texts_are_joined(write):
     assert load_dataset(path, text_column=["title", "body"]).X.tolist() == ["one two", "three "]
 
 
+def test_numbers_and_categories_beside_texts_become_words(write):
+    rows = "".join(f"text {i},{i},{'red' if i % 2 else 'dark blue'},c{i % 3}\n" for i in range(32))
+    named = {"number_column": "n", "category_column": "color"}
+    data = load_dataset(write(f"text,n,color,label\n{rows},,,c0\n"), **named)
+    assert data.X[0] == "text 0 nq0 colordarkblue"
+    assert data.X[31] == "text 31 nq15 colorred"
+    assert data.X[32] == ""  # what is missing has no word
+    assert len(data.columns.edges[0]) == 15
+    again = Columns.from_plain(data.columns.plain())
+    table = open_table(write("color,n,text\nred,99,x\n", "b.csv"), "csv", known=again.names)
+    (block,) = stream_table(table, choose_columns(table, Roles(), again))
+    assert block.X == ["x nq15 colorred"]
+
+
 def test_labels_are_stripped_and_rows_without_one_left_out(write):
     path = write("label,text\n a ,one\n,two\na,three\n  ,four\n")
     with pytest.warns(DsncWarning, match="2 rows without a label are left out: lines 3, 5"):

@@ -11,10 +11,8 @@ TABLE_OPTIONS: dict[str, tuple[Any, str]] = {
     "label_column": (str | None, "The column of labels: its name, or its number from 0 on."),
     "text_column": (list[str] | None, "The column of texts; several are joined."),
     "id_column": (str | None, "A column that names rows and is not learned from."),
-    "category_column": (
-        list[str] | None,
-        "A column of few different texts, beside numbers, to learn from.",
-    ),
+    "number_column": (list[str] | None, "A column of numbers to learn from, beside texts."),
+    "category_column": (list[str] | None, "A column of few different texts to learn from."),
     "missing": (str | None, "Missing numbers: refuse (default), zero, mean, or drop the row."),
     "header": (bool | None, "Whether the first row names the columns; else its cells tell."),
     "delimiter": (str | None, "The character between cells, where it is not recognized."),

@@ -29,8 +29,10 @@ class Roles:
     Parameters
     ----------
     label_column, id_column : str or int, optional
-    text_column, category_column : str, int or several
-        Several texts are joined by a space; categories become a column for each value.
+    text_column, number_column, category_column : str, int or several
+        Several texts are joined by a space. Without texts, all columns of numbers are taken unless
+        some are named, and categories become a column for each value; beside texts, numbers and
+        categories become words.
     missing : "refuse", "zero", "mean" or "drop"
         What becomes of rows with a number that is not there.
     """
@@ -38,13 +40,16 @@ class Roles:
     label_column: str | int | None = None
     text_column: Names = None
     id_column: str | int | None = None
+    number_column: Names = None
     category_column: Names = None
     missing: str = "refuse"
 
     def names(self) -> list[str]:
         """Return the names that are given, to know a header by."""
-        given = (self.label_column, self.id_column, *_several(self.text_column))
-        return [name for name in (*given, *_several(self.category_column)) if isinstance(name, str)]
+        several = (self.text_column, self.number_column, self.category_column)
+        given = [self.label_column, self.id_column]
+        given += [name for wish in several for name in _several(wish)]
+        return [name for name in given if isinstance(name, str)]
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class Columns:
         As of `Roles`.
     fill : list of float
         Of "mean": what stands for a number that is missing, for each of `numbers`.
+    edges : list of list of float
+        Beside texts: where the range of each of `numbers` is cut, to say which part one is in.
     """
 
     label: str | None = None
@@ -73,6 +80,7 @@ class Columns:
     id: str | None = None
     missing: str = "refuse"
     fill: list[float] = field(default_factory=list)
+    edges: list[list[float]] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON holds it; `from_plain` is the way back."""
@@ -86,7 +94,8 @@ class Columns:
         texts = [*plain["text"], *plain["numbers"], *plain["categories"], plain["missing"]]
         texts += [plain[key] for key in ("label", "id") if plain[key] is not None]
         texts += [value for values in plain["categories"].values() for value in values]
-        is_fill = all(isinstance(value, float | int) for value in plain["fill"])
+        numbers = [*plain["fill"], *(edge for edges in plain["edges"] for edge in edges)]
+        is_fill = all(isinstance(value, float | int) for value in numbers)
         if not all(isinstance(text, str) for text in texts) or not is_fill:
             raise InputError("data: columns holds what is neither a name nor a number.")
         lists = {"text": tuple(plain["text"]), "numbers": tuple(plain["numbers"])}
@@ -132,14 +141,16 @@ def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None
     if remembered is not None:
         return _as_remembered(seek, roles, remembered, label, row_id)
     text = seek.all(roles.text_column, "text_column")
+    numbers = seek.all(roles.number_column, "number_column")
     categories = seek.all(roles.category_column, "category_column")
     if not text:
         text = [name for name in [seek.usual(TEXT_NAMES)] if name not in (None, label)]
-    taken = {label, row_id, *text, *categories}
+    taken = {label, row_id, *text, *numbers, *categories}
     if label is None or not text:
-        label, text, numbers = _by_cells(seek, label, text, taken, bool(categories))
-    else:
-        numbers = []
+        label, text, found_numbers = _by_cells(
+            seek, label, text, taken, bool(categories or numbers)
+        )
+        numbers = numbers or found_numbers
     if label is None or not (text or numbers or categories):
         raise _unclear(table)
     if label in text:

@@ -1,6 +1,7 @@
 """Rows of a table to rows of X, labels and ids."""
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from dsnc.data.cells import is_missing, number
 from dsnc.data.columns import Columns
 from dsnc.data.tables import Row, Table
-from dsnc.errors import DataFileError, warn
+from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import object_array
 
+_CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
 _SHOWN = 5  # lines that a message names
 
 
@@ -40,6 +42,8 @@ class RowMaker:
         place = {name: i for i, name in reversed(list(enumerate(table.names)))}
         self._text = [place[name] for name in columns.text]
         self._numbers = [place[name] for name in columns.numbers]
+        if columns.text and len(columns.edges) not in (0, len(columns.numbers)):
+            raise InputError("data: columns does not say how each of its numbers is cut.")
         self._categories = [
             (place[name], {value: i for i, value in enumerate(values)}, len(values))
             for name, values in columns.categories.items()
@@ -48,8 +52,30 @@ class RowMaker:
         self.id = None if columns.id is None else place[columns.id]
 
     def text(self, cells: list[Any]) -> str:
-        """Return the text of a row."""
-        return " ".join("" if cells[i] is None else str(cells[i]) for i in self._text)
+        """Return the text of a row; numbers and categories beside it become words of it."""
+        text = " ".join("" if cells[i] is None else str(cells[i]) for i in self._text)
+        words = []
+        for name, place, edges in zip(
+            self.columns.numbers, self._numbers, self.columns.edges, strict=False
+        ):
+            value = number(cells[place], decimal_comma=self.table.decimal_comma)
+            if value is not None and not is_missing(cells[place]):
+                words.append(f"{_word(name)}q{bisect_right(edges, value)}")
+        for name, (place, known, _) in zip(self.columns.categories, self._categories, strict=True):
+            category = "" if cells[place] is None else str(cells[place]).strip()
+            words += [f"{_word(name)}{_word(category)}"] if category in known else []
+        return " ".join([text, *words])
+
+    def with_edges(self, rows: Sequence[Row]) -> "RowMaker":
+        """Return a maker that knows where to cut numbers beside texts: into parts of equal size."""
+        columns, comma, edges = self.columns, self.table.decimal_comma, []
+        if not (columns.text and columns.numbers):
+            return self
+        for place in self._numbers:
+            values = (number(row.known()[place], decimal_comma=comma) for row in rows)
+            kept = [value for value in values if value is not None and np.isfinite(value)]
+            edges.append(np.unique(np.quantile(kept, _CUTS)).tolist() if kept else [])
+        return RowMaker(self.table, replace(columns, edges=edges))
 
     def numbers(self, row: Row, fill: Sequence[float] | None) -> list[float]:
         """Return the numbers of a row; NaN where one is missing and nothing fills it."""
@@ -93,6 +119,9 @@ class RowMaker:
         Rows without a label are left out, with a warning; so are those with a number missing where
         that is wished.
         """
+        rows = list(rows)
+        if self.columns.text and not self.columns.edges and self.columns.numbers:
+            return self.with_edges(rows).make(rows)
         X: list[Any] = []
         labels: list[Any] = []
         ids: list[Any] = []
@@ -155,6 +184,11 @@ def refuse_missing(path: Any, lines: list[int]) -> DataFileError:
         f"{len(lines):,} rows have missing numbers, in {_some_lines(lines)}",
         expected="numbers throughout; or --missing zero, mean or drop (missing=)",
     )
+
+
+def _word(text: str) -> str:
+    """Return a text as one word."""
+    return "".join(letter for letter in text if letter.isalnum())
 
 
 def _some_lines(lines: list[int]) -> str:

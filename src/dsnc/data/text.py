@@ -33,6 +33,7 @@ def read_table(
     label_column: str | int | None = None,
     text_column: Names = None,
     id_column: str | int | None = None,
+    number_column: Names = None,
     category_column: Names = None,
     missing: str = "refuse",
     delimiter: str | None = None,
@@ -55,8 +56,10 @@ def read_table(
         names decide ("label", "class", "category", ... and "text", "title", ...); in a table of two
         columns without such names, the one with fewer distinct values is the label. Without texts,
         the columns of numbers are the rows.
-    category_column : str, int or several
-        Columns of texts beside numbers that become a column of 0 and 1 for each of their values.
+    number_column, category_column : str, int or several
+        Columns to learn from besides. Without texts, all columns of numbers are taken unless some
+        are named, and a column of few different texts becomes a column of 0 and 1 for each of them;
+        beside texts, both become words: which sixteenth of the range, and which value.
     missing : "refuse", "zero", "mean" or "drop"
         What becomes of rows with a number that is not there.
     delimiter : str, optional
@@ -73,7 +76,7 @@ def read_table(
         Those of a model, to be found by name.
     """
     options = TableOptions(delimiter, header, encoding, decode_errors)
-    roles = Roles(label_column, text_column, id_column, category_column, missing)
+    roles = Roles(label_column, text_column, id_column, number_column, category_column, missing)
     known = [*LABEL_NAMES, *TEXT_NAMES, *roles.names(), *(columns.names if columns else ())]
     table = open_table(path, kind, options, known)
     chosen = choose_columns(table, roles, columns)
