@@ -135,7 +135,7 @@ def test_a_model_without_columns_takes_its_text_or_all_numbers(write):
     "plain",
     [
         None,
-        {},
+        [],
         {**Columns().plain(), "text": [3]},
         {**Columns().plain(), "fill": ["x"]},
         {**Columns().plain(), "more": 1},

@@ -87,8 +87,8 @@ def model_table(model: Any, name: str, options: dict[str, Any]) -> "tuple[Table,
     from dsnc.data.tables import TableOptions, open_table
 
     known = look.columns_of(model)
-    kind = table_kind(name)
-    if kind is None and not set(options) - {"encoding"}:
+    kind = table_kind(name, known)
+    if kind is None and not set(options) - {"encoding", "decode_errors"}:
         return None
     of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
     of_columns = {k: v for k, v in options.items() if k not in of_table}
@@ -116,9 +116,9 @@ def stream_for(
         return (block.X for block in stream_table(*found, batch=batch))
     n_features = None if look.takes_text(model) else model.n_features_in_
     first = look.first_index(model) if first_index is None else first_index
-    told = {} if first is None else {"first_index": first}
-    encoding = options.get("encoding", "utf-8")
-    return stream_rows(name, n_features, batch=batch, encoding=encoding, **told)
+    told: dict[str, Any] = {} if first is None else {"first_index": first}
+    told |= {key: options[key] for key in ("encoding", "decode_errors") if key in options}
+    return stream_rows(name, n_features, batch=batch, **told)
 
 
 def known_rows(dataset: "Dataset", labels: "NDArray[Any]") -> tuple[Any, "NDArray[Any]"]:

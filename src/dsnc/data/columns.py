@@ -89,8 +89,9 @@ class Columns:
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
         """Make it from what `plain` gave, checking everything: a model file may be hostile."""
-        if not isinstance(plain, dict) or set(plain) != set(cls().plain()):
+        if not isinstance(plain, dict) or not set(plain) <= set(cls().plain()):
             raise InputError("data: columns does not have the keys of columns.")
+        plain = {**cls().plain(), **plain}
         texts = [*plain["text"], *plain["numbers"], *plain["categories"], plain["missing"]]
         texts += [plain[key] for key in ("label", "id") if plain[key] is not None]
         texts += [value for values in plain["categories"].values() for value in values]

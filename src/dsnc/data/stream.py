@@ -5,6 +5,8 @@ passed over), as columns, or as arrays. There an empty line is a row, too: every
 has its answer.
 """
 
+import re
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,11 +17,11 @@ from numpy.typing import NDArray
 
 from dsnc.data.columns import Columns
 from dsnc.data.dataset import fit_width, warn_of_beyond
-from dsnc.data.files import STDIN, check_encoding, decode, is_parquet, read_batches
+from dsnc.data.files import STDIN, decode, is_parquet, read_batches
 from dsnc.data.folder import read_rows_of
 from dsnc.data.svmlight import parse_lines
 from dsnc.data.table_rows import RowMaker, refuse_missing
-from dsnc.data.tables import KINDS, Row, Table
+from dsnc.data.tables import KINDS, Row, Table, TableOptions
 from dsnc.errors import DataFileError, InputError, shorten, warn
 
 
@@ -31,15 +33,29 @@ class Block(NamedTuple):
     errors: list[str]  # "" where a row could be read
 
 
-def table_kind(name: str) -> str | None:
-    """Return the kind of table that a file is by its ending; None if it is none."""
+def table_kind(name: str, known: Columns | None = None) -> str | None:
+    """Return the kind of table that a file is by its ending; None if it is none.
+
+    Stdin is a table if its first line has the columns of a model that learned from one.
+    """
     path = Path(name)
     if name == STDIN:
-        return None
+        return _kind_of_stdin(known) if known is not None else None
     if is_parquet(name):
         return "parquet"
     endings = path.name.lower().split(".")[1:]
     return next((kind for kind in KINDS if kind in endings), None)
+
+
+def _kind_of_stdin(known: Columns) -> str | None:
+    stdin: Any = sys.stdin.buffer
+    if not hasattr(stdin, "peek"):
+        return None
+    first = stdin.peek().split(b"\n")[0].decode("utf-8", "replace").strip()
+    cells = {cell.strip(' "\ufeff').lower() for cell in re.split("[,;|\t:{}]", first)}
+    if not {name.lower() for name in known.names} <= cells:
+        return None
+    return "jsonl" if first.startswith("{") else "tsv" if "\t" in first else "csv"
 
 
 def stream_table(
@@ -85,6 +101,7 @@ def stream_rows(
     *,
     batch: int = 4096,
     encoding: str = "utf-8",
+    decode_errors: str = "strict",
     first_index: int = 1,
 ) -> Iterator[Any]:
     """Yield blocks of rows from a file, a folder or stdin, without waiting for a full block.
@@ -97,8 +114,8 @@ def stream_rows(
         How many features the model has learned; None if it was trained on texts.
     batch : int
         Rows of a block at most.
-    encoding : str
-        Of texts.
+    encoding, decode_errors : str
+        Of texts, as `TableOptions` has them.
     first_index : 0 or 1
         The number of the first feature in svmlight lines.
     """
@@ -106,16 +123,21 @@ def stream_rows(
     if name != STDIN and not path.exists():
         raise DataFileError.at(name, "does not exist", expected="a file, a folder, or - for stdin")
     if n_features is None:
-        return _texts(name, batch, encoding)
+        options = TableOptions(encoding=encoding, decode_errors=decode_errors)
+        options.check()
+        return _texts(name, batch, options)
     if name != STDIN and (path.is_dir() or path.suffix in (".npy", ".npz")):
         return _blocks(name, read_rows_of(path)[0], batch, n_features)
     return _numbers(name, batch, n_features, first_index)
 
 
-def _texts(name: str, batch: int, encoding: str) -> Iterator[list[str]]:
-    check_encoding(encoding)
+def _texts(name: str, batch: int, options: TableOptions) -> Iterator[list[str]]:
     for first, lines in read_batches(name, batch):
-        yield list(decode(name, lines, first, encoding))
+        if options.decode_errors == "replace":
+            lines = [line.decode(options.encoding, "replace").encode() for line in lines]
+            yield list(decode(name, lines, first, "utf-8"))
+        else:
+            yield list(decode(name, lines, first, options.encoding))
 
 
 def _blocks(name: str, X: Any, batch: int, n_features: int) -> Iterator[Any]:
