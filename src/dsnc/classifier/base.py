@@ -50,11 +50,26 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
     history_: "History"
     n_iter_: int
     data_: dict[str, Any]
+    _measured: tuple[Any, dict[str, Any]] = (None, {})  # a decoder, and what it is worth
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, in the order of the columns of `predict_proba`."""
         return self._labels.names
+
+    @property
+    def figures_(self) -> dict[str, Any]:
+        """What the decoder that predicts is worth on rows that were not trained on.
+
+        ``validation_accuracy``, of the rows that chose epoch and decoder, and what `keep_figures`
+        was given. Empty where nothing was measured, or another decoder has come since.
+        """
+        decoder, figures = self._measured
+        return dict(figures) if decoder is self.predictor_.decoder else {}
+
+    def keep_figures(self, figures: dict[str, Any]) -> None:
+        """Keep figures for the model file and its card, such as ``{"test": {"accuracy": 0.9}}``."""
+        self._measured = (self.predictor_.decoder, {**self.figures_, **figures})
 
     def predict(
         self, X: Any, *, reject_below: float | None = None, rejected: Any = None

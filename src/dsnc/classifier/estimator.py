@@ -1,10 +1,11 @@
 """`DSNCClassifier`: fit, predict, save."""
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,12 +13,16 @@ from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
-from dsnc.errors import InputError
+from dsnc.decoders.scoring import accuracy
+from dsnc.errors import InputError, warn
 from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
 from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings, Settings
+
+if TYPE_CHECKING:
+    from dsnc.training.examples import Examples
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,8 +118,11 @@ class DSNCClassifier(LearnedClassifier):
         The trained arrays; it alone predicts.
     decoder_report_ : dsnc.selection.DecoderReport
         Which decoder was chosen, why, and what the others would have been worth.
+    figures_ : dict
+        What this decoder is worth on rows that were not trained on: ``validation_accuracy``.
     history_ : dsnc.training.history.History
-        What happened in training.
+        What happened in training; its accuracies are of the decoder that was trained with the
+        codes.
     n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn.
     """
@@ -179,6 +187,16 @@ class DSNCClassifier(LearnedClassifier):
         # Training changes a module; what the user passed stays as it was.
         return replace(settings, encoder=copy.deepcopy(self.encoder))
 
+    def _settings_for(self, settings: RunSettings, examples: "Examples") -> RunSettings:
+        n_classes = examples.targets.n_classes
+        least = math.ceil(math.log2(n_classes))
+        if self.n_bits < least:
+            warn(
+                f"n_bits={self.n_bits} cannot tell {n_classes:,} classes apart, which takes "
+                f"{least} bits at least; n_bits={4 * least} is a good start."
+            )
+        return settings
+
     def _trained_decoder(self) -> LinearDecoder:
         return self._known_evidence().linear
 
@@ -220,9 +238,14 @@ class DSNCClassifier(LearnedClassifier):
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""
         chosen = choose(evidence, SelectionSettings(decoder, self.soft_vectors))
+        rows, figures = chosen.evidence.rows, {}
+        if rows is not None:
+            worth = accuracy(rows.right(chosen.decoder), rows.weight)
+            figures = {"validation_accuracy": worth}
         fitted = {
             "predictor_": predictor.with_decoder(chosen.decoder, chosen.trained),
             "_evidence": chosen.evidence,
+            "_measured": (chosen.decoder, figures),
         }
         return fitted if chosen.report is None else {**fitted, "decoder_report_": chosen.report}
 

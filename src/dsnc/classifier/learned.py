@@ -209,10 +209,12 @@ class LearnedClassifier(PredictorClassifier):
     ) -> None:
         """Keep what was learned, all of it at once."""
         predictor = Predictor(*run.learner.export(), features)
+        measured = {"validation_accuracy": history.best_accuracy}
+        self._measured = (predictor.decoder, measured if history.best_accuracy is not None else {})
         self.__dict__.update(self._choose_decoder(predictor, run))
         self._labels, self.history_ = labels, history
         self.n_iter_ = len(self.history_)
-        self.data_ = run.learner.describe(run.examples)
+        self.data_ = _described(run)
         self._learner, self._calls = run.learner, run.calls
 
     def _trained_decoder(self) -> Any:
@@ -228,3 +230,15 @@ class LearnedClassifier(PredictorClassifier):
         state = dict(super().__getstate__())
         state.pop("_learner", None)
         return state
+
+
+def _described(run: Run) -> dict[str, Any]:
+    """Return what a model was made from; held-out rows of the same X are in its fingerprint."""
+    from dsnc.training.examples import fingerprint
+
+    known, held_out = run.learner.describe(run.examples), run.held_out
+    if held_out is not None:
+        known["validation"] = {"rows": held_out.n_rows}
+        if held_out.X is not run.examples.X:
+            known["validation"]["fingerprint"] = fingerprint(held_out)
+    return known

@@ -89,6 +89,7 @@ def tune(
     model = whole.make_model()
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
     require("torch", extra="torch", caller="dsnc tune")
+    require("optuna", extra="tune", caller="dsnc tune")
     parts = load_parts(data, reader, validation)
     labels = parts.train.labels
     held_out = known_rows(parts.validation, labels) if len(parts.validation) else None
@@ -117,6 +118,11 @@ def tune(
         _print_trials(found, ranges)
     if output is not None:
         whole.model |= found.parameters
+        whole.train |= {  # what decided here decides there, too
+            name: given
+            for name, given in (("validation", validation), ("reader", reader))
+            if given is not None
+        }
         write_whole(output, c.print_config(whole).encode())
         note(f"Next: dsnc train {data} --config {output} -o model")
 
