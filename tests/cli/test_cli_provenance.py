@@ -32,7 +32,7 @@ def test_what_train_knows_inspect_shows(run, files, tmp_path):
     text = run("inspect", "m").stdout
     for line in (
         f"240 rows of train.tsv ({data['fingerprint']})",
-        f"60 rows of test.tsv ({data['test']['fingerprint']})",
+        f"tested on               60 rows of test.tsv ({data['test']['fingerprint']})",
         "test macro accuracy",
         "3 epochs, loss ",
         "with the decoder of training); max_epochs reached",
