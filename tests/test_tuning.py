@@ -33,6 +33,7 @@ def test_the_papers_factor_is_both_weights():
     assert set(found.parameters) == {"learning_rate", "beta", "gamma"}
     assert found.parameters["beta"] == found.parameters["gamma"]
     assert spread({"factor": 2, "n_bits": 3}) == {"beta": 2, "gamma": 2, "n_bits": 3}
+    assert spread({"hidden": 512}) == {"hidden": (512,)}
     assert set(PAPER_SPACE) == {"learning_rate", "factor"}
 
 

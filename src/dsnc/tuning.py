@@ -258,10 +258,12 @@ def _accuracy(model: LearnedClassifier) -> float:
 
 
 def spread(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as the estimator takes them: `FACTOR` is `beta` and `gamma`."""
+    """Return parameters as the estimator takes them: `FACTOR` is `beta` and `gamma`, and so on."""
     spread = {name: value for name, value in parameters.items() if name != FACTOR}
     if FACTOR in parameters:
         spread |= {"beta": parameters[FACTOR], "gamma": parameters[FACTOR]}
+    if is_whole(spread.get("hidden")):  # one layer: Optuna likes numbers better than sequences
+        spread["hidden"] = (spread["hidden"],)
     return spread
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ def header_of(folder):
 def test_a_card_for_hubs_and_people(tmp_path):
     model = quick(n_bits=12).fit(X, np.array(["ant", "bee", "c`at|<b>"])[Y])
     model.data_["name"] = 'odd: "name"\n.tsv'
-    model.keep_figures({"test": {"rows": 5, "accuracy": 0.25, "macro_accuracy": 0.5}})
+    model.keep_test_figures(
+        {"rows": np.int64(5), "accuracy": 0.25, "macro_accuracy": np.float32(0.5)}
+    )
     model.save(tmp_path / "insects")
     head, body = read_card(tmp_path / "insects")
     assert (head["library_name"], head["pipeline_tag"]) == ("dsnc", "tabular-classification")
@@ -117,8 +120,12 @@ def test_figures_are_of_the_decoder_that_predicts(tmp_path):
 
 def test_figures_do_not_outlive_their_decoder(tmp_path):
     model = quick().fit(X, Y)
-    model.keep_figures({"test": {"accuracy": 1.0}})
+    model.keep_test_figures({"accuracy": 1.0})
     assert set(model.figures_) == {"validation_accuracy", "test"}
+    for figure in ("high", math.nan, None):
+        with pytest.raises(dsnc.errors.InputError, match="figures: accuracy="):
+            model.keep_test_figures({"accuracy": figure})
+    assert pickle.loads(pickle.dumps(model)).figures_ == model.figures_
     model.save(tmp_path / "m")
     loaded = dsnc.load(tmp_path / "m")
     assert loaded.figures_ == model.figures_

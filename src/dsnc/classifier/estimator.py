@@ -1,5 +1,6 @@
 """`DSNCClassifier`: fit, predict, save."""
 
+import contextlib
 import copy
 import math
 from collections.abc import Sequence
@@ -178,6 +179,11 @@ class DSNCClassifier(LearnedClassifier):
         other = copy.copy(self)
         other.decoder = decoder
         other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))
+        rows, decoder = other._known_evidence().rows, other.predictor_.decoder
+        if rows is not None:
+            with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
+                worth = accuracy(rows.right(decoder), rows.weight)
+                other._measured = decoder, {"validation_accuracy": worth}
         return other
 
     def _settings(self) -> RunSettings:
@@ -238,14 +244,9 @@ class DSNCClassifier(LearnedClassifier):
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""
         chosen = choose(evidence, SelectionSettings(decoder, self.soft_vectors))
-        rows, figures = chosen.evidence.rows, {}
-        if rows is not None:
-            worth = accuracy(rows.right(chosen.decoder), rows.weight)
-            figures = {"validation_accuracy": worth}
         fitted = {
             "predictor_": predictor.with_decoder(chosen.decoder, chosen.trained),
             "_evidence": chosen.evidence,
-            "_measured": (chosen.decoder, figures),
         }
         return fitted if chosen.report is None else {**fitted, "decoder_report_": chosen.report}
 

@@ -6,6 +6,7 @@ date and the machine go into the card.
 
 import math
 from dataclasses import MISSING, fields
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from dsnc.errors import InputError, shorten
@@ -46,6 +47,13 @@ def figures(model: "PredictorClassifier") -> dict[str, Any]:
     return plain | ({"test": measured["test"]} if measured.get("test") else {})
 
 
+def plain_number(name: str, value: Any) -> float:
+    """Return a figure as JSON has it."""
+    if not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"{name}={shorten(value)} is not a finite number.")
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     """Set what `figures` and `plain_history` gave, checking everything: a file may be hostile."""
     from dsnc.training.history import History
@@ -63,7 +71,7 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     of_epoch = metrics["best_epoch_accuracy" if is_new else "validation_accuracy"]
     known = is_new and metrics["validation_accuracy"] is not None
     measured = {"validation_accuracy": metrics["validation_accuracy"]} if known else {}
-    model.keep_figures({**measured, "test": test} if test else measured)
+    model._measured = model.predictor_.decoder, measured | ({"test": test} if test else {})
     model.n_iter_ = metrics["epochs"]
     model.data_ = dict(header["data"])
     model.history_ = History(

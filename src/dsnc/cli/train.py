@@ -158,7 +158,7 @@ class Run:
         if figures is not None:
             model.data_["test"] = _described(parts.test, model.predictor_.features)
             kept = {name: v for name, v in figures.items() if name not in _OF_THE_MACHINE}
-            model.keep_figures({"test": kept})
+            model.keep_test_figures(kept)
         for part, known in (("data", model.data_), *model.data_.items()):
             if part in train and isinstance(known, dict):
                 known["name"] = Path(train[part]).name
