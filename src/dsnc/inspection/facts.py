@@ -146,7 +146,9 @@ def _rows(known: Any) -> str:
 def _story(facts: ModelFacts) -> str:
     """Return what happened in training, in one line."""
     metrics, epochs = facts.metrics, facts.history
-    text = f"{metrics['epochs']} epochs"
+    if not epochs and metrics["best_epoch"] is None:
+        return ""
+    text = f"{metrics['epochs']} epoch{'s'[: metrics['epochs'] != 1]}"
     if epochs and None not in (epochs[0]["loss"], epochs[-1]["loss"]):
         text += f", loss {epochs[0]['loss']:.4f} → {epochs[-1]['loss']:.4f}"
     if metrics["best_epoch_accuracy"] is not None:
