@@ -4,7 +4,7 @@ import sys
 import pytest
 import rich.progress as rp
 
-from dsnc.progress import counting_bar, duration
+from dsnc.progress import counting_bar, duration, progress_bar
 
 
 def drawn(capfd, *columns, description="so far so good"):
@@ -27,6 +27,14 @@ def test_columns_of_ones_own_follow_the_bar(capfd, monkeypatch):
     text = rp.TextColumn("{task.description}", markup=False)
     _, err = drawn(capfd, text, rp.TextColumn("left"), description="[b]")
     assert err.strip().splitlines()[-1].endswith(" [b] left")
+
+
+def test_no_more_time_is_left_than_the_limit(capfd, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    with progress_bar(3, True, "epoch", time_limit=3725.5) as show:
+        show(1, "so far")
+    line = capfd.readouterr().err.strip().splitlines()[-1]
+    assert line.endswith("1:02:05 so far")
 
 
 def test_nothing_heavy_is_loaded_before_a_bar_is_wanted():

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
@@ -34,6 +33,7 @@ def test_the_papers_factor_is_both_weights():
     assert set(found.parameters) == {"learning_rate", "beta", "gamma"}
     assert found.parameters["beta"] == found.parameters["gamma"]
     assert spread({"factor": 2, "n_bits": 3}) == {"beta": 2, "gamma": 2, "n_bits": 3}
+    assert spread({"hidden": 512}) == {"hidden": (512,)}
     assert set(PAPER_SPACE) == {"learning_rate", "factor"}
 
 
@@ -73,18 +73,20 @@ def test_validation_rows_decide_if_given():
     assert found.accuracy == model.score(X[:50], Y[:50])
 
 
-def test_rows_that_are_found_by_name_are_taken_by_place():
-    class Series:  # as pandas has them
-        def __init__(self, items):
-            self.iloc = np.array(items, dtype=object)
+@pytest.mark.parametrize("options", [{}, {"decoder": "auto"}, {"random_state": 3}])
+def test_a_model_with_the_best_parameters_is_as_good_as_its_trial(options):
+    found = tune(quick(**options), X, Y, space={"n_bits": [6, 8]}, n_trials=2, random_state=9)
+    assert found.estimator.fit(X, Y).figures_["validation_accuracy"] == found.accuracy
 
-        def __getitem__(self, names):
-            raise KeyError(names)
 
-    texts = [f"word{label}" for label in Y]
-    options = {"space": {"n_bits": [8]}, "n_trials": 1}
-    found = tune(quick(), Series(texts), Y, **options)
-    assert found.trials == tune(quick(), texts, Y, **options).trials
+def test_all_trials_hold_out_the_same_rows_whatever_the_seed():
+    found = tune(quick(random_state=None), X, Y, space={"n_bits": [8]}, n_trials=2)
+    assert found.trials[0]["accuracy"] == found.trials[1]["accuracy"]
+
+
+def test_without_rows_to_choose_by_nothing_is_chosen():
+    with pytest.raises(InputError, match="validation_fraction=0 leaves no rows"):
+        tune(quick(validation_fraction=0), X, Y, n_trials=1)
 
 
 def test_baselines_with_epochs_are_tuned_too():

@@ -13,4 +13,5 @@ def quick(**settings):
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """What a model file says; its card has the date."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".md"}

@@ -22,14 +22,36 @@ def counting_bar(unit: str, *columns: "ProgressColumn") -> "Progress":
 
 
 @contextmanager
-def progress_bar(n: int, enabled: bool, unit: str) -> "Iterator[Callable[[int, str], None]]":
-    """Yield a function that says how many of n are done, with a text; draws if enabled."""
+def progress_bar(
+    n: int, enabled: bool, unit: str, time_limit: float | None = None
+) -> "Iterator[Callable[[int, str], None]]":
+    """Yield a function that says how many of n are done, with a text; draws if enabled.
+
+    Where there is a `time_limit` in seconds, no more time than that is said to be left.
+    """
     if not enabled:
         yield lambda done, text: None
         return
-    with counting_bar(unit) as bar:
+    with counting_bar(unit, *_columns(time_limit)) as bar:
         task = bar.add_task("", total=n)
         yield lambda done, text: bar.update(task, completed=done, description=text)
+
+
+def _columns(time_limit: float | None) -> "tuple[ProgressColumn, ...]":
+    """Return the time that is left, at most up to the limit, and the description."""
+    import rich.progress as rp
+    from rich.text import Text
+
+    class TimeLeft(rp.TimeRemainingColumn):
+        def render(self, task: rp.Task) -> Any:
+            left, passed = task.time_remaining, task.elapsed or 0.0
+            if time_limit is None or (left is not None and left <= time_limit - passed):
+                return super().render(task)
+            minutes, seconds = divmod(max(0, int(time_limit - passed)), 60)
+            clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+            return Text(clock, style="progress.remaining")
+
+    return TimeLeft(), rp.TextColumn("{task.description}")
 
 
 def duration(seconds: float) -> str:

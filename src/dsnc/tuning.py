@@ -16,18 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 
-from dsnc.checks import whole
+from dsnc.checks import is_whole, whole
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.errors import InputError, require, unknown_name
 from dsnc.progress import progress_bar
 
 if TYPE_CHECKING:
     import optuna
-    from numpy.typing import NDArray
 
     from dsnc.training.history import Progress
 
@@ -49,7 +46,7 @@ class TuningResult:
     parameters : dict
         The best ones, as the estimator takes them.
     accuracy : float
-        Their validation accuracy.
+        Their validation accuracy, as `figures_` of a fitted model has it.
     estimator : estimator
         A fresh copy with these parameters, not fitted.
     trials : list of dict
@@ -88,7 +85,9 @@ def tune(
         Parameter to what is tried: ``"1e-3..1e-1 log"``, ``"0.0..0.5"``, ``"2..8"`` (whole
         numbers), a list of values, or a distribution of Optuna.
     validation : (X, y), optional
-        The rows that decide; without them, the estimator's `validation_fraction` of the rows.
+        The rows that decide; without them, those that `fit` holds out: `validation_fraction` of
+        the rows, drawn with the estimator's own `random_state`. So a model that is fitted with the
+        best parameters has the accuracy that is reported here.
     n_trials : int
         Of the whole study: one that goes on from a file makes those that are missing. Several
         processes may make one more each.
@@ -118,10 +117,11 @@ def tune(
     require("torch", extra="torch", caller="dsnc.tuning.tune")
     _check(estimator, space, n_trials, n_jobs, study)
     distributions = {name: _distribution(name, value) for name, value in space.items()}
-    rows = _parts(estimator, X, y, validation, random_state)
+    if not is_whole(estimator.random_state, 0):  # all trials are to hold out the same rows
+        estimator = clone(estimator).set_params(random_state=random_state)
     with _quiet(optuna):
         made = _open(study, random_state)
-        task = _Task(estimator, rows, distributions, n_trials, time_limit)
+        task = _Task(estimator, (X, y, validation), distributions, n_trials, time_limit)
         with _bar(n_trials, enabled=progress) as advance:
             if n_jobs == 1:
                 task.work(made, advance)
@@ -174,27 +174,6 @@ def _distribution(name: str, value: Any) -> Any:
         ) from error
 
 
-def _parts(
-    estimator: Any, X: Any, y: Any, validation: tuple[Any, Any] | None, seed: int
-) -> tuple[Any, Any, Any, Any]:
-    """Return training and validation rows, the same for all trials."""
-    if validation is not None:
-        return X, y, *validation
-    labels = np.asarray(y)
-    train, held = train_test_split(
-        np.arange(len(labels)), test_size=estimator.validation_fraction, random_state=seed
-    )
-    # A class of which no row is left to learn from cannot be judged.
-    held = held[np.isin(labels[held], labels[train])]
-    return _taken(X, train), labels[train], _taken(X, held), labels[held]
-
-
-def _taken(X: Any, rows: "NDArray[np.intp]") -> Any:
-    if isinstance(X, list | tuple):
-        return [X[i] for i in rows]
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]  # [] of pandas looks for names
-
-
 def _open(path: str | os.PathLike[str] | None, seed: int) -> "optuna.Study":
     """Return the study of a file, new or as it was left; without a file, a new one."""
     import optuna
@@ -221,7 +200,7 @@ class _Task:
     """What a process needs to work on a study."""
 
     estimator: Any
-    rows: tuple[Any, Any, Any, Any]
+    rows: tuple[Any, Any, Any]  # X, y and validation
     space: dict[str, Any]
     n_trials: int
     time_limit: float | None
@@ -252,12 +231,12 @@ class _Task:
                 if trial.should_prune():
                     raise TrialPruned
 
-        X, y, X_held, y_held = self.rows
+        X, y, validation = self.rows
         try:
             model = clone(self.estimator).set_params(**spread(trial.params))
             model.set_params(callbacks=[*self.estimator.callbacks, watch])
-            model.fit(X, y, validation=(X_held, y_held))
-            accuracy = model.score(X_held, y_held)
+            model.fit(X, y, validation=validation)
+            accuracy = _accuracy(model)
         except TrialPruned:
             study.tell(trial, state=TrialState.PRUNED)
         except BaseException:  # Ctrl-C as well
@@ -268,11 +247,23 @@ class _Task:
             study.tell(trial, accuracy)
 
 
+def _accuracy(model: LearnedClassifier) -> float:
+    """Return what the decoder that predicts is worth on the rows that `fit` held out."""
+    if "validation_accuracy" not in model.figures_:
+        raise InputError(
+            f"validation_fraction={model.validation_fraction} leaves no rows to choose by; give "
+            "more, or give validation=(X, y)."
+        )
+    return float(model.figures_["validation_accuracy"])
+
+
 def spread(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as the estimator takes them: `FACTOR` is `beta` and `gamma`."""
+    """Return parameters as the estimator takes them: `FACTOR` is `beta` and `gamma`, and so on."""
     spread = {name: value for name, value in parameters.items() if name != FACTOR}
     if FACTOR in parameters:
         spread |= {"beta": parameters[FACTOR], "gamma": parameters[FACTOR]}
+    if is_whole(spread.get("hidden")):  # one layer: Optuna likes numbers better than sequences
+        spread["hidden"] = (spread["hidden"],)
     return spread
 
 

@@ -220,7 +220,7 @@ def test_texts_in_a_pipeline():
 
 
 def test_in_searches():
-    search = GridSearchCV(quick(), {"n_bits": [1, 16]}, cv=2).fit(X, Y)
+    search = GridSearchCV(quick(), {"n_bits": [3, 16]}, cv=2).fit(X, Y)
     assert search.best_params_ == {"n_bits": 16}
     assert cross_val_score(quick(), X, Y, cv=2).min() > 0.8
 

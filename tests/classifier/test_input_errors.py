@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from dsnc.errors import DsncError, InputError
+from dsnc.errors import DsncError, DsncWarning, InputError
 from input_rows import X, Y, quick
 
 
@@ -138,3 +138,10 @@ def test_a_fit_that_fails_changes_nothing():
 def test_values_beyond_float32_are_named(make):
     with pytest.raises(InputError, match="X has values up to .*e.4., too large for float32"):
         quick().fit(make(X * 1e39), Y)
+
+
+def test_the_number_of_bits_makes_sense():
+    with pytest.raises(InputError, match="n_bits=1000000 is more than 4096.*n_bits=40 for"):
+        quick(n_bits=1_000_000).fit(X, Y)
+    with pytest.warns(DsncWarning, match="bits at least; n_bits=8 is a good start"):
+        quick(n_bits=1).fit(X, Y)

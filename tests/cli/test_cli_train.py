@@ -100,7 +100,7 @@ def test_a_model_is_not_overwritten_and_nothing_is_learned_in_vain(run, files, t
         (["train.svm", "-o", "m", "--bits", "64", "--decoder", "table"], "28 bits at most"),
         (["train.svm", "-o", "m", "--device", "gpu"], "device='gpu' cannot be used"),
         (["train.svm", "-o", "m", "--reader", "svm"], "reader='svm' is not known"),
-        (["train.svm", "-o", "m", "--resume"], "leave --resume out to start"),
+        (["train.svm", "-o", "m", "--bits", "1000000"], "n_bits=40 for a thousand"),
         (["train.svm", "-o", "m", "--validation", "train.tsv"], "not both texts"),
         (["sets.svm", "-o", "m"], "several labels"),
         (["one.svm", "-o", "m"], "at least 2 classes"),

@@ -62,7 +62,7 @@ class State:
         self.files = {}
         if getattr(model, "base", None) is None:  # a model file cannot hold what a user wrote
             model.save(folder)
-            self.files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+            self.files = {file.name: file.read_bytes() for file in folder.glob("model.*")}
 
     def assert_same(self, other):
         assert self.attributes.keys() == other.attributes.keys()

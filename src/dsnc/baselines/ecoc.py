@@ -25,7 +25,7 @@ from dsnc.errors import InputError
 from dsnc.predictor import Predictor
 from dsnc.threads import n_threads
 from dsnc.training.scaling import is_mostly_zeros
-from dsnc.training.settings import RunSettings
+from dsnc.training.settings import RunSettings, check_bits
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
@@ -158,7 +158,9 @@ class ECOCBaseline(LinearBaseline):
         n_threads(self.n_jobs)
         if isinstance(self.codebook, str):
             one_of("codebook", self.codebook, (*BOOKS, _GIVEN))
-        return super()._settings()
+        settings = super()._settings()
+        check_bits(settings.n_bits)
+        return settings
 
     def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import CodebookObjective

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -19,6 +19,7 @@ from dsnc.classifier.inputs import (
     check_table,
     is_clean,
 )
+from dsnc.classifier.provenance import plain_number
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
 from dsnc.errors import InputError
@@ -50,11 +51,29 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
     history_: "History"
     n_iter_: int
     data_: dict[str, Any]
+    _measured: tuple[Any, dict[str, Any]] = (None, {})  # a decoder, and what it is worth
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, in the order of the columns of `predict_proba`."""
         return self._labels.names
+
+    @property
+    def figures_(self) -> dict[str, Any]:
+        """What the decoder that predicts is worth on rows that were not trained on.
+
+        ``validation_accuracy``, of the rows that chose epoch and decoder, and ``test``, which
+        `keep_test_figures` was given. Empty where nothing was measured, or another decoder has come
+        since.
+        """
+        decoder, figures = self._measured
+        return dict(figures) if decoder is self.predictor_.decoder else {}
+
+    def keep_test_figures(self, figures: Mapping[str, float]) -> None:
+        """Keep figures on test rows for the model file and its card, such as ``accuracy``."""
+        check_is_fitted(self, "predictor_")
+        plain = {str(name): plain_number(f"figures: {name}", v) for name, v in figures.items()}
+        self._measured = (self.predictor_.decoder, {**self.figures_, "test": plain})
 
     def predict(
         self, X: Any, *, reject_below: float | None = None, rejected: Any = None

@@ -1,10 +1,12 @@
 """`DSNCClassifier`: fit, predict, save."""
 
+import contextlib
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,12 +14,16 @@ from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import PackedCodes
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
-from dsnc.errors import InputError
+from dsnc.decoders.scoring import accuracy
+from dsnc.errors import InputError, warn
 from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
 from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings, Settings
+
+if TYPE_CHECKING:
+    from dsnc.training.examples import Examples
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,8 +119,11 @@ class DSNCClassifier(LearnedClassifier):
         The trained arrays; it alone predicts.
     decoder_report_ : dsnc.selection.DecoderReport
         Which decoder was chosen, why, and what the others would have been worth.
+    figures_ : dict
+        What this decoder is worth on rows that were not trained on: ``validation_accuracy``.
     history_ : dsnc.training.history.History
-        What happened in training.
+        What happened in training; its accuracies are of the decoder that was trained with the
+        codes.
     n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn.
     """
@@ -170,6 +179,11 @@ class DSNCClassifier(LearnedClassifier):
         other = copy.copy(self)
         other.decoder = decoder
         other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))
+        rows, decoder = other._known_evidence().rows, other.predictor_.decoder
+        if rows is not None:
+            with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
+                worth = accuracy(rows.right(decoder), rows.weight)
+                other._measured = decoder, {"validation_accuracy": worth}
         return other
 
     def _settings(self) -> RunSettings:
@@ -178,6 +192,16 @@ class DSNCClassifier(LearnedClassifier):
         parse_decoder(self.decoder, self.n_bits)
         # Training changes a module; what the user passed stays as it was.
         return replace(settings, encoder=copy.deepcopy(self.encoder))
+
+    def _settings_for(self, settings: RunSettings, examples: "Examples") -> RunSettings:
+        n_classes = examples.targets.n_classes
+        least = math.ceil(math.log2(n_classes))
+        if self.n_bits < least:
+            warn(
+                f"n_bits={self.n_bits} cannot tell {n_classes:,} classes apart, which takes "
+                f"{least} bits at least; n_bits={4 * least} is a good start."
+            )
+        return settings
 
     def _trained_decoder(self) -> LinearDecoder:
         return self._known_evidence().linear

@@ -1,11 +1,14 @@
 """A fitted classifier to a model file and back."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.classifier.card import make_card
+from dsnc.classifier.provenance import figures, plain_data, plain_history, restore
 from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import RENAMED, DsncError, InputError, ModelFileError, unknown_name
@@ -25,11 +28,6 @@ KINDS: dict[str, type["PredictorClassifier"]] = {}
 
 _ENCODER = "layers"
 _OF_THE_RUN = {"callbacks", "checkpoint", "device", "verbose"}  # not of the model
-_FIGURES = {  # of training, and what JSON makes of them
-    "epochs": (int,),
-    "best_epoch": (int, type(None)),
-    "validation_accuracy": (int, float, type(None)),
-}
 _LABEL_KINDS: dict[str, Any] = {
     "text": str,
     "object": object,
@@ -38,10 +36,9 @@ _LABEL_KINDS: dict[str, Any] = {
 
 
 def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Write a fitted classifier as a folder."""
+    """Write a fitted classifier as a folder, with a card for people."""
     if os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK", "0") != "0":
         return  # one of several processes writes
-    history = model.history_
     header = {
         "kind": model.kind,
         "parameters": _plain_parameters(model),
@@ -52,16 +49,15 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
             "label_kind": _label_kind(model.classes_),
             "names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         },
-        "metrics": {
-            "validation_accuracy": history.best_accuracy,
-            "best_epoch": history.best_epoch,
-            "epochs": int(model.n_iter_),
-            **_report(model),
-        },
-        "data": dict(model.data_),
+        "metrics": {**figures(model), **_report(model)},
+        "history": plain_history(model.history_),
+        "data": plain_data(model.data_),
         "versions": versions("numpy", "scikit-learn", "torch"),
     }
-    write_model(path, header, model.predictor_.arrays(), overwrite=overwrite)
+    arrays = model.predictor_.arrays()
+    usual = _plain_parameters(type(model)())
+    card = make_card(model, header, usual, name=Path(path).resolve().name, arrays=arrays)
+    write_model(path, header, arrays, card=card, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -99,7 +95,9 @@ def load(path: str | os.PathLike[str]) -> Any:
             )
         if names := _names(header["features"]["names"], model.n_features_in_):
             model.feature_names_in_ = object_array(names)
-        _restore_figures(model, header)
+        if "decoder" in header["metrics"]:  # files of the first versions have none
+            model.decoder_report_ = report_of(header["metrics"]["decoder"])
+        restore(model, header)
         model._restore()
     except KeyError as error:
         raise ModelFileError.at(path, f"its model.json has no {error}") from error
@@ -113,24 +111,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     ) as error:
         raise ModelFileError.at(path, f"its parts do not fit together: {error}") from error
     return model
-
-
-def _restore_figures(model: "PredictorClassifier", header: dict[str, Any]) -> None:
-    from dsnc.training.history import History
-
-    metrics = header["metrics"]
-    for name, kinds in _FIGURES.items():
-        if type(metrics[name]) not in kinds:
-            raise InputError(f"metrics: {name} is a {type(metrics[name]).__name__}.")
-    if "decoder" in metrics:  # files of the first versions have none
-        model.decoder_report_ = report_of(metrics["decoder"])
-    model.n_iter_ = metrics["epochs"]
-    model.data_ = dict(header["data"])
-    model.history_ = History(
-        best_accuracy=metrics["validation_accuracy"],
-        best_epoch=metrics["best_epoch"],
-        stopped="loaded from a file",
-    )
 
 
 def _report(model: "PredictorClassifier") -> dict[str, Any]:

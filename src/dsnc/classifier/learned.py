@@ -10,6 +10,7 @@ import numpy as np
 from dsnc.classifier.base import PredictorClassifier
 from dsnc.classifier.inputs import hold_out, learned_labels, row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
+from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, require
 from dsnc.features import TextFeatures
 from dsnc.labels import Labels, Targets
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dsnc.training.learner import Learner
     from dsnc.training.setup import MakeObjective
     from dsnc.training.world import World
+
+_BLOCK = 1 << 14  # held-out rows at a time
 
 
 class Run(NamedTuple):
@@ -210,9 +213,10 @@ class LearnedClassifier(PredictorClassifier):
         """Keep what was learned, all of it at once."""
         predictor = Predictor(*run.learner.export(), features)
         self.__dict__.update(self._choose_decoder(predictor, run))
+        self._measured = self.predictor_.decoder, _validated(self.predictor_, run, self._n_jobs())
         self._labels, self.history_ = labels, history
         self.n_iter_ = len(self.history_)
-        self.data_ = run.learner.describe(run.examples)
+        self.data_ = _described(run)
         self._learner, self._calls = run.learner, run.calls
 
     def _trained_decoder(self) -> Any:
@@ -228,3 +232,29 @@ class LearnedClassifier(PredictorClassifier):
         state = dict(super().__getstate__())
         state.pop("_learner", None)
         return state
+
+
+def _validated(predictor: Predictor, run: Run, n_jobs: int | None) -> dict[str, float]:
+    """Return what a predictor is worth on the held-out rows; nothing where there are none."""
+    if run.held_out is None or not run.held_out.n_rows:
+        return {}
+    X, targets, weight, rows = run.held_out
+    rows = np.arange(len(targets)) if rows is None else rows
+    right = []
+    for start in range(0, len(rows), _BLOCK):  # a memory map is not to be loaded whole
+        block = rows[start : start + _BLOCK]
+        right.append(targets.take(block).contains(predictor.predict(X[block], n_jobs=n_jobs)))
+    worth = accuracy(np.concatenate(right), None if weight is None else weight[rows])
+    return {"validation_accuracy": worth}
+
+
+def _described(run: Run) -> dict[str, Any]:
+    """Return what a model was made from; held-out rows of the same X are in its fingerprint."""
+    from dsnc.training.examples import fingerprint
+
+    known, held_out = run.learner.describe(run.examples), run.held_out
+    if held_out is not None:
+        known["validation"] = {"rows": held_out.n_rows}
+        if held_out.X is not run.examples.X:
+            known["validation"]["fingerprint"] = fingerprint(held_out)
+    return known

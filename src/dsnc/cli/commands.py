@@ -1,5 +1,6 @@
-"""Kinds of commands that typer does not have, and the option ``--decoder``."""
+"""Kinds of commands that typer does not have, the option ``--decoder``, and unknown options."""
 
+import difflib
 from typing import Any
 
 import typer
@@ -44,6 +45,34 @@ class ListsDecoders(TyperCommand):
             if option.name == "decoder":
                 option.metavar = f"[{'|'.join(_decoder_names())}]"
         super().format_help(ctx, formatter)
+
+
+def show_no_type_of_flags(command: Any, ctx: Any) -> None:
+    """Let the help of a command, or a group of them, show flags without ``<bool>``."""
+    for option in command.get_params(ctx):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for child in getattr(command, "commands", {}).values():
+        show_no_type_of_flags(child, ctx)
+
+
+def name_nearest_option(error: Any) -> None:
+    """Let the error about an unknown option name the nearest one.
+
+    By its letters, by the parameter of Python (``--n-bits``), or by initials (``--lr``).
+    """
+    if not hasattr(error, "possibilities") or error.ctx is None:
+        return
+    known: dict[str, str] = {}
+    for option in error.ctx.command.get_params(error.ctx):
+        for name in (n for n in (*option.opts, *option.secondary_opts) if n.startswith("--")):
+            words = name.strip("-").split("-")
+            known.setdefault("".join(word[0] for word in words if len(words) > 1), name)
+            known.setdefault((option.name or "").replace("_", "-"), name)
+            known["-".join(words)] = name
+    asked = error.option_name.strip("-").replace("_", "-").lower()
+    near = [asked] if asked in known else difflib.get_close_matches(asked, known, n=1)
+    error.possibilities = [known[name] for name in near]
 
 
 def decoder_option(help_: str, **options: Any) -> Any:

@@ -81,6 +81,8 @@ class Config:
             parameters["time_limit"] = seconds_of(parameters["time_limit"])
         if isinstance(parameters.get("hidden"), list):
             parameters["hidden"] = tuple(parameters["hidden"])
+        elif type(parameters.get("hidden")) is int:  # one layer
+            parameters["hidden"] = (parameters["hidden"],)
         return parameters
 
     def text_settings(self) -> dict[str, Any]:

@@ -36,6 +36,8 @@ def demo(
     from dsnc.paper.report import write_report
 
     require("torch", extra="torch", caller="dsnc demo")
+    for module in ("jinja2", "matplotlib", "PIL"):  # of the pictures and the page at the end
+        require(module, extra="report", caller="dsnc demo")
     begin, runs = time.monotonic(), output / "runs"
     note(f"Drawing {classes} characters 60 times each, then training six models.")
     try:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dsnc.errors import OutputError
+from dsnc.errors import DsncError, OutputError
 from dsnc.files import whole_file
 
 Write = Callable[[Iterable[str]], None]
@@ -38,8 +38,17 @@ def bytes_to(path: Path | None) -> Iterator[Any]:
 def aside(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write, which gets its name when nothing has gone wrong."""
     check_output(path)
-    with whole_file(path) as file:
-        yield file
+    try:
+        with whole_file(path) as file:
+            yield file
+    except DsncError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"-o {path} could not be written ({reason}); nothing of it is left. Make room, or "
+            "choose another place."
+        ) from error
 
 
 def check_output(path: Path) -> None:

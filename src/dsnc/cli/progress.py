@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EVERY = 15.0  # seconds between two lines of a log
 
 
-def log_epochs(n_epochs: int) -> Callable[["Progress"], None]:
+def log_epochs(n_epochs: int, time_limit: float | None = None) -> Callable[["Progress"], None]:
     """Return a callback of training that writes a line now and then."""
     last = begin = time.monotonic()
     first: int | None = None
@@ -30,6 +30,8 @@ def log_epochs(n_epochs: int) -> Callable[["Progress"], None]:
             return
         last = now
         left = (now - begin) / (epoch.epoch - first) * (n_epochs - epoch.epoch)
+        if time_limit is not None:
+            left = min(left, max(0.0, time_limit - (now - begin)))
         note(f"epoch {epoch.epoch}/{n_epochs}: {epoch}, {duration(left)} left")
 
     return show

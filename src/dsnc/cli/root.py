@@ -27,7 +27,7 @@ from dsnc.cli import (
     train,
     tune,
 )
-from dsnc.cli.commands import ListsDecoders
+from dsnc.cli.commands import ListsDecoders, name_nearest_option, show_no_type_of_flags
 from dsnc.cli.common import STATE, InterruptedRun, complain, configure
 from dsnc.errors import DsncError, DsncWarning
 
@@ -46,6 +46,18 @@ class Root(TyperGroup):
         others = [arg for arg in args[:end] if arg not in _EVERYWHERE]
         return super().parse_args(ctx, front + others + args[end:])
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show flags as such."""
+        show_no_type_of_flags(self, ctx)
+        super().format_help(ctx, formatter)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command whose help shows flags as such."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            show_no_type_of_flags(command, ctx)
+        return command
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; say what went wrong in words."""
         try:
@@ -63,6 +75,7 @@ class Root(TyperGroup):
             raise typer.Exit(_INTERRUPTED) from None
         except Exception as error:
             if _is_typers(error):
+                name_nearest_option(error)
                 raise
             if STATE.debug:
                 traceback.print_exc()

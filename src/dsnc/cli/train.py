@@ -36,10 +36,11 @@ from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
 from dsnc.progress import duration, settings_text
 
 if TYPE_CHECKING:
-    from dsnc.data import Split
+    from dsnc.data import Dataset, Split
 
 _CHECKPOINT = "checkpoint.pt"
-_MODEL_FILES = {"model.json", "model.safetensors"}
+_FEW_CLASSES = 1000  # below, codes have little to gain
+_OF_THE_MACHINE = {"seconds", "rows_per_second"}  # figures that are not the model's
 _HELP = c.TRAIN_KEYS
 _MODEL: dict[str, Any] = {"rich_help_panel": "The model"}
 _RUN: dict[str, Any] = {"rich_help_panel": "The run"}
@@ -78,7 +79,10 @@ def train(  # parameters of the estimator bear its names: they are taken from th
         bool, typer.Option("--print-config", help="Print all settings as such a file, and stop.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run that was interrupted.")
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the run that was interrupted; start if there is none."
+        ),
     ] = False,
     checkpoint: Annotated[
         bool, typer.Option(help="Keep every epoch in MODEL.checkpoint while the run lasts.")
@@ -146,22 +150,44 @@ class Run:
             if len(parts.test):
                 k = min(5, len(self.model.classes_))
                 figures = answer(self.model, parts.test, k).figures([k])
-        from dsnc.inspection import facts_of
-
-        self.model.data_ |= facts_of(parts.train)
+        self._keep_provenance(parts, figures)
         self.model.save(self.output, overwrite=self.force)
         shutil.rmtree(self.folder, ignore_errors=True)
         self._report(figures, quality, time.monotonic() - begin, as_json=as_json)
+        self._hint_at_baselines()
+
+    def _keep_provenance(self, parts: "Split", figures: dict[str, float] | None) -> None:
+        """Let the model know what only the command line knows: numbers, names and test rows."""
+        from dsnc.inspection import facts_of
+
+        model, train = self.model, self.config.train
+        model.data_ |= facts_of(parts.train)
+        if figures is not None:
+            model.data_["test"] = _described(parts.test, model.predictor_.features)
+            kept = {name: v for name, v in figures.items() if name not in _OF_THE_MACHINE}
+            model.keep_test_figures(kept)
+        for part, known in (("data", model.data_), *model.data_.items()):
+            if part in train and isinstance(known, dict):
+                known["name"] = Path(train[part]).name
+
+    def _hint_at_baselines(self) -> None:
+        if self.config.method == "dsnc" and len(self.model.classes_) < _FEW_CLASSES:
+            note(
+                "Below about a thousand classes codes have little to gain: compare with "
+                "--method one_vs_rest."
+            )
 
     def _check_output(self) -> None:
         """Refuse what would be refused after hours of training."""
+        from dsnc.persistence import is_part
+
         if self.output.exists() or self.output.is_symlink():
             if not self.force:
                 raise OutputExistsError(
                     f"-o {self.output} exists; choose another folder, or replace it with --force."
                 )
             files = self.output.iterdir() if self.output.is_dir() else [self.output]
-            foreign = sorted({file.name for file in files} - _MODEL_FILES)
+            foreign = sorted(file.name for file in files if not is_part(file))
             if foreign:
                 raise OutputExistsError(
                     f"-o {self.output} is not a model: it holds {foreign[0]!r}. Not even --force "
@@ -175,10 +201,7 @@ class Run:
     def _check_checkpoint(self) -> None:
         if not self.folder.exists():
             if self.resume:
-                raise CheckpointError(
-                    f"--resume: there is no {self.folder.name} beside {self.output} to go on from; "
-                    "leave --resume out to start."
-                )
+                note(f"--resume: there is no {self.folder.name} to go on from; a new run starts.")
             return
         if self.resume or not self.keeps_epochs:
             return
@@ -209,8 +232,8 @@ class Run:
         epochs = getattr(self.model, "max_epochs", None)
         if epochs is not None:
             on_screen = sys.stderr.isatty() and not STATE.quiet
-            told = {"verbose": True} if on_screen else {"callbacks": [log_epochs(epochs)]}
-            self.model.set_params(**told)
+            log = log_epochs(epochs, self.model.time_limit)
+            self.model.set_params(**({"verbose": True} if on_screen else {"callbacks": [log]}))
         with plain_errors():
             try:
                 self.model.fit(rows_of(train), labels, **options)
@@ -252,7 +275,8 @@ class Run:
                     "classes": len(model.classes_),
                     "epochs": model.n_iter_,
                     "stopped": history.stopped,
-                    "validation_accuracy": history.best_accuracy,
+                    "validation_accuracy": model.figures_.get("validation_accuracy"),
+                    "best_epoch_accuracy": history.best_accuracy,
                     "decoder": {**asdict(report), "trials": trials} if report else None,
                     "test": test,
                     "quality": quality,
@@ -266,8 +290,12 @@ class Run:
         if history.stopped and history.stopped != "max_epochs reached":
             lines[-1][1] += f" ({history.stopped})"
         if history.best_accuracy is not None:
-            epoch = f"epoch {history.best_epoch}, linear decoder"
-            lines.append(["validation accuracy", f"{percent(history.best_accuracy)} ({epoch})"])
+            trained = f"{percent(history.best_accuracy)} with the decoder of training"
+            lines.append(["best epoch", f"{history.best_epoch}, {trained}"])
+        if "validation_accuracy" in model.figures_:
+            decoder = f"decoder {model.predictor_.decoder.name}"
+            accuracy = percent(model.figures_["validation_accuracy"])
+            lines.append(["validation accuracy", f"{accuracy} ({decoder})"])
         for trial in report.trials if report else []:
             settings = settings_text(trial.settings)
             lines.append(["  " + trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
@@ -290,3 +318,12 @@ class Run:
             if history.best_epoch < 30:
                 return f"--epochs {2 * model.max_epochs} may be more accurate; {looks}"
         return looks
+
+
+def _described(rows: "Dataset", features: Any) -> dict[str, Any]:
+    """Return what a model file says of rows that it was measured on."""
+    from dsnc.classifier.texts import as_numbers
+    from dsnc.training.examples import Examples, fingerprint
+
+    examples = Examples(as_numbers(rows_of(rows), features), rows.targets)
+    return {"rows": len(rows), "fingerprint": fingerprint(examples)}

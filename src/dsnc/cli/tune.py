@@ -92,6 +92,7 @@ def tune(
     model = whole.make_model()
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
     require("torch", extra="torch", caller="dsnc tune")
+    require("optuna", extra="tune", caller="dsnc tune")
     reading = {**whole.reading, **(table or {})} | ({"reader": reader} if reader else {})
     parts = load_parts(data, reading, validation)
     labels = parts.train.labels
@@ -121,6 +122,12 @@ def tune(
         _print_trials(found, ranges)
     if output is not None:
         whole.model |= found.parameters
+        whole.table |= table or {}
+        whole.train |= {  # what decided here decides there, too
+            name: given
+            for name, given in (("validation", validation), ("reader", reader))
+            if given is not None
+        }
         write_whole(output, c.print_config(whole).encode())
         note(f"Next: dsnc train {data} --config {output} -o model")
 

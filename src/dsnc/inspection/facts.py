@@ -5,14 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dsnc.classifier.provenance import figures, plain_history
 from dsnc.encoders import NumpyEncoder
-from dsnc.persistence import read_model
+from dsnc.persistence import card_facts, read_model
 from dsnc.progress import settings_text
 
 if TYPE_CHECKING:
     from dsnc.data import Dataset
     from dsnc.data.columns import Columns
 
+_LONGEST = 200  # characters of a name that a card gives
 _CALIBRATION = ("temperature", "other", "slope", "intercept")
 
 
@@ -31,11 +33,13 @@ class ModelFacts:
     reason: str  # why this decoder; empty where nobody chose
     trials: list[dict[str, Any]]  # what others were worth on held-out rows
     calibration: dict[str, float]
-    metrics: dict[str, Any]
+    metrics: dict[str, Any]  # as in model.json, without the decoder's report
+    history: list[dict[str, Any]]  # the epochs, without times
     parameters: dict[str, Any]
-    data: dict[str, Any]
+    data: dict[str, Any]  # rows and fingerprints; names of files where they are known
     versions: dict[str, str] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)  # name to bytes
+    card: dict[str, Any] = field(default_factory=dict)  # its date, machine, and whether edited
 
 
 def takes_text(model: Any) -> bool:
@@ -79,13 +83,14 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
     folder : path, optional
         Its files, for their sizes and the versions that wrote them.
     """
-    predictor, history = model.predictor_, model.history_
+    predictor = model.predictor_
     decoder, report = predictor.decoder, getattr(model, "decoder_report_", None)
     layers: list[tuple[int, int]] = []
     if isinstance(predictor.encoder, NumpyEncoder):
         layers = [layer.weight.shape for layer in predictor.encoder.layers]
     calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
     versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})
+    card = (card_facts(Path(folder)) if folder is not None else None) or {}
     return ModelFacts(
         kind=model.kind,
         n_classes=predictor.n_classes,
@@ -98,15 +103,13 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
         reason="" if report is None else report.reason,
         trials=[] if report is None else [trial._asdict() for trial in report.trials],
         calibration=calibration,
-        metrics={
-            "validation_accuracy": history.best_accuracy,
-            "best_epoch": history.best_epoch,
-            "epochs": model.n_iter_,
-        },
+        metrics=figures(model),
+        history=plain_history(model.history_),
         parameters=model.get_params(deep=False),
-        data=dict(model.data_),
+        data=_named(model.data_, card.pop("data", None)),
         versions=versions,
         files=files,
+        card=card,
     )
 
 
@@ -114,9 +117,6 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
     """Return names and values of the most important facts, as people read them."""
     rows = "texts, " if facts.takes_text else ""
     sizes = " → ".join(f"{n:,}" for n in (facts.n_features, *(out for _, out in facts.layers)))
-    accuracy, epoch = facts.metrics["validation_accuracy"], facts.metrics["best_epoch"]
-    n_rows = facts.data.get("rows")
-    is_number = type(n_rows) is int  # a file may say anything
     lines = [
         ("kind", facts.kind),
         ("classes", f"{facts.n_classes:,}"),
@@ -126,11 +126,12 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         ("decoder", facts.decoder + (f": {facts.reason}" if facts.reason else "")),
         ("decoder settings", settings_text(facts.decoder_settings)),
         ("calibration", settings_text(facts.calibration)),
-        (
-            "validation accuracy",
-            "" if accuracy is None else f"{100 * accuracy:.2f} % (epoch {epoch})",
-        ),
-        ("trained on", f"{n_rows:,} rows" if is_number else ""),
+        *_measured(facts),
+        ("trained on", _rows(facts.data)),
+        ("validated on", _rows(facts.data.get("validation"))),
+        ("tested on", _rows(facts.data.get("test"))),
+        ("training", _story(facts)),
+        ("card", _card(facts.card)),
         ("files", ", ".join(f"{name} {size:,} bytes" for name, size in facts.files.items())),
         ("written by", ", ".join(f"{name} {v}" for name, v in facts.versions.items())),
     ]
@@ -145,6 +146,57 @@ def trial_cells(trial: dict[str, Any]) -> list[str]:
         f"{trial['nanoseconds'] / 1000:.2f} µs",
         settings_text(trial["settings"]),
     ]
+
+
+def _measured(facts: ModelFacts) -> list[tuple[str, str]]:
+    """Return what the decoder that predicts is worth."""
+    accuracy = facts.metrics["validation_accuracy"]
+    lines = [] if accuracy is None else [("validation accuracy", f"{100 * accuracy:.2f} %")]
+    for name, value in facts.metrics.get("test", {}).items():
+        shown = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"
+        if name != "rows":
+            lines.append((f"test {name.replace('_', ' ')}", shown))
+    return lines
+
+
+def _rows(known: Any) -> str:
+    """Return what is known of a part of the data; a file may say anything."""
+    if not isinstance(known, dict) or type(known.get("rows")) is not int:
+        return ""
+    name, mark = known.get("name"), known.get("fingerprint")
+    source = f" of {name}" if isinstance(name, str) else ""
+    return f"{known['rows']:,} rows{source}" + (f" ({mark})" if isinstance(mark, str) else "")
+
+
+def _story(facts: ModelFacts) -> str:
+    """Return what happened in training, in one line."""
+    metrics, epochs = facts.metrics, facts.history
+    if not epochs and metrics["best_epoch"] is None:
+        return ""
+    text = f"{metrics['epochs']} epoch{'s'[: metrics['epochs'] != 1]}"
+    if epochs and None not in (epochs[0]["loss"], epochs[-1]["loss"]):
+        text += f", loss {epochs[0]['loss']:.4f} → {epochs[-1]['loss']:.4f}"
+    if metrics["best_epoch_accuracy"] is not None:
+        accuracy = f"{100 * metrics['best_epoch_accuracy']:.2f} %"
+        text += f", best epoch {metrics['best_epoch']} ({accuracy} with the decoder of training)"
+    return f"{text}; {metrics['stopped']}" if metrics["stopped"] else text
+
+
+def _card(card: dict[str, Any]) -> str:
+    if not card:
+        return ""
+    date = str(card.get("date", "of unknown date"))[:20].replace("T", " ").replace("Z", " UTC")
+    return f"{date}, edited since" if card.get("edited") else date
+
+
+def _named(data: dict[str, Any], names: Any) -> dict[str, Any]:
+    """Return what is known of the data with the names of files that the card has."""
+    named = {key: dict(v) if isinstance(v, dict) else v for key, v in data.items()}
+    for part, name in names.items() if isinstance(names, dict) else ():
+        known = named if part == "train" else named.get(part)
+        if isinstance(known, dict) and isinstance(name, str):
+            known.setdefault("name", name[:_LONGEST])
+    return named
 
 
 def _of_folder(folder: Path) -> tuple[dict[str, str], dict[str, int]]:

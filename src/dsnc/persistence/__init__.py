@@ -1,4 +1,4 @@
-"""A model is a folder of two files: ``model.json`` and ``model.safetensors``.
+"""A model is a folder: ``model.json``, ``model.safetensors``, and ``README.md`` for people.
 
 Reading executes nothing and trusts nothing: everything is checked before it is used, and whatever
 is wrong is a `ModelFileError` that names the file and the key. Writing is whole or not at all, and
@@ -10,8 +10,17 @@ the change in ``docs/model_format.md``. A new optional key of the header needs n
 reader that does not know it refuses the file by the key's name; so it is with optional arrays.
 """
 
+from dsnc.persistence.card import card_facts, is_part, sealed
 from dsnc.persistence.layout import FORMAT, HEADER_KEYS
 from dsnc.persistence.reading import read_model
 from dsnc.persistence.writing import write_model
 
-__all__ = ["FORMAT", "HEADER_KEYS", "read_model", "write_model"]
+__all__ = [
+    "FORMAT",
+    "HEADER_KEYS",
+    "card_facts",
+    "is_part",
+    "read_model",
+    "sealed",
+    "write_model",
+]

@@ -12,6 +12,7 @@ import numpy as np
 
 from dsnc.errors import DsncError, InputError, ModelWriteError, OutputExistsError
 from dsnc.files import sync, whole_folder
+from dsnc.persistence.card import CARD_FILE, carry_over, is_part
 from dsnc.persistence.layout import (
     ARRAY_NAME,
     ARRAYS_FILE,
@@ -34,6 +35,7 @@ def write_model(
     header: Mapping[str, Any],
     arrays: Mapping[str, Any],
     *,
+    card: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a model, whole or not at all.
@@ -46,10 +48,12 @@ def write_model(
         Keys of `HEADER_KEYS`, values as JSON has them; a tuple comes back as a list.
     arrays : mapping
         Name to array.
+    card : str, optional
+        A text for people, as `dsnc.persistence.sealed` returns it.
     overwrite : bool
         Replace the model that is there, as `dsnc.files.whole_folder` does: whenever the power
-        fails, `folder` holds one of the two, complete. A folder with other files in it is never
-        replaced.
+        fails, `folder` holds one of the two, complete. A card that a person has edited is kept as
+        ``README.old.md``. A folder with other files in it is never replaced.
     """
     target = Path(os.path.realpath(folder))
     text = _header_text(header)
@@ -61,6 +65,9 @@ def write_model(
             text["arrays"] = _json(_table(tensors))
             lines = [f"{_json(key)}: {text[key]}" for key in sorted(text)]
             _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
+            if card is not None:
+                _write_file(aside / CARD_FILE, [card])
+            carry_over(target, aside)
     except DsncError:
         raise
     except OSError as error:
@@ -174,7 +181,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
         raise OutputExistsError(f"{target} exists; write elsewhere, or pass overwrite=True.")
     if not target.is_dir():
         raise OutputExistsError(f"{target} is not a folder; a model cannot replace it.")
-    foreign = sorted(set(os.listdir(target)) - {HEADER_FILE, ARRAYS_FILE})
+    foreign = sorted(file.name for file in target.iterdir() if not is_part(file))
     if foreign:
         raise OutputExistsError(
             f"{target} holds {foreign[0]!r}, which is not part of a model; it is not replaced."

@@ -43,7 +43,7 @@ def train(
     run = _Run(objective, optimizer, batches, settings, validation, world or World(), checkpoint)
     run.resume()
     shown = settings.verbose and run.world.is_first
-    with progress_bar(settings.max_epochs, shown, unit) as advance:
+    with progress_bar(settings.max_epochs, shown, unit, settings.time_limit) as advance:
         try:
             while not run.history.stopped:
                 epoch = run.one_epoch()

@@ -16,6 +16,7 @@ CODE_VALUES = ("bits", "signs")
 ADAPTIVE = ("none", "previous", "best")
 VALIDATION_CODES = ("hard", "sampled")
 PRECISIONS = ("bfloat16", "float32")
+_MOST_BITS = 4096  # of a code: a million classes need 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,9 @@ class RunSettings:
         for name, valid in self.names.items():
             one_of(name, getattr(self, name), valid)
         if not _all(is_whole, self.hidden) or not len(self.hidden):
-            raise InputError(f"hidden={self.hidden!r}: give one or more widths of 1 or more.")
+            raise InputError(
+                f"hidden={self.hidden!r}: give one or more widths of 1 or more, as in (512,)."
+            )
 
     def _check_numbers(self) -> None:
         for name in self.counts:
@@ -132,9 +135,19 @@ class Settings(SoftmaxSettings):
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
         super().check()
+        check_bits(self.n_bits)
         real("soft_share", self.soft_share, most=1.0)
         if not isinstance(self.soft_vectors, bool | np.bool_):
             raise InputError(f"soft_vectors={self.soft_vectors!r} must be True or False.")
+
+
+def check_bits(n_bits: int) -> None:
+    """Refuse codes that are too long to be of any use."""
+    if n_bits > _MOST_BITS:
+        raise InputError(
+            f"n_bits={n_bits} is more than {_MOST_BITS}; codes are short. Four times log2 of the "
+            "number of classes is a good start: n_bits=40 for a thousand, 80 for a million."
+        )
 
 
 def _all(fits: Callable[[Any], bool], values: Any) -> bool:

@@ -1,0 +1,134 @@
+"""What is known of how a model was made: figures, history and data, as model files hold them.
+
+What is the same for the same data, settings and seed goes into ``model.json``. Names of files, the
+date and the machine go into the card.
+"""
+
+import math
+from dataclasses import MISSING, fields
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from dsnc.errors import InputError, shorten
+
+if TYPE_CHECKING:
+    from dsnc.classifier.base import PredictorClassifier
+    from dsnc.training.history import History
+
+_NAME = "name"  # of a file: not in model.json
+_SECONDS = "seconds"  # of an epoch: neither
+_LOADED = "loaded from a file"
+_FIGURES = {  # of training, and what JSON makes of them
+    "epochs": (int,),
+    "best_epoch": (int, type(None)),
+    "validation_accuracy": (int, float, type(None)),
+    "best_epoch_accuracy": (int, float, type(None)),
+    "stopped": (str,),
+    "test": (dict,),
+}
+_REQUIRED = ("epochs", "best_epoch", "validation_accuracy")
+_LATER = ("best_epoch_accuracy", "stopped", "test")  # files of the first versions have none
+
+
+def figures(model: "PredictorClassifier") -> dict[str, Any]:
+    """Return what was measured, as JSON has it.
+
+    ``validation_accuracy`` and ``test`` are of the decoder that predicts; ``best_epoch_accuracy``
+    is of the one that was trained with the codes.
+    """
+    history, measured = model.history_, model.figures_
+    plain: dict[str, Any] = {
+        "validation_accuracy": measured.get("validation_accuracy"),
+        "best_epoch": history.best_epoch,
+        "best_epoch_accuracy": history.best_accuracy,
+        "epochs": int(model.n_iter_),
+        "stopped": history.stopped,
+    }
+    return plain | ({"test": measured["test"]} if measured.get("test") else {})
+
+
+def plain_number(name: str, value: Any) -> float:
+    """Return a figure as JSON has it."""
+    if not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"{name}={shorten(value)} is not a finite number.")
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
+    """Set what `figures` and `plain_history` gave, checking everything: a file may be hostile."""
+    from dsnc.training.history import History
+
+    metrics = header["metrics"]
+    for name in (*_REQUIRED, *(name for name in _LATER if name in metrics)):
+        if type(metrics[name]) not in _FIGURES[name]:
+            raise InputError(f"metrics: {name} is a {type(metrics[name]).__name__}.")
+    test = metrics.get("test", {})
+    for name, value in test.items():
+        if type(value) not in (int, float):
+            raise InputError(f"metrics: test: {shorten(name)} is a {type(value).__name__}.")
+    # The first versions knew the accuracy of the linear decoder only.
+    is_new = "best_epoch_accuracy" in metrics
+    of_epoch = metrics["best_epoch_accuracy" if is_new else "validation_accuracy"]
+    known = is_new and metrics["validation_accuracy"] is not None
+    measured = {"validation_accuracy": metrics["validation_accuracy"]} if known else {}
+    model._measured = model.predictor_.decoder, measured | ({"test": test} if test else {})
+    model.n_iter_ = metrics["epochs"]
+    model.data_ = dict(header["data"])
+    model.history_ = History(
+        epochs=_epochs(header.get("history", [])),
+        best_accuracy=of_epoch,
+        best_epoch=metrics["best_epoch"],
+        stopped=metrics.get("stopped", _LOADED),
+    )
+
+
+def plain_history(history: "History") -> list[dict[str, Any]]:
+    """Return the epochs as JSON has them: without times, and null for what is not a number."""
+    return [
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in record.items()
+            if name != _SECONDS
+        }
+        for record in history.records()
+    ]
+
+
+def _epochs(plain: list[Any]) -> list[Any]:
+    """Return the epochs of what `plain_history` gave; nobody knows how long they took."""
+    from dsnc.training.history import Epoch
+
+    known = {field.name: field.default for field in fields(Epoch) if field.name != _SECONDS}
+    needed = {name for name, default in known.items() if default is MISSING}
+    epochs = []
+    for number, record in enumerate(plain, 1):
+        if not isinstance(record, dict) or not needed <= set(record) <= set(known):
+            raise InputError(f"history: epoch {number} does not have the keys {', '.join(known)}.")
+        for name, value in record.items():
+            if type(value) not in (int, float, type(None)):
+                raise InputError(f"history: epoch {number}: {name} is a {type(value).__name__}.")
+        values: dict[str, Any] = {
+            name: math.nan if value is None and name in needed else value
+            for name, value in record.items()
+        }
+        epochs.append(Epoch(**values, seconds=math.nan))
+    return epochs
+
+
+def plain_data(data: dict[str, Any]) -> dict[str, Any]:
+    """Return what is known of the data, without the names of files."""
+    return {
+        key: plain_data(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if key != _NAME
+    }
+
+
+def data_names(data: dict[str, Any]) -> dict[str, str]:
+    """Return the names that are known, of ``train``, ``validation`` and ``test`` rows."""
+    parts = {"train": data, **{part: data.get(part) for part in ("validation", "test")}}
+    return {
+        part: str(known[_NAME])
+        for part, known in parts.items()
+        if isinstance(known, dict) and _NAME in known
+    }

@@ -1,0 +1,116 @@
+"""The card of a model: it belongs to the folder, people may edit it, and no edit is lost."""
+
+import errno
+import os
+
+import pytest
+
+from dsnc.errors import ModelWriteError, OutputExistsError
+from dsnc.persistence import card_facts, read_model, sealed, write_model
+
+HEADER = {"kind": "x"}
+CARD = sealed("# A model\n\nIt -> works.", {"date": "2030-01-01", "data": {"train": "a-->b.tsv"}})
+
+
+@pytest.fixture
+def model(tmp_path):
+    write_model(tmp_path / "model", HEADER, {}, card=CARD)
+    return tmp_path / "model"
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def edit(model, text):
+    card = model / "README.md"
+    card.write_text(card.read_text().replace("works", text))
+    return card.read_text()
+
+
+def test_what_the_last_line_says(model):
+    assert CARD.splitlines()[-1].count("-->") == 1
+    facts = {"date": "2030-01-01", "data": {"train": "a-->b.tsv"}}
+    assert card_facts(model) == {**facts, "edited": False}
+    edit(model, "breaks")
+    assert card_facts(model) == {**facts, "edited": True}
+    assert read_model(model) == (HEADER, {})
+    (model / "README.md").unlink()
+    assert card_facts(model) is None
+    assert read_model(model) == (HEADER, {})
+
+
+def test_ends_of_lines_are_no_edit(model):
+    (model / "README.md").write_bytes(CARD.replace("\n", "\r\n").encode())
+    assert not card_facts(model)["edited"]
+
+
+def test_a_card_as_it_was_written_is_replaced(model):
+    write_model(model, HEADER, {}, card=CARD.replace("works", "x"), overwrite=True)
+    assert names(model) == ["README.md", "model.json", "model.safetensors"]
+    assert "-> x" in (model / "README.md").read_text()
+
+
+def test_no_edit_is_ever_lost(model):
+    edits = []
+    for number in range(3):
+        edits.append(edit(model, f"is edit {number}"))
+        write_model(model, HEADER, {}, card=CARD, overwrite=True)
+        assert (model / "README.md").read_text() == CARD
+    kept = ["README.old.md", "README.old.2.md", "README.old.3.md"]
+    assert [(model / name).read_text() for name in kept] == edits
+    (model / "README.md").write_text(edits[1])  # the same once more is kept once
+    write_model(model, HEADER, {}, overwrite=True)
+    assert names(model) == sorted([*kept, "model.json", "model.safetensors"])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"mine\n",
+        b"\xff\xfe",
+        b"mine\n<!-- dsnc: {} -->",
+        b"mine\n<!-- dsnc: {nonsense} -->",
+        b'mine\n<!-- dsnc: {"sha256": 3} -->\n',
+        b"<!-- dsnc: " + b'{"a":' * 20_000 + b"}" * 20_000 + b" -->",
+        CARD.encode() + b"and one line more\n",
+        b"x" * (1 << 21) + CARD.encode(),
+    ],
+    ids=range(9),
+)
+def test_any_other_card_is_a_persons(model, content):
+    (model / "README.md").write_bytes(content)
+    assert card_facts(model)["edited"]
+    write_model(model, HEADER, {}, card=CARD, overwrite=True)
+    assert (model / "README.old.md").read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["readme.md", "README.old.x.md", "README.rst", "notes.md"])
+def test_other_files_are_foreign_as_ever(model, name):
+    (model / name).touch()
+    with pytest.raises(OutputExistsError, match="not part of a model"):
+        write_model(model, HEADER, {}, overwrite=True)
+
+
+def test_a_folder_that_is_called_so_is_foreign(model):
+    (model / "README.md").unlink()
+    (model / "README.md").mkdir()
+    with pytest.raises(OutputExistsError, match=r"README\.md"):
+        write_model(model, HEADER, {}, overwrite=True)
+    assert card_facts(model) is None
+
+
+def test_a_full_disk_leaves_the_edited_card_where_it_was(model, monkeypatch):
+    edited = edit(model, "is mine")
+
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dsnc.persistence.card.sync", fail)
+        with pytest.raises(ModelWriteError, match="No space left"):
+            write_model(model, {"kind": "new"}, {}, card=CARD, overwrite=True)
+    assert (model / "README.md").read_text() == edited
+    assert read_model(model)[0] == HEADER
+    assert names(model.parent) == ["model"]
