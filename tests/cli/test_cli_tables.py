@@ -114,3 +114,20 @@ def test_settings_of_a_table_go_through_a_file(run, table, tmp_path):
     result = run("train", "--config", "run.toml")
     assert "label 'Group', text 'What'" in result.stderr
     assert "label 'Group', text 'What'" in run("data", "show", table, *options).stdout
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("Key,What\n1,night nurse\n", ["Key,What,prediction,probability", "1,night nurse,nurse,"]),
+        ('{"What": "bus driver", "n": 3}\n', ['{"What": "bus driver", "n": 3, "prediction"']),
+        ("line cook\n", ["cook"]),
+    ],
+)
+def test_stdin_is_a_table_if_it_has_the_columns_of_the_model(start, model, lines, expected):
+    process = start("predict", model, "-")
+    out, err = process.communicate(lines.encode(), timeout=60)
+    assert process.returncode == 0, err
+    found = out.decode().splitlines()
+    assert len(found) == len(expected)
+    assert all(line.startswith(begin) for line, begin in zip(found, expected, strict=True))
