@@ -1,6 +1,5 @@
 """What reaches `fit` and `predict`, checked once at the door."""
 
-import math
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from dsnc.errors import RENAMED, InputError, unknown_name
 from dsnc.labels import Labels, Targets
 
 _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
-_PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class PresentNames:
@@ -111,20 +109,3 @@ def check_table(X: Any, n_classes: int) -> None:
             f"scores of {n_rows:,} rows and {n_classes:,} classes would take more than "
             f"{_MAX_TABLE:,} bytes; pass fewer rows, or use predict_top_k."
         )
-
-
-def is_clean(X: Any, n_features: int) -> bool:
-    """Tell quickly whether rows are plain finite numbers of the right width.
-
-    False only means that scikit-learn's checks have to look. A finite sum has finite terms.
-    """
-    kind = type(X)
-    if kind is np.ndarray:
-        values = X
-    elif kind in (sp.csr_matrix, sp.csr_array):
-        values = X.data
-    else:
-        return False
-    if X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
-        return False
-    return values.dtype in _PLAIN and math.isfinite(np.add.reduce(values, axis=None))

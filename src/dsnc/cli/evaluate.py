@@ -72,7 +72,7 @@ def evaluate(
     """
     from dsnc.cli.measure import answer, figure_rows
 
-    estimator = load_model(model)
+    estimator = load_model(model, to_predict=decoder is None)
     if decoder is not None:
         estimator = _with_decoder(estimator, decoder)
     dataset = _load(estimator, data, reader, part, first_index)

@@ -51,9 +51,9 @@ def predict(
     from dsnc.cli.output import lines_to
     from dsnc.cli.samples import stream_for
 
-    estimator = load_model(model)
-    if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
-        estimator.set_params(n_jobs=jobs)
+    estimator = load_model(model, to_predict=True)
+    if jobs is not None:
+        estimator.n_jobs = jobs
     k = min(top_k, len(estimator.classes_))
     form: dict[str, Any] = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
     to = None if output is None else "utf-8"

@@ -11,7 +11,7 @@ from dsnc.errors import InputError
 from dsnc.features.points import not_a_text
 
 if TYPE_CHECKING:
-    from dsnc.features.text import TextFeatures
+    from dsnc.features.fitted import FittedTextFeatures
 
 _LOOKED_AT = 8  # items that show what X is
 _PER_CHARACTER = 4  # n-grams, about
@@ -20,12 +20,12 @@ _PER_CHARACTER = 4  # n-grams, about
 class TextRows:
     """Texts in place of the rows that they become: cut alike, turned into numbers at the end."""
 
-    def __init__(self, texts: list[str], features: "TextFeatures") -> None:
+    def __init__(self, texts: list[str], features: "FittedTextFeatures") -> None:
         self.texts, self.features = texts, features
         self.shape = (len(texts), features.n_features_)
 
     @classmethod
-    def of(cls, X: Any, features: "TextFeatures | None") -> Self:
+    def of(cls, X: Any, features: "FittedTextFeatures | None") -> Self:
         """Make them of any texts, for the features of a model."""
         texts = cls.listed(X)
         if features is None:
