@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
-from dsnc.features import FittedTextFeatures, are_none, are_texts
+from dsnc.features import FittedTextFeatures, are_none, are_texts, unframed
 from dsnc.labels import Labels, object_array
 from dsnc.persistence import read_model
 from dsnc.persistence.layout import DTYPES
@@ -96,6 +96,7 @@ class FittedModel:
         """Return rows of numbers, or texts, as the predictor takes them."""
         if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
             return X  # scikit-learn's checks take longer than predicting a row
+        X = unframed(X)
         if are_texts(X):
             return X  # the predictor knows what to do with them
         if self.predictor_.features is not None and are_none(X):

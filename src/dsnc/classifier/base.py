@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
-from dsnc.classifier.inputs import PresentNames, check_range, check_table
+from dsnc.classifier.inputs import PresentNames, check_range, check_table, label_column
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
 from dsnc.model import FittedModel
@@ -58,6 +58,10 @@ class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstima
         keep_best(scores, best)
         return one_for_two(scores)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted, as scikit-learn does."""
+        return float(super().score(X, label_column(y), sample_weight))
+
     def cost(self) -> ModelCost:
         """Return the operations that one row takes, and the bytes that must be in memory."""
         check_is_fitted(self, "predictor_")
@@ -94,6 +98,7 @@ class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstima
         """Set what `_plain_parameter` left to the arrays of the model file."""
 
     def _check_rows_and_labels(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        y = None if y is None else label_column(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=reset)
         check_range(X)
         with warnings.catch_warnings():

@@ -32,13 +32,10 @@ def warm_up() -> None:
     import time
 
     from dsnc.codes._warm_up import STEPS
-    from dsnc.features import TextFeatures
+    from dsnc.features import columns
     from dsnc.progress import progress_bar
 
-    def texts() -> None:
-        TextFeatures(min_rows=1).fit(["warm up"]).rows(["warm up"])
-
-    steps = {**STEPS, "texts": texts}
+    steps = {**STEPS, "texts": columns.warm_up}
     on_screen = sys.stderr.isatty() and not STATE.quiet
     begin = time.perf_counter()
     with progress_bar(len(steps), on_screen, "kernels") as show:

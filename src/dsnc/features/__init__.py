@@ -4,12 +4,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dsnc.features.fitted import FittedTextFeatures
-from dsnc.features.inputs import TextRows, are_none, are_texts
+from dsnc.features.inputs import TextRows, are_none, are_texts, unframed
 
 if TYPE_CHECKING:
     from dsnc.features.text import TextFeatures as TextFeatures
 
-__all__ = ["FittedTextFeatures", "TextFeatures", "TextRows", "are_none", "are_texts"]
+__all__ = ["FittedTextFeatures", "TextFeatures", "TextRows", "are_none", "are_texts", "unframed"]
 
 
 def __getattr__(name: str) -> Any:

@@ -42,7 +42,7 @@ class TextRows:
             raise InputError("X is one string; pass a list, such as [text].")
         if isinstance(X, Iterator):
             raise InputError(f"X is a {type(X).__name__}, which has no length; pass a list.")
-        return as_texts(X)
+        return as_texts(unframed(X))
 
     @property
     def nnz(self) -> int:
@@ -58,8 +58,26 @@ class TextRows:
         return self.features.rows(self.texts)
 
 
+def unframed(X: Any) -> Any:
+    """Return the texts of a Series or of a DataFrame's only column as a list; other X as it is.
+
+    Whose Series it is does not matter: all of them are arrays to numpy.
+    """
+    if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "__array__"):
+        return X
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    if len(shape) > 2 or shape[1:] not in ((), (1,)):
+        return X
+    items = np.asarray(X).reshape(-1)
+    if items.dtype.kind not in "UOT":
+        return X
+    texts = items.tolist()
+    return texts if any(isinstance(item, str) for item in texts[:_LOOKED_AT]) else X
+
+
 def are_texts(X: Any) -> bool:
     """Tell whether X is meant as texts rather than rows of numbers, by its first few items."""
+    X = unframed(X)
     if isinstance(X, np.ndarray):  # first: rows of numbers should not wait
         if X.ndim != 1 or X.dtype.kind not in "UOT":
             return False

@@ -67,20 +67,18 @@ def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows,
                 limit_a, limit_b = min(limit_a, low_a + beyond), min(limit_b, low_b + beyond)
             if alone:
                 limit_a = min(limit_a, limit_b)
-            if len(space):
-                here = slice(0, size)
-                to_a, to_b = (labels, keys[i], owners[i]), (labels, keys[j], owners[j])
-                rest = 8 * n_planes, space
-                fill_list(sums[0, here], lows[0, here], limit_a, n_codes, *to_a, *rest)
-                if i != j:
-                    fill_list(sums[1, here], lows[1, here], limit_b, n_codes, *to_b, *rest)
-                continue
-            for x in range(size):
-                start = (first + x) * BLOCK
-                if lows[0, x] <= limit_a:
-                    _collect(sums[0, x], limit_a, start, n_codes, lists, i)
-                if i != j and lows[1, x] <= limit_b:
-                    _collect(sums[1, x], limit_b, start, n_codes, lists, j)
+            # One call for both, in a loop: what is called twice is compiled twice.
+            for side in range(1 if i == j else 2):
+                query, limit = (i, limit_a) if side == 0 else (j, limit_b)
+                if len(space):
+                    near, low = sums[side, :size], lows[side, :size]
+                    to = labels, keys[query], owners[query]
+                    fill_list(near, low, limit, n_codes, *to, 8 * n_planes, space)
+                    continue
+                for x in range(size):
+                    if lows[side, x] <= limit:
+                        start = (first + x) * BLOCK
+                        _collect(sums[side, x], limit, start, n_codes, lists, query)
 
 
 @inlined
