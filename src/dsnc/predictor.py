@@ -15,7 +15,7 @@ from dsnc.codes.encoded import MAX_ROWS
 from dsnc.decoders import DECODERS, Decoder, LinearDecoder
 from dsnc.encoders.numpy import Encoder, NumpyEncoder
 from dsnc.errors import InputError, unknown_name
-from dsnc.features import TextFeatures, TextRows, are_texts
+from dsnc.features import FittedTextFeatures, TextRows, are_texts
 from dsnc.rows import as_rows, concatenate, row_blocks
 from dsnc.threads import in_threads
 
@@ -35,8 +35,8 @@ class Predictor:
     ----------
     encoder : Encoder
     decoder : Decoder
-    features : TextFeatures, optional
-        Fitted; turns strings into rows, block by block.
+    features : FittedTextFeatures, optional
+        Such as fitted `TextFeatures`; turns strings into rows, block by block.
     trained : LinearDecoder, optional
         The decoder that was trained with the codes, where `decoder` has rows of its own. It
         predicts nothing; other decoders and further training begin with it.
@@ -54,7 +54,7 @@ class Predictor:
         self,
         encoder: Encoder,
         decoder: Decoder,
-        features: TextFeatures | None = None,
+        features: FittedTextFeatures | None = None,
         trained: LinearDecoder | None = None,
     ) -> None:
         if encoder.n_bits != decoder.n_bits:
@@ -153,8 +153,17 @@ class Predictor:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], *, decoder: str) -> Self:
-        """Make the predictor from what `arrays` gave and the decoder's registered name."""
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, Any],
+        *,
+        decoder: str,
+        text: type[FittedTextFeatures] = FittedTextFeatures,
+    ) -> Self:
+        """Make the predictor from what `arrays` gave and the decoder's registered name.
+
+        `text` is the type of the features, where there are any.
+        """
         if decoder not in DECODERS:
             raise unknown_name("decoder", decoder, DECODERS)
         parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
@@ -166,7 +175,7 @@ class Predictor:
         return cls(
             NumpyEncoder.from_arrays(parts["encoder"]),
             DECODERS[decoder].from_arrays(parts["decoder"]),
-            TextFeatures.from_arrays(parts["features"]) if parts["features"] else None,
+            text.from_arrays(parts["features"]) if parts["features"] else None,
             LinearDecoder.from_arrays(parts["trained"]) if parts["trained"] else None,
         )
 

@@ -29,7 +29,7 @@ def changed(row, column, value):
         (X, Y[:-1], r"inconsistent numbers of samples: \[80, 79\]"),
         (X, np.zeros(len(X)), "y has one class, .*0.*at least 2 classes"),
         (X, None, "requires y to be passed"),
-        (X, np.where(Y == 0, np.nan, Y), "y contains NaN"),
+        (X, np.where(Y == 0, np.nan, Y), r"y\[.*\] is NaN"),
         (X, Y + 0.5, "Unknown label type: continuous"),
         (X, np.stack([Y, Y], axis=1), "y should be a 1d array"),
     ],

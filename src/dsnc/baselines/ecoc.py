@@ -20,8 +20,8 @@ from dsnc.baselines.wrapped import EstimatorEncoder
 from dsnc.checks import one_of
 from dsnc.classifier.inputs import learned_labels, row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers, learned_features
-from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
+from dsnc.model import CodeModel
 from dsnc.predictor import Predictor
 from dsnc.threads import n_threads
 from dsnc.training.scaling import is_mostly_zeros
@@ -35,7 +35,7 @@ _GIVEN = "given"  # in model files: the book is among the arrays
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ECOCBaseline(LinearBaseline):
+class ECOCBaseline(CodeModel, LinearBaseline):
     """Error-correcting output codes with linear classifiers, or with any estimator.
 
     Every class has a code beforehand; a binary classifier for each bit learns which classes have
@@ -114,11 +114,6 @@ class ECOCBaseline(LinearBaseline):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn one pass over some more rows; see `DSNCClassifier.partial_fit`."""
         return super().partial_fit(X, y, classes, sample_weight)
-
-    def encode(self, X: Any) -> PackedCodes:
-        """Return the predicted bits of each row."""
-        X = self._check_rows(X)
-        return self.predictor_.encode(X)
 
     def with_decoding(self, decoding: str) -> Self:
         """Return the same model with another `decoding`; nothing is trained."""

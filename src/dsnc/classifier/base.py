@@ -13,19 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
-from dsnc.classifier.inputs import (
-    PresentNames,
-    check_range,
-    check_table,
-    is_clean,
-)
+from dsnc.classifier.inputs import PresentNames, check_range, check_table, label_column
 from dsnc.classifier.provenance import plain_number
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
-from dsnc.errors import InputError
-from dsnc.features import are_none, are_texts
-from dsnc.labels import Labels
-from dsnc.predictor import Predictor
+from dsnc.model import FittedModel
 
 if TYPE_CHECKING:
     from dsnc.training.history import History
@@ -41,22 +33,13 @@ class ModelCost(NamedTuple):
     decoding: Cost
 
 
-class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
+class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstimator):
     """A classifier whose fitted state is a `Predictor` and the labels of its class numbers."""
 
-    kind: ClassVar[str]  # the key in KINDS and in model files, for ever the same
     width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is
-    predictor_: Predictor
-    _labels: Labels
     history_: "History"
     n_iter_: int
-    data_: dict[str, Any]
     _measured: tuple[Any, dict[str, Any]] = (None, {})  # a decoder, and what it is worth
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, in the order of the columns of `predict_proba`."""
-        return self._labels.names
 
     @property
     def figures_(self) -> dict[str, Any]:
@@ -74,39 +57,6 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "predictor_")
         plain = {str(name): plain_number(f"figures: {name}", v) for name, v in figures.items()}
         self._measured = (self.predictor_.decoder, {**self.figures_, "test": plain})
-
-    def predict(
-        self, X: Any, *, reject_below: float | None = None, rejected: Any = None
-    ) -> NDArray[Any]:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n, d), or list of str
-            Strings, if it was fitted to strings.
-        reject_below : float, optional
-            Give no label to rows whose best class is less probable than this.
-        rejected : object
-            What such rows get instead. The labels keep their type if it is of it.
-        """
-        X = self._check_rows(X)
-        if reject_below is None:
-            return self._labels.of(self.predictor_.predict(X, n_jobs=self._n_jobs()))
-        if not 0 <= reject_below <= 1:
-            raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
-        numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
-        labels = self._labels.of(numbers[:, 0])
-        kind = np.min_scalar_type(rejected)
-        to_text = labels.dtype.kind == "U" != kind.kind  # numpy would cast a number to text
-        if to_text or not np.can_cast(kind, labels.dtype):
-            labels = labels.astype(object)
-        labels[probabilities[:, 0] < reject_below] = rejected
-        return labels
-
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Return the probability of each class for each row, in the order of `classes_`."""
-        X = self._check_rows(X)
-        return self.predictor_.proba(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return a score of each class for each row; `predict` gives the class of the largest.
@@ -127,11 +77,9 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
         keep_best(scores, best)
         return one_for_two(scores)
 
-    def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """Return the `k` most probable labels of each row, best first, and their probabilities."""
-        X = self._check_rows(X)
-        numbers, probabilities = self.predictor_.top_k_proba(X, k, n_jobs=self._n_jobs())
-        return self._labels.of(numbers), probabilities
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted, as scikit-learn does."""
+        return float(super().score(X, label_column(y), sample_weight))
 
     def cost(self) -> ModelCost:
         """Return the operations that one row takes, and the bytes that must be in memory."""
@@ -158,11 +106,6 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _n_jobs(self) -> int | None:
-        """Return the number of threads that predict, for estimators that have the parameter."""
-        n_jobs: int | None = getattr(self, "n_jobs", None)
-        return n_jobs
-
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work."""
 
@@ -174,6 +117,7 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
         """Set what `_plain_parameter` left to the arrays of the model file."""
 
     def _check_rows_and_labels(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        y = None if y is None else label_column(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=reset)
         check_range(X)
         with warnings.catch_warnings():
@@ -185,12 +129,9 @@ class PredictorClassifier(PresentNames, ClassifierMixin, BaseEstimator):
     def _check_rows(self, X: Any) -> Any:
         if not hasattr(self, "predictor_"):
             check_is_fitted(self, "predictor_")
-        if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
-            return X  # scikit-learn's checks take longer than predicting a row
-        if are_texts(X):
-            return X  # the predictor knows what to do with them
-        if self.predictor_.features is not None and are_none(X):
-            X = np.empty((0, self.n_features_in_))  # refused as no rows of numbers are
+        return super()._check_rows(X)
+
+    def _check_numbers(self, X: Any) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
 
     def __sklearn_tags__(self) -> Any:

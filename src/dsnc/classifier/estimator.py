@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
-from dsnc.codes import PackedCodes
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, warn
 from dsnc.labels import Targets
+from dsnc.model import CodeModel
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
 from dsnc.threads import n_threads
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DSNCClassifier(LearnedClassifier):
+class DSNCClassifier(CodeModel, LearnedClassifier):
     """Classifier for very many classes: learns a short binary code of x, decodes it to the class.
 
     Setting only `n_bits` gives the best recipe we know; ``DSNCClassifier(**PAPER)`` is the paper's.
@@ -128,7 +128,6 @@ class DSNCClassifier(LearnedClassifier):
         As in scikit-learn.
     """
 
-    kind: ClassVar[str] = "dsnc"
     settings_kind: ClassVar[type[RunSettings]] = Settings
     decoder_report_: DecoderReport = field(init=False)
 
@@ -151,11 +150,6 @@ class DSNCClassifier(LearnedClassifier):
     validation_codes: str = "hard"
     precision: str = "float32"
     n_jobs: int | None = None
-
-    def encode(self, X: Any) -> PackedCodes:
-        """Return the binary code of each row."""
-        X = self._check_rows(X)
-        return self.predictor_.encode(X)
 
     def with_decoder(self, decoder: Any, X: Any = None, y: Any = None) -> Self:
         """Return a classifier with the same codes and another decoder; nothing is trained.

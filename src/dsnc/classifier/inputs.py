@@ -1,6 +1,5 @@
 """What reaches `fit` and `predict`, checked once at the door."""
 
-import math
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +8,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from dsnc.errors import RENAMED, InputError, unknown_name
-from dsnc.labels import Labels, Targets
+from dsnc.errors import RENAMED, InputError, shorten, unknown_name
+from dsnc.features.points import is_missing
+from dsnc.labels import Labels, Targets, label_array
 
 _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
-_PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class PresentNames:
@@ -25,6 +24,42 @@ class PresentNames:
             valid = cls._get_param_names()  # type: ignore[attr-defined]
             raise unknown_name(f"{cls.__name__}: parameter", name, valid)
         return super().__new__(cls)
+
+
+def label_column(y: Any, name: str = "y") -> Any:
+    """Return labels as an array, whatever Series they are in; refuse missing and mixed ones.
+
+    What is not one label a row is left to scikit-learn.
+    """
+    array = label_array(y) if isinstance(y, list | tuple) else np.asarray(y)
+    if array.ndim != 1 or array.dtype.kind not in "Of":
+        return array
+    if array.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(array))
+        if len(missing):
+            raise _missing_label(name, int(missing[0]), "NaN")
+        return array
+    items = array.tolist()
+    kinds = set(map(type, items))
+    if kinds <= {str}:
+        return array
+    for row, item in enumerate(items):
+        if is_missing(item):
+            raise _missing_label(name, row, repr(item))
+    if kinds <= {bool} or kinds <= {int, float}:  # a nullable type without missing ones
+        return label_array(items)
+    for row, item in enumerate(items):
+        if isinstance(item, str) != isinstance(items[0], str):
+            raise InputError(
+                f"{name}[{row}] is {shorten(item)}, a {type(item).__name__}, and {name}[0] is "
+                f"{shorten(items[0])}, a {type(items[0]).__name__}; use one type, such as strings "
+                f"throughout: [str(label) for label in {name}]."
+            )
+    return array
+
+
+def _missing_label(name: str, row: int, shown: str) -> InputError:
+    return InputError(f"{name}[{row}] is {shown}; remove the rows without a label.")
 
 
 def learned_labels(y: Any, parameter: str = "y") -> tuple[Labels, NDArray[np.int32]]:
@@ -111,20 +146,3 @@ def check_table(X: Any, n_classes: int) -> None:
             f"scores of {n_rows:,} rows and {n_classes:,} classes would take more than "
             f"{_MAX_TABLE:,} bytes; pass fewer rows, or use predict_top_k."
         )
-
-
-def is_clean(X: Any, n_features: int) -> bool:
-    """Tell quickly whether rows are plain finite numbers of the right width.
-
-    False only means that scikit-learn's checks have to look. A finite sum has finite terms.
-    """
-    kind = type(X)
-    if kind is np.ndarray:
-        values = X
-    elif kind in (sp.csr_matrix, sp.csr_array):
-        values = X.data
-    else:
-        return False
-    if X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
-        return False
-    return values.dtype in _PLAIN and math.isfinite(np.add.reduce(values, axis=None))

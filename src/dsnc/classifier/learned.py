@@ -12,7 +12,7 @@ from dsnc.classifier.inputs import hold_out, learned_labels, row_weights, rows_t
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, require
-from dsnc.features import TextFeatures
+from dsnc.features import FittedTextFeatures
 from dsnc.labels import Labels, Targets
 from dsnc.predictor import Predictor
 from dsnc.training.settings import RunSettings
@@ -182,7 +182,7 @@ class LearnedClassifier(PredictorClassifier):
         return Learner(settings, examples, n_classes, seed, make_objective, world)
 
     def _given_validation(
-        self, validation: Any, labels: Labels, features: TextFeatures | None
+        self, validation: Any, labels: Labels, features: FittedTextFeatures | None
     ) -> "Examples":
         from dsnc.training.examples import Examples
 
@@ -208,7 +208,7 @@ class LearnedClassifier(PredictorClassifier):
         return learner
 
     def _finish(
-        self, run: Run, labels: Labels, history: "History", features: TextFeatures | None
+        self, run: Run, labels: Labels, history: "History", features: FittedTextFeatures | None
     ) -> None:
         """Keep what was learned, all of it at once."""
         predictor = Predictor(*run.learner.export(), features)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from dsnc.errors import InputError, shorten, unknown_name
-from dsnc.features import TextFeatures, TextRows, are_texts
+from dsnc.features import FittedTextFeatures, TextFeatures, TextRows, are_texts
 
 
 def make_features(text: Any) -> TextFeatures:
@@ -42,7 +42,7 @@ def learned_features(X: Any, text: Any) -> TextFeatures | None:
     return make_features(text).fit(TextRows.listed(X)) if are_texts(X) else None
 
 
-def as_numbers(X: Any, features: TextFeatures | None) -> Any:
+def as_numbers(X: Any, features: FittedTextFeatures | None) -> Any:
     """Return X, with texts turned into rows."""
     return TextRows.of(X, features).numbers() if are_texts(X) else X
 

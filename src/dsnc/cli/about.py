@@ -1,6 +1,6 @@
 """``dsnc version`` and ``dsnc warm-up``: about this installation."""
 
-from dsnc.cli.common import AsJson, note, print_json, print_table
+from dsnc.cli.common import STATE, AsJson, note, print_json, print_table
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors", "typer", "rich")
 
@@ -22,16 +22,27 @@ def version(as_json: AsJson = False) -> None:
 
 
 def warm_up() -> None:
-    """Compile the kernels now, so that the first prediction need not (seconds, once).
+    """Compile the kernels now, so that the first prediction need not.
+
+    It takes about half a minute, once for an installation; where all is compiled, a second or two.
 
     Example: dsnc warm-up
     """
+    import sys
     import time
 
-    from dsnc.codes import warm_up
-    from dsnc.features import TextFeatures
+    from dsnc.codes._warm_up import STEPS
+    from dsnc.features import columns
+    from dsnc.progress import progress_bar
 
+    steps = {**STEPS, "texts": columns.warm_up}
+    on_screen = sys.stderr.isatty() and not STATE.quiet
     begin = time.perf_counter()
-    warm_up()
-    TextFeatures(min_rows=1).fit_transform(["warm up"])
+    with progress_bar(len(steps), on_screen, "kernels") as show:
+        for done, (name, compile_some) in enumerate(steps.items()):
+            if not on_screen:
+                note(f"{done + 1}/{len(steps)}: {name}")
+            show(done, name)
+            compile_some()
+        show(len(steps), "")
     note(f"The kernels are ready ({time.perf_counter() - begin:.1f} s).")

@@ -178,11 +178,19 @@ def plain_errors() -> Iterator[None]:
         raise InputError(f"{message}.") from error
 
 
-def load_model(path: Path) -> Any:
-    """Load a model; what is not a model is said at once."""
+def load_model(path: Path, *, to_predict: bool = False) -> Any:
+    """Load a model; what is not a model is said at once.
+
+    To predict, it need not be an estimator: importing scikit-learn takes longer than the rest.
+    """
     import dsnc
 
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
         raise InputError(f"MODEL={str(path)!r} {what}; give the folder that dsnc train -o wrote.")
-    return dsnc.load(path)
+    model = None
+    if to_predict:
+        from dsnc.model import read_fitted
+
+        model = read_fitted(path)
+    return dsnc.load(path) if model is None else model

@@ -56,7 +56,7 @@ def encode(
         raise typer.BadParameter(
             "npy is written to a file; name it with -o codes.npy.", param_hint="--format"
         )
-    estimator = load_model(model)
+    estimator = load_model(model, to_predict=True)
     if not hasattr(estimator, "encode"):
         raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
     with plain_errors():

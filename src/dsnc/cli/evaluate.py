@@ -94,7 +94,7 @@ def evaluate(
     from dsnc.cli.measure import answer, figure_rows
 
     _check_files(per_class, predictions, html, force=force)
-    estimator = load_model(model)
+    estimator = load_model(model, to_predict=decoder is None)
     if decoder is not None:
         estimator = _with_decoder(estimator, decoder)
     reading = {"reader": reader, **(table or {})}
@@ -197,7 +197,7 @@ def _with_decoder(estimator: Any, decoder: Any) -> Any:
 def _load(
     estimator: Any, data: str, reading: dict[str, Any], part: Part | None, first_index: int | None
 ) -> "Dataset":
-    from dsnc import inspection as look
+    from dsnc import model as look
     from dsnc.cli.samples import load
     from dsnc.data.stream import table_kind
 

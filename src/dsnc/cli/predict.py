@@ -69,9 +69,9 @@ def predict(
     from dsnc.cli.output import lines_to
     from dsnc.cli.samples import model_table, stream_for
 
-    estimator = load_model(model)
-    if jobs is not None and "n_jobs" in estimator.get_params(deep=False):
-        estimator.set_params(n_jobs=jobs)
+    estimator = load_model(model, to_predict=True)
+    if jobs is not None:
+        estimator.n_jobs = jobs
     k = min(top_k, len(estimator.classes_))
     found = model_table(estimator, source, table or {})
     if found is not None:

@@ -81,7 +81,7 @@ def model_table(model: Any, name: str, options: dict[str, Any]) -> "tuple[Table,
     A file is a table by its name, by its options, or because its first line names the columns that
     the model has learned from.
     """
-    from dsnc import inspection as look
+    from dsnc import model as look
     from dsnc.data.columns import TEXT_NAMES, Roles, choose_columns, columns_for_rows
     from dsnc.data.stream import table_kind
     from dsnc.data.tables import TableOptions, open_table
@@ -108,7 +108,7 @@ def stream_for(
     model: Any, name: str, batch: int, first_index: int | None, options: dict[str, Any]
 ) -> Iterator[Any]:
     """Yield blocks of rows without labels, as the model takes them."""
-    from dsnc import inspection as look
+    from dsnc import model as look
     from dsnc.data.stream import stream_rows, stream_table
 
     found = model_table(model, name, options)

@@ -158,7 +158,7 @@ class Run:
 
     def _keep_provenance(self, parts: "Split", figures: dict[str, float] | None) -> None:
         """Let the model know what only the command line knows: numbers, names and test rows."""
-        from dsnc.inspection import facts_of
+        from dsnc.model import facts_of
 
         model, train = self.model, self.config.train
         model.data_ |= facts_of(parts.train)

@@ -1,5 +1,8 @@
 """Compile all kernels ahead of their first use, so that no user waits for the compiler."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -14,26 +17,53 @@ from dsnc.codes.table import CodeTable
 
 def warm_up() -> None:
     """Run every kernel once, on little; what is compiled is kept on disk for later processes."""
-    for n_bits in (64, 512):  # distances in one octet, and in two
-        codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
-        index = HammingIndex(codes, method="multi_index")
-        index.search(codes)
-        HammingIndex.from_arrays(index.arrays(), method="scan").search(codes)
-        scan = HammingIndex(codes, method="scan")
-        for k in (1, 2):  # lists by insertion, and by counting
-            scan.search(codes, k)
-            scan.search(codes.take(slice(0, 1)), k)
-    few = PackedCodes.from_ints([1, 2], n_bits=4)
+    for compile_some in STEPS.values():
+        compile_some()
+
+
+def _search(n_bits: int) -> None:
+    codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
+    HammingIndex(codes, method="scan").search(codes)
+    index = HammingIndex(codes, method="multi_index")
+    index.search(codes)
+    HammingIndex.from_arrays(index.arrays(), method="scan").search(codes)
+
+
+def _tables() -> None:
+    few, signs, weight, bias = _few()
     for largest in (1, 1 << 8, 1 << 16):  # labels of one, two and four octets
         table = CodeTable.build(few, [0, largest])
         table.lookup(few)
-        signs = few.to_signs(np.float32)
-        weight, bias = np.zeros((largest + 1, 4), np.float32), np.zeros(largest + 1, np.float32)
-        weight.flags.writeable = bias.flags.writeable = False
-        find_classes(table.labels, few.words, signs, signs, weight, bias, 1, 1)
+    find_classes(table.labels, few.words, signs, signs, weight, bias, 1, 1)
+
+
+def _single_rows() -> None:
+    few, signs, weight, bias = _few()
     same = np.zeros(2, dtype=np.int64)
     leading_rows(few, same, same, 1)
     scoring = weight, bias, np.float32(0), np.float32(0.5)
     FewRows(HammingIndex(few), None, scoring, 1, 1).best(signs)
+
+
+def _sparse_rows() -> None:
+    _, _, weight, bias = _few()
     for dtype in (np.float32, np.float64):
         encode_csr(sp.eye(4, format="csr", dtype=dtype), slice(0, 4), weight[:4], bias[:4])
+
+
+def _few() -> tuple[PackedCodes, Any, Any, Any]:
+    """Return two codes, their signs, and a weight and bias for all classes."""
+    few, n_classes = PackedCodes.from_ints([1, 2], n_bits=4), (1 << 16) + 1
+    weight, bias = np.zeros((n_classes, 4), np.float32), np.zeros(n_classes, np.float32)
+    weight.flags.writeable = bias.flags.writeable = False
+    return few, few.to_signs(np.float32), weight, bias
+
+
+STEPS: dict[str, Callable[[], None]] = {
+    "search": lambda: _search(64),
+    "search in long codes": lambda: _search(512),  # distances in two octets
+    "tables": _tables,
+    "single rows": _single_rows,
+    "sparse rows": _sparse_rows,
+}
+"""What `warm_up` compiles, piece by piece, in words for who waits."""

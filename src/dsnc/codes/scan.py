@@ -18,6 +18,7 @@ _TILE = 128  # blocks whose distances are kept until the nearest is known
 _COUNTED = 2  # entries of a list from which on counting beats insertion
 _PREPARED = 64  # entries of all lists from which on it is worth looking at all labels before
 _SPARSE = 4  # labels beyond so many times the codes are numbered anew
+_NO_SPACE = np.empty(0, dtype=np.int64)
 
 
 class CodeScan:
@@ -67,13 +68,13 @@ class CodeScan:
         queries: PackedCodes,
         rows: Ints,
         lists: tuple[Ints, int, Ints, Ints],
-        space: Ints | None = None,
+        space: Ints = _NO_SPACE,
     ) -> None:
         """Do it by counting where there is `space` for that, otherwise by insertion."""
         _, slack, keys, owners = lists
         octets = octets_of(queries)
         tile = max(1, self.planes.shape[0])
-        if space is None:
+        if not len(space):
             # The nearest of many codes is worth waiting for where it tells which others can enter.
             tells = slack < NO_SLACK or keys.shape[1] == 1
             tile = min(_TILE, tile) if tells else 1
@@ -81,7 +82,7 @@ class CodeScan:
         def run(dtype: type[np.unsignedinteger]) -> None:
             sums = np.empty((2, tile, kernels.BLOCK), dtype=dtype)
             lows = np.empty((2, tile), dtype=np.int64)
-            how = 1 if len(rows) == 1 else None, space
+            how = len(rows) == 1, space
             kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, *how)
 
         if self.n_bits < _WIDE_BITS:

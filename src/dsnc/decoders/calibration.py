@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
 
 from dsnc.errors import InputError
 
@@ -112,6 +110,9 @@ def fit_confidence(
     (1.4, 0.0)
     """
     table, column, number = _checked(scores, truth, weight)
+    from scipy.optimize import minimize  # not for who only predicts
+    from scipy.special import logsumexp
+
     table = np.where(table > _MISSING, table, -np.inf).astype(np.float64)
     column = np.where(column < 0, table.shape[1], column)
     known = table[np.isfinite(table)]
@@ -147,6 +148,9 @@ def _fit_line(
     odds: NDArray[np.float64], is_right: NDArray[np.bool_], number: NDArray[np.float64]
 ) -> tuple[float, float]:
     """Find the logistic regression of being right on the log-odds of it."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     sign = np.where(is_right, 1.0, -1.0)
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 
 from dsnc.decoders.checks import Check, Ints, valid_real
 from dsnc.decoders.linear import Floats, LinearDecoder
@@ -122,6 +121,8 @@ def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -
     Rows cannot tell one setting from the next, so each is judged together with its neighbors on
     the grid: a lucky one among poor ones does not win. Very few rows cannot tell anything.
     """
+    from scipy.ndimage import uniform_filter  # not for who only predicts
+
     plain = PLAIN._replace(**fixed)
     if len(candidates.targets) < FEWEST:
         return plain

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp
 
 from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
@@ -342,6 +341,8 @@ class ShortlistDecoder(SearchingDecoder):
 
     def _shares(self, ranked: _Ranked) -> tuple[Floats, Floats]:
         """Return the probabilities of the candidates, and that of each other class."""
+        from scipy.special import expit, logsumexp  # not for who wants labels only
+
         others = self.n_classes - ranked.inside
         scores = np.where(ranked.is_candidate(), ranked.scores, -np.inf)
         none = np.where(others > 0, self.other, -np.inf)[:, None]

@@ -25,6 +25,15 @@ def count_texts(blocks: Iterable[list[str]], grams: Grams) -> tuple[NDArray[np.i
     return tally[:, 0], n_rows
 
 
+def warm_up() -> None:
+    """Run both kernels once, so that they are compiled."""
+    grams = Grams((1, 1), (2, 2), lowercase=True, sublinear=True, n_hashes=1 << 8)
+    count_texts([["warm up"]], grams)
+    idf = np.ones(1, dtype=np.float32)
+    idf.flags.writeable = False  # as after `fit`: kernels are compiled for one kind
+    HashedColumns(np.zeros(1, dtype=np.uint32), idf, grams).rows(["warm up"])
+
+
 class HashedColumns:
     """Turns texts into the arrays of a CSR matrix.
 

@@ -11,7 +11,7 @@ from dsnc.errors import InputError
 from dsnc.features.points import not_a_text
 
 if TYPE_CHECKING:
-    from dsnc.features.text import TextFeatures
+    from dsnc.features.fitted import FittedTextFeatures
 
 _LOOKED_AT = 8  # items that show what X is
 _PER_CHARACTER = 4  # n-grams, about
@@ -20,12 +20,12 @@ _PER_CHARACTER = 4  # n-grams, about
 class TextRows:
     """Texts in place of the rows that they become: cut alike, turned into numbers at the end."""
 
-    def __init__(self, texts: list[str], features: "TextFeatures") -> None:
+    def __init__(self, texts: list[str], features: "FittedTextFeatures") -> None:
         self.texts, self.features = texts, features
         self.shape = (len(texts), features.n_features_)
 
     @classmethod
-    def of(cls, X: Any, features: "TextFeatures | None") -> Self:
+    def of(cls, X: Any, features: "FittedTextFeatures | None") -> Self:
         """Make them of any texts, for the features of a model."""
         texts = cls.listed(X)
         if features is None:
@@ -42,7 +42,7 @@ class TextRows:
             raise InputError("X is one string; pass a list, such as [text].")
         if isinstance(X, Iterator):
             raise InputError(f"X is a {type(X).__name__}, which has no length; pass a list.")
-        return as_texts(X)
+        return as_texts(unframed(X))
 
     @property
     def nnz(self) -> int:
@@ -58,8 +58,26 @@ class TextRows:
         return self.features.rows(self.texts)
 
 
+def unframed(X: Any) -> Any:
+    """Return the texts of a Series or of a DataFrame's only column as a list; other X as it is.
+
+    Whose Series it is does not matter: all of them are arrays to numpy.
+    """
+    if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "__array__"):
+        return X
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    if len(shape) > 2 or shape[1:] not in ((), (1,)):
+        return X
+    items = np.asarray(X).reshape(-1)
+    if items.dtype.kind not in "UOT":
+        return X
+    texts = items.tolist()
+    return texts if any(isinstance(item, str) for item in texts[:_LOOKED_AT]) else X
+
+
 def are_texts(X: Any) -> bool:
     """Tell whether X is meant as texts rather than rows of numbers, by its first few items."""
+    X = unframed(X)
     if isinstance(X, np.ndarray):  # first: rows of numbers should not wait
         if X.ndim != 1 or X.dtype.kind not in "UOT":
             return False

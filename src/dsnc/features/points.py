@@ -80,11 +80,16 @@ def normalized(text: str, *, lowercase: bool) -> str:
     return text.casefold() if lowercase else text
 
 
+def is_missing(item: Any) -> bool:
+    """Tell whether an item stands for nothing: None, NaN, or what pandas has for it."""
+    return item is None or type(item).__name__ in ("NAType", "NaTType") or bool(item != item)
+
+
 def not_a_text(texts: Iterable[Any], first: int = 0) -> InputError:
     """Name the first item that is not text."""
     for row, item in enumerate(texts, first):
         if not isinstance(item, str):
-            missing = item is None or item != item
+            missing = is_missing(item)
             fix = "give missing texts as ''" if missing else "convert it with str()"
             shown = shorten(repr(item)).strip("\"'")
             return InputError(f"texts[{row}] is {shown}, a {type(item).__name__}; {fix}.")

@@ -1,39 +1,24 @@
 """`TextFeatures`: texts to sparse rows, by hashed n-grams of words and characters."""
 
 import importlib
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from dsnc.arrays import bounded, check_arrays, number_arrays, numbers
-from dsnc.checks import is_whole, one_of, whole
-from dsnc.errors import InputError, MissingExtraError, shorten
-from dsnc.features.grams import LONGEST, NO_SIZES, Grams
-from dsnc.features.inputs import as_iterable, as_list, as_texts
+from dsnc.checks import one_of
+from dsnc.errors import InputError, MissingExtraError
+from dsnc.features.fitted import FittedTextFeatures
+from dsnc.features.inputs import as_iterable, as_list
 from dsnc.features.points import blocks_of
-from dsnc.threads import in_threads, n_threads
 
 _OUTPUTS = ("default", "pandas")
-_FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
-_OF_GRAMS = {"lowercase": "bool 1", "sublinear": "bool 1", "n_hashes": "int64 1"}
-_OF_FIT = ("min_rows", "max_features", "n_rows")
-_ARRAYS = {
-    "buckets": "uint32 1",
-    "idf": "float32 1",
-    "words": "int32 1",
-    "characters": "int32 1",
-    **_OF_GRAMS,
-    **dict.fromkeys(_OF_FIT, "int64 1"),
-}
 
 
 class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
+    FittedTextFeatures,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]
@@ -92,35 +77,6 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
     {0: ['nurse'], 1: ['driver']}
     """
 
-    buckets_: NDArray[np.uint32]
-    idf_: NDArray[np.float32]
-    n_features_: int
-    n_rows_: int
-    grams_: Grams
-    min_rows_: int
-    max_features_: int
-
-    def __init__(
-        self,
-        *,
-        words: tuple[int, int] | None = (1, 2),
-        characters: tuple[int, int] | None = (3, 5),
-        lowercase: bool = True,
-        n_hashes: int = 2**20,
-        min_rows: int = 2,
-        max_features: int = 2**16,
-        sublinear: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.words = words
-        self.characters = characters
-        self.lowercase = lowercase
-        self.n_hashes = n_hashes
-        self.min_rows = min_rows
-        self.max_features = max_features
-        self.sublinear = sublinear
-        self.n_jobs = n_jobs
-
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
         """Learn columns and weights in one pass.
 
@@ -158,26 +114,6 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
             return rows
         return _pandas().DataFrame.sparse.from_spmatrix(rows, columns=self.get_feature_names_out())
 
-    def rows(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """Return what `transform` does, always as a CSR matrix."""
-        if not hasattr(self, "buckets_"):
-            check_is_fitted(self, "buckets_")
-        columns = self._columns()
-        texts = as_texts(texts)
-        if len(texts) == 1:
-            return columns.matrix([columns.rows(texts)])
-        parts: dict[int, list[Any]] = {}
-
-        def work(rows: slice) -> None:
-            parts[rows.start], first = [], rows.start
-            for block in blocks_of(texts[rows]):
-                parts[rows.start].append(columns.rows(block, first))
-                first += len(block)
-
-        in_threads(work, len(texts), self.n_jobs)
-        arrays = list(chain.from_iterable(parts[start] for start in sorted(parts)))
-        return columns.matrix(arrays)
-
     def fit_transform(self, X: Iterable[str], y: Any = None, **unused: Any) -> Any:
         """Learn from texts and return their rows; a generator is read once and kept."""
         texts = as_list(X)
@@ -194,7 +130,7 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         texts : iterable of str, optional
             A sample. A column that `names` knows by it is called after its most frequent n-gram.
         """
-        check_is_fitted(self, "buckets_")
+        self._check_is_fitted()
         names = np.array([f"bucket{bucket}" for bucket in self.buckets_.tolist()], dtype=object)
         for column, grams in self.names(texts).items() if texts is not None else ():
             names[column] = grams[0]
@@ -216,114 +152,6 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         self._sklearn_output_config = {"transform": transform}
         return self
 
-    def names(
-        self, texts: Iterable[str], columns: Iterable[int] | None = None
-    ) -> dict[int, list[str]]:
-        """Tell which n-grams of a sample stand behind columns: three at most, frequent ones first.
-
-        N-grams of characters are in quotes. In plain Python: a few thousand texts are enough.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            The sample.
-        columns : iterable of int, optional
-            Which columns; all by default. A column that the sample lacks is left out.
-        """
-        from dsnc.features.naming import readable_buckets
-
-        check_is_fitted(self, "buckets_")
-        found = readable_buckets(as_texts(texts), self.grams_)
-        wanted = range(self.n_features_) if columns is None else [int(c) for c in columns]
-        pairs = ((column, int(self.buckets_[column])) for column in wanted)
-        return {column: found[bucket] for column, bucket in pairs if bucket in found}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
-        check_is_fitted(self, "buckets_")
-        ranges = {"words": self.grams_.words, "characters": self.grams_.characters}
-        return {
-            "buckets": self.buckets_,
-            "idf": self.idf_,
-            **{name: np.array(sizes, dtype=np.int32) for name, sizes in ranges.items()},
-            **number_arrays(self.grams_, _OF_GRAMS),
-            **{name: np.array([getattr(self, f"{name}_")], dtype=np.int64) for name in _OF_FIT},
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make fitted features from what `arrays` gave, checking everything."""
-        check_arrays("features", arrays, _ARRAYS)
-        settings = numbers("features", arrays, (*_OF_GRAMS, *_OF_FIT))
-        n_rows = settings.pop("n_rows")
-        for name in ("words", "characters"):
-            sizes = tuple(arrays[name].tolist())
-            settings[name] = None if sizes == NO_SIZES else sizes
-        features = cls(**settings)
-        features.check_parameters()
-        buckets, idf = np.ascontiguousarray(arrays["buckets"]), bounded("idf", arrays["idf"])
-        if not 1 <= len(buckets) <= features.max_features or buckets.shape != idf.shape:
-            raise InputError(
-                f"features: {len(buckets)} buckets, {len(idf)} weights; expected as many, "
-                f"1 to {features.max_features}."
-            )
-        if buckets[-1] >= features.n_hashes or not (buckets[1:] > buckets[:-1]).all():
-            raise InputError("features: buckets do not ascend, or are not below n_hashes.")
-        if n_rows < 1:
-            raise InputError(f"features: n_rows={n_rows}; expected 1 or more.")
-        features._keep(buckets, idf, n_rows)
-        return features
-
-    def check_parameters(self) -> None:
-        """Refuse parameters that cannot work."""
-        for name in ("words", "characters"):
-            _check_sizes(name, getattr(self, name))
-        if self.words is None and self.characters is None:
-            raise InputError("words=None and characters=None leave no n-grams; give one of them.")
-        for name in ("lowercase", "sublinear"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise InputError(f"{name}={shorten(getattr(self, name))} is not True or False.")
-        n = whole("n_hashes", self.n_hashes)
-        if n & (n - 1) or not _FEWEST_HASHES <= n <= _MOST_HASHES:
-            raise InputError(f"n_hashes={n} is not a power of two from 2**8 to 2**28.")
-        for name in ("min_rows", "max_features"):
-            whole(name, getattr(self, name))
-        n_threads(self.n_jobs)
-
-    def _keep(self, buckets: NDArray[Any], idf: NDArray[Any], n_rows: int) -> None:
-        buckets, idf = buckets.view(), idf.view()
-        buckets.flags.writeable = idf.flags.writeable = False
-        self.buckets_, self.idf_ = buckets, idf
-        self.n_features_, self.n_rows_ = len(buckets), int(n_rows)
-        self.grams_ = self._grams()
-        self.min_rows_, self.max_features_ = int(self.min_rows), int(self.max_features)
-        self.__dict__.pop("_cached_columns", None)
-
-    def _grams(self) -> Grams:
-        """Return what the parameters say, once they are checked."""
-        words, characters = (
-            NO_SIZES if sizes is None else (int(sizes[0]), int(sizes[1]))
-            for sizes in (self.words, self.characters)
-        )
-        lowercase, sublinear = bool(self.lowercase), bool(self.sublinear)
-        return Grams(words, characters, lowercase, sublinear, int(self.n_hashes))
-
-    def _columns(self) -> Any:
-        """Return the tables of the kernels, made at first use: they are no part of a file."""
-        columns = self.__dict__.get("_cached_columns")
-        if columns is None:
-            from dsnc.features.columns import HashedColumns
-
-            columns = HashedColumns(self.buckets_, self.idf_, self.grams_)
-            self._cached_columns = columns
-        return columns
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again."""
-        state = dict(super().__getstate__())
-        state.pop("_cached_columns", None)
-        return state
-
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that rows are texts."""
         tags = super().__sklearn_tags__()
@@ -337,14 +165,3 @@ def _pandas() -> Any:
     except ImportError as error:
         message = "set_output(transform='pandas') needs pandas; install it with: pip install pandas"
         raise MissingExtraError(message) from error
-
-
-def _check_sizes(name: str, sizes: Any) -> None:
-    if sizes is None:
-        return
-    fits = isinstance(sizes, tuple | list) and len(sizes) == 2
-    if not fits or not is_whole(sizes[0]) or not is_whole(sizes[1], sizes[0], LONGEST):
-        raise InputError(
-            f"{name}={shorten(sizes)} is not a range of n-grams; give (shortest, longest), from 1 "
-            f"to {LONGEST}, or None."
-        )

@@ -2,12 +2,8 @@
 
 from dsnc.inspection.facts import (
     ModelFacts,
-    columns_of,
-    facts_of,
-    first_index,
     model_facts,
     summary,
-    takes_text,
     trial_cells,
 )
 from dsnc.inspection.meaning import (
@@ -23,6 +19,7 @@ from dsnc.inspection.meaning import (
     nearest_classes,
     pushing_features,
 )
+from dsnc.model import columns_of, facts_of, first_index, takes_text
 
 __all__ = [
     "BitFacts",

@@ -3,16 +3,13 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dsnc.classifier.provenance import figures, plain_history
 from dsnc.encoders import NumpyEncoder
+from dsnc.model import takes_text
 from dsnc.persistence import card_facts, read_model
 from dsnc.progress import settings_text
-
-if TYPE_CHECKING:
-    from dsnc.data import Dataset
-    from dsnc.data.columns import Columns
 
 _LONGEST = 200  # characters of a name that a card gives
 _CALIBRATION = ("temperature", "other", "slope", "intercept")
@@ -40,38 +37,6 @@ class ModelFacts:
     versions: dict[str, str] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)  # name to bytes
     card: dict[str, Any] = field(default_factory=dict)  # its date, machine, and whether edited
-
-
-def takes_text(model: Any) -> bool:
-    """Tell whether a model was trained on texts."""
-    return model.predictor_.features is not None
-
-
-def facts_of(dataset: "Dataset") -> dict[str, Any]:
-    """Return what a model should remember of the data that it learns from, for `data_`.
-
-    `fit` sees rows, and neither names of columns nor numbers of features.
-    """
-    facts: dict[str, Any] = {}
-    if dataset.first_index is not None:
-        facts["first_index"] = dataset.first_index
-    if dataset.columns is not None:
-        facts["columns"] = dataset.columns.plain()
-    return facts
-
-
-def columns_of(model: Any) -> "Columns | None":
-    """Return the columns of the table that a model learned from, if it was one."""
-    from dsnc.data.columns import Columns
-
-    found = getattr(model, "data_", {}).get("columns")
-    return None if found is None else Columns.from_plain(found)
-
-
-def first_index(model: Any) -> int | None:
-    """Return the number that svmlight files gave to the first feature; None if it is not known."""
-    found = getattr(model, "data_", {}).get("first_index")
-    return found if type(found) is int and found in (0, 1) else None  # a file may say anything
 
 
 def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> ModelFacts:

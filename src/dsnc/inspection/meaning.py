@@ -14,7 +14,7 @@ from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.decoders import CodebookDecoder, LinearDecoder
 from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError, did_you_mean
-from dsnc.inspection.facts import first_index
+from dsnc.model import first_index
 
 _COMPARED = 20_000  # labels that a misspelled one is compared with
 

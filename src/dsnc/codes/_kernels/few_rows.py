@@ -63,7 +63,7 @@ def best_classes(
     if pack(logits, packed):
         return False
     n, size = logits.shape[0], keys.shape[1]
-    one, hard = np.int64(1), np.bool_(False)  # of a literal, another type would be compiled
+    alone, hard = np.bool_(True), np.bool_(False)  # of a literal, another type would be compiled
     for i in range(n):
         done[i] = False
         for entry in range(size):
@@ -77,7 +77,7 @@ def best_classes(
     for i in range(n):
         if not done[i]:
             rows[0] = i
-            scan(planes, words.shape[0], octets, rows, *lists, sums, lows, one, space)
+            scan(planes, words.shape[0], octets, rows, *lists, sums, lows, alone, space)
     found = keys[:n], owners, size, slack, queries, words
     scoring = weight, bias, closeness, half
     rerank(*found, logits, hard, *scoring, classes, scores, inside, soft)

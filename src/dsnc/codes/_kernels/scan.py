@@ -9,7 +9,7 @@ import numpy as np
 
 from dsnc.codes._kernels.counting import fill_list
 from dsnc.codes._kernels.nearest import ROW_BITS, Lists, bound_of, insert
-from dsnc.codes._kernels.tools import add_saturated, column_distance, kernel, part, smaller
+from dsnc.codes._kernels.tools import add_saturated, column_distance, inlined, kernel, part, smaller
 
 BLOCK = 512  # codes in a block
 _GROUP = 32  # distances that are looked at together where a block has something near
@@ -31,64 +31,72 @@ def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows,
     owns itself; nothing enters a list that is farther than its first by more than `slack`.
     Distances are added up in `sums` (2, tile, BLOCK): they saturate at the largest number of its
     type. Their least in each block goes to `lows` (2, tile): only when the least of a whole tile is
-    known, what is near enough is put into the lists. Two arguments decide what is compiled: `alone`
-    is None, or anything else where there is one query; `space` is None, or the scratch space of
-    `fill_list` where lists are made by counting, for which a tile holds all codes.
+    known, what is near enough is put into the lists. `alone` says that there is one query, which
+    then goes through two blocks at once. `space` is the scratch space of `fill_list` where lists
+    are made by counting, for which a tile holds all codes, and otherwise empty.
     """
     n_blocks, n_planes, tile = planes.shape[0], planes.shape[1], sums.shape[1]
     beyond = slack if keys.shape[1] > 1 else 0
     lists = Lists(labels, slack, keys, owners)
     for first in range(0, n_blocks, tile):
         size = min(n_blocks - first, tile)
-        steps = size if alone is None else (size + 1) // 2
-        second = 1 if alone is None or size == 1 else 0  # whose sums the second of a pair are
+        steps = (size + 1) // 2 if alone else size
+        second = 0 if alone and size > 1 else 1  # whose sums the second of a pair are
         for pair in range(0, rows.shape[0], 2):
             i, j = rows[pair], rows[min(pair + 1, rows.shape[0] - 1)]
             a, b = octets[i], octets[j]
             # The largest distance that would still enter the list, or is in it.
-            seen = first * BLOCK + 1 if space is None else 0
+            seen = 0 if len(space) else first * BLOCK + 1
             limit_a = (bound_of(lists, i) - seen) >> ROW_BITS
             limit_b = (bound_of(lists, j) - seen) >> ROW_BITS
             for x in range(steps):
-                y = x if alone is None else min(x + steps, size - 1)
+                y = min(x + steps, size - 1) if alone else x
                 sum_a, sum_b = sums[0, x], sums[second, y]
-                block, other = first + x, None if alone is None else first + y
-                # Written out here: behind a call of its own, this costs a quarter more.
-                p = n_planes % 8
-                if p:
-                    low_a, low_b = _add(
-                        planes, block, other, 0, _four(a), _four(b), sum_a, sum_b, None
+                # Two calls: where two queries share codes, the compiler reads these once.
+                if alone:
+                    low_a, low_b = _add_all(
+                        planes, first + x, first + y, a, b, sum_a, sum_b, limit_a, limit_b
                     )
                 else:
-                    p = 8
-                    low_a, low_b = _add(
-                        planes, block, other, 0, _eight(a, 0), _eight(b, 0), sum_a, sum_b, None
+                    low_a, low_b = _add_all(
+                        planes, first + x, None, a, b, sum_a, sum_b, limit_a, limit_b
                     )
-                while p < n_planes and (low_a <= limit_a or low_b <= limit_b):
-                    low_a, low_b = _add(
-                        planes, block, other, p, _eight(a, p), _eight(b, p), sum_a, sum_b, True
-                    )
-                    p += 8
                 low_a = _least(sum_a, low_a, n_codes - (first + x) * BLOCK)
                 low_b = _least(sum_b, low_b, n_codes - (first + y) * BLOCK)
                 lows[0, x], lows[second, y] = low_a, low_b
                 limit_a, limit_b = min(limit_a, low_a + beyond), min(limit_b, low_b + beyond)
-            if alone is not None:
+            if alone:
                 limit_a = min(limit_a, limit_b)
-            if space is not None:
-                here = slice(0, size)
-                to_a, to_b = (labels, keys[i], owners[i]), (labels, keys[j], owners[j])
-                rest = 8 * n_planes, space
-                fill_list(sums[0, here], lows[0, here], limit_a, n_codes, *to_a, *rest)
-                if i != j:
-                    fill_list(sums[1, here], lows[1, here], limit_b, n_codes, *to_b, *rest)
-                continue
-            for x in range(size):
-                start = (first + x) * BLOCK
-                if lows[0, x] <= limit_a:
-                    _collect(sums[0, x], limit_a, start, n_codes, lists, i)
-                if i != j and lows[1, x] <= limit_b:
-                    _collect(sums[1, x], limit_b, start, n_codes, lists, j)
+            # One call for both, in a loop: what is called twice is compiled twice.
+            for side in range(1 if i == j else 2):
+                query, limit = (i, limit_a) if side == 0 else (j, limit_b)
+                if len(space):
+                    near, low = sums[side, :size], lows[side, :size]
+                    to = labels, keys[query], owners[query]
+                    fill_list(near, low, limit, n_codes, *to, 8 * n_planes, space)
+                    continue
+                for x in range(size):
+                    if lows[side, x] <= limit:
+                        start = (first + x) * BLOCK
+                        _collect(sums[side, x], limit, start, n_codes, lists, query)
+
+
+@inlined
+def _add_all(planes, block, other, a, b, sum_a, sum_b, limit_a, limit_b):
+    """Write the distances in all planes, or in the first ones where these are beyond the limits."""
+    n_planes = planes.shape[1]
+    p = n_planes % 8
+    if p:
+        low_a, low_b = _add(planes, block, other, 0, _four(a), _four(b), sum_a, sum_b, None)
+    else:
+        p = 8
+        first_a, first_b = _eight(a, 0), _eight(b, 0)
+        low_a, low_b = _add(planes, block, other, 0, first_a, first_b, sum_a, sum_b, None)
+    while p < n_planes and (low_a <= limit_a or low_b <= limit_b):
+        next_a, next_b = _eight(a, p), _eight(b, p)
+        low_a, low_b = _add(planes, block, other, p, next_a, next_b, sum_a, sum_b, True)
+        p += 8
+    return low_a, low_b
 
 
 @part

@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from dsnc.codes._kernels.tools import kernel, part, prefetch, smaller
+from dsnc.codes._kernels.tools import inlined, kernel, part, prefetch, smaller
 
 _AT_ONCE = 16  # rows whose entries are asked for together
 _KEY_BITS = np.uint64(5)  # of a key, for the number of a bit
 _MAX_BITS = 32
 _SIZE = np.uint64(0x7FFFFFFF)  # a float without its sign: as integers they ascend alike
 _DONE = np.uint64(0xFFFFFFFFFFFFFFFF)
+_NO_TABLES = {kind: np.empty(0, dtype=kind) for kind in (np.uint8, np.uint16, np.uint32)}
+for _none in _NO_TABLES.values():
+    _none.flags.writeable = False
 
 
 def find_classes(
@@ -39,13 +42,16 @@ def find_classes(
         np.empty(_MAX_BITS, dtype=np.uint64),
         np.zeros(len(bias), dtype=np.int64),
     )
-    _find(table, words, sizes, signs, weight, bias, n_flips, *lists, *scratch)
+    tables = (table if table.dtype == kind else none for kind, none in _NO_TABLES.items())
+    _find(*tables, words, sizes, signs, weight, bias, n_flips, *lists, *scratch)
     return lists
 
 
 @kernel
 def _find(
-    table,
+    octets,
+    pairs,
+    fours,
     words,
     logits,
     signs,
@@ -61,6 +67,8 @@ def _find(
 ):
     """List the classes found around each code: larger score first, then the smaller class.
 
+    The table is one of the first three, in the type that it has, and the others are empty: so
+    there is one kernel for all types.
     `logits` are the bits of float32 numbers; of equally certain bits the first is flipped first.
     ``counts[i]`` is the number of classes found for row i; as many as fit are in ``classes[i]``
     and ``scores[i]``, and what is behind them is left as it was. The last three are scratch space:
@@ -71,11 +79,17 @@ def _find(
         for i in range(first, last):
             _set_places(words[i, 0], logits, i, n_flips, places, i - first, keys)
             for p in range(1 << n_flips):
-                prefetch(table, places[i - first, p])
+                place = places[i - first, p]
+                if len(octets):
+                    prefetch(octets, place)
+                elif len(pairs):
+                    prefetch(pairs, place)
+                else:
+                    prefetch(fours, place)
         for i in range(first, last):
             found = 0
             for p in range(1 << n_flips):
-                label = np.int64(table[places[i - first, p]])
+                label = _label(octets, pairs, fours, places[i - first, p])
                 if stamps[label] != i + 1:
                     stamps[label] = i + 1
                     score = bias[label]
@@ -84,6 +98,15 @@ def _find(
                     _insert(classes, scores, i, found, label, score)
                     found += 1
             counts[i] = found
+
+
+@inlined
+def _label(octets, pairs, fours, place):
+    if len(octets):
+        return np.int64(octets[place])
+    if len(pairs):
+        return np.int64(pairs[place])
+    return np.int64(fours[place])
 
 
 @part
