@@ -23,7 +23,11 @@ CASES = {
     "missing numbers": ("a.csv", b"x,y,label\n1,2,a\n,4,b\n", {}),
     "no such column": ("a.csv", b"label,text\na,b\n", {"label_column": "lable"}),
     "a row without label": ("a.txt", b"__label__a one\ntwo\n", {}),
-    "an unknown label": ("a.tsv", b"label\ttext\nnurse\ttriage\npilot\tcaptain\n", {"classes": ["nurse"]}),
+    "an unknown label": (
+        "a.tsv",
+        b"label\ttext\nnurse\ttriage\npilot\tcaptain\n",
+        {"classes": ["nurse"]},
+    ),
     "mixed encodings": ("a.tsv", b"a\tgut\nb\tsch\xf6n\na\tja\n", {}),
     "a truncated archive": ("a.svm.gz", PACKED[:20], {}),
     "an empty file": ("a.svm", b"", {}),
