@@ -139,6 +139,12 @@ def test_a_model_without_columns_takes_its_text_or_all_numbers(write):
         {**Columns().plain(), "text": [3]},
         {**Columns().plain(), "fill": ["x"]},
         {**Columns().plain(), "more": 1},
+        {**Columns().plain(), "text": 5},
+        {**Columns().plain(), "text": "abc"},
+        {**Columns().plain(), "categories": [1]},
+        {**Columns().plain(), "edges": [3]},
+        {**Columns().plain(), "fill": [1.0]},
+        {**Columns().plain(), "numbers": ["a"], "edges": [[1.0], [2.0]]},
         {**Columns().plain(), "categories": {"a": [None]}},
     ],
 )

@@ -54,8 +54,7 @@ def evaluate(
     ] = [1, 5],  # noqa: B006 - typer only reads it
     decoder: Annotated[Any, decoder_option("Another decoder on the same codes.")] = None,
     part: Annotated[
-        Part | None,
-        typer.Option(help="Of data with a split; test by default, else all rows."),
+        Part | None, typer.Option(help="Of data with a split; test by default, else all rows.")
     ] = None,
     errors: Annotated[
         int, typer.Option(min=0, help="Show so many of the most confident mistakes.")
@@ -145,7 +144,7 @@ def _write_files(
         best, sure = answers.labels[:, 0].tolist(), answers.probabilities[:, 0].tolist()
         known: dict[str, Any] = {
             "id": dataset.ids,
-            "line": dataset.lines,
+            "line": None if dataset.lines is None else dataset.lines.tolist(),
             "row": range(1, len(best) + 1) if dataset.lines is None else None,
         }
         named = {name: list(values) for name, values in known.items() if values is not None}

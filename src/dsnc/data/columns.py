@@ -92,6 +92,14 @@ class Columns:
         if not isinstance(plain, dict) or not set(plain) <= set(cls().plain()):
             raise InputError("data: columns does not have the keys of columns.")
         plain = {**cls().plain(), **plain}
+        lists = [plain[key] for key in ("text", "numbers", "fill", "edges")]
+        lists += [*plain["edges"]] if isinstance(plain["edges"], list) else []
+        if isinstance(plain["categories"], dict):
+            lists += [*plain["categories"].values()]
+        else:
+            lists.append(None)
+        if not all(isinstance(one, list) for one in lists):
+            raise InputError("data: columns holds what should be a list and is none.")
         texts = [*plain["text"], *plain["numbers"], *plain["categories"], plain["missing"]]
         texts += [plain[key] for key in ("label", "id") if plain[key] is not None]
         texts += [value for values in plain["categories"].values() for value in values]
@@ -99,8 +107,10 @@ class Columns:
         is_fill = all(isinstance(value, float | int) for value in numbers)
         if not all(isinstance(text, str) for text in texts) or not is_fill:
             raise InputError("data: columns holds what is neither a name nor a number.")
-        lists = {"text": tuple(plain["text"]), "numbers": tuple(plain["numbers"])}
-        return cls(**{**plain, **lists})
+        if any(len(plain[key]) not in (0, len(plain["numbers"])) for key in ("fill", "edges")):
+            raise InputError("data: columns does not say the same of each of its numbers.")
+        tuples = {"text": tuple(plain["text"]), "numbers": tuple(plain["numbers"])}
+        return cls(**{**plain, **tuples})
 
     @property
     def names(self) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dsnc.data.cells import is_missing, number
 from dsnc.data.columns import Columns
 from dsnc.data.tables import Row, Table
-from dsnc.errors import DataFileError, InputError, warn
+from dsnc.errors import DataFileError, warn
 from dsnc.labels import object_array
 
 _CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
@@ -42,8 +42,6 @@ class RowMaker:
         place = {name: i for i, name in reversed(list(enumerate(table.names)))}
         self._text = [place[name] for name in columns.text]
         self._numbers = [place[name] for name in columns.numbers]
-        if columns.text and len(columns.edges) not in (0, len(columns.numbers)):
-            raise InputError("data: columns does not say how each of its numbers is cut.")
         self._categories = [
             (place[name], {value: i for i, value in enumerate(values)}, len(values))
             for name, values in columns.categories.items()

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from dsnc.classifier.provenance import figures, plain_history
+from dsnc.data.columns import Columns
 from dsnc.encoders import NumpyEncoder
+from dsnc.errors import InputError
 from dsnc.model import takes_text
 from dsnc.persistence import card_facts, read_model
 from dsnc.progress import settings_text
@@ -86,6 +88,7 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         ("kind", facts.kind),
         ("classes", f"{facts.n_classes:,}"),
         ("input", f"{rows}{facts.n_features:,} features"),
+        ("columns", _columns(facts.data.get("columns"))),
         ("encoder", f"{sizes} ({facts.parameters.get('encoder', 'linear')})"),
         ("bits", f"{facts.n_bits:,}"),
         ("decoder", facts.decoder + (f": {facts.reason}" if facts.reason else "")),
@@ -122,6 +125,14 @@ def _measured(facts: ModelFacts) -> list[tuple[str, str]]:
         if name != "rows":
             lines.append((f"test {name.replace('_', ' ')}", shown))
     return lines
+
+
+def _columns(plain: Any) -> str:
+    """Return the columns of the table that was learned from; a file may say anything."""
+    try:
+        return "" if plain is None else str(Columns.from_plain(plain))
+    except InputError:
+        return ""
 
 
 def _rows(known: Any) -> str:
