@@ -89,6 +89,14 @@ def test_numbers_and_categories_beside_texts_become_words(write):
     assert block.X == ["x nq15 colorred"]
 
 
+@pytest.mark.parametrize("header", ["Description,Source,n\n", ""])
+def test_prose_and_names_that_repeat_are_text_and_label(write, header):
+    rows = "".join(f"a text of row {i},group {i % 3},{i}\n" for i in range(12))
+    columns = load_dataset(write(header + rows)).columns
+    expected = (("Description",), "Source") if header else (("0",), "1")
+    assert (columns.text, columns.label) == expected
+
+
 def test_labels_are_stripped_and_rows_without_one_left_out(write):
     path = write("label,text\n a ,one\n,two\na,three\n  ,four\n")
     with pytest.warns(DsncWarning, match="2 rows without a label are left out: lines 3, 5"):

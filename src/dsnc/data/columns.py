@@ -240,6 +240,12 @@ def _by_cells(
     rest = [name for name in table.names if name not in taken]
     numeric = [name for name in rest if seek.is_numeric(name)]
     worded = [name for name in rest if name not in numeric]
+    prose = [name for name in worded if seek.is_prose(name)]
+    if not text and not has_features and len(prose) == 1:
+        named = [name for name in worded if name not in prose and seek.repeats(name)]
+        label = named[0] if label is None and len(named) == 1 else label
+        if label is not None:
+            return label, prose, []
     if label is None and len(table.names) == 2 and len(rest) == 2 and not text:
         fewer = min(rest, key=lambda name: len(set(map(str, seek.cells(name)))))
         label, worded = fewer, [name for name in worded if name != fewer]
@@ -309,6 +315,17 @@ class _Seek:
         comma = self.table.decimal_comma
         cells = [cell for cell in self.cells(name) if not is_missing(cell)]
         return bool(cells) and all(number(cell, decimal_comma=comma) is not None for cell in cells)
+
+    def is_prose(self, name: str) -> bool:
+        """Tell whether a column of the sample holds texts: several words, mostly different ones."""
+        cells = [str(cell) for cell in self.cells(name) if not is_missing(cell)]
+        n_words = sum(len(cell.split()) for cell in cells)
+        return bool(cells) and len(set(cells)) > len(cells) / 2 and n_words >= 2 * len(cells)
+
+    def repeats(self, name: str) -> bool:
+        """Tell whether a column of the sample holds few different values, each often."""
+        cells = [str(cell) for cell in self.cells(name)]
+        return len(set(cells)) <= len(cells) / 2
 
     def values(self, name: str) -> list[str]:
         """Return the distinct values of a column of the sample, sorted."""
