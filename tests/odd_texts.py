@@ -11,6 +11,7 @@ ODD = [  # letters of every kind that a step could treat in a way of its own
     "\u0301",
     "\u0345",
     "\ufe0f",
+    "\x1f",
     "\u200d",
     "\u1100",
     "\u1161",

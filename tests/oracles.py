@@ -203,16 +203,24 @@ def text_words(text, lowercase=True):
 
 def text_grams(text, words, characters, lowercase=True):
     """Hashes of all n-grams of a text, as 32-bit integers, with repetitions."""
+    found = []
+    for number, field in enumerate(text.split("\x1f")):
+        found += field_grams(field, words, characters, lowercase, number * 0x9E3779B1 % 2**32)
+    return found
+
+
+def field_grams(text, words, characters, lowercase, salt):
+    """Hashes of all n-grams of a field of a text."""
     parts, found = text_words(text, lowercase), []
     if words is not None:
-        hashes = [fnv_murmur(0x9AE16A3B, map(ord, part)) for part in parts]
+        hashes = [fnv_murmur(0x9AE16A3B ^ salt, map(ord, part)) for part in parts]
         for n in range(words[0], words[1] + 1):
             for start in range(len(hashes) - n + 1):
                 found.append(fnv_murmur(0xC3A5C85C, hashes[start : start + n][::-1]))
     for padded in [f" {part} " for part in parts] if characters is not None else []:
         for n in range(characters[0], characters[1] + 1):
             for start in range(max(1, len(padded) - n + 1)):
-                found.append(fnv_murmur(0x811C9DC5, map(ord, padded[start : start + n])))
+                found.append(fnv_murmur(0x811C9DC5 ^ salt, map(ord, padded[start : start + n])))
             if len(padded) <= n:  # a short word counts once
                 break
     return found

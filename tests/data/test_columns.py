@@ -97,6 +97,16 @@ def test_prose_and_names_that_repeat_are_text_and_label(write, header):
     assert (columns.text, columns.label) == expected
 
 
+def test_several_texts_may_keep_to_themselves(write):
+    path = write("label,title,body\na,one,two\nb,three,\n")
+    data = load_dataset(path, text_column=["title", "body"], separate_texts=True)
+    assert data.X.tolist() == ["one\x1ftwo", "three\x1f"]
+    assert "text 'title' | 'body'" in data.source
+    table = open_table(path, "csv", known=["title"])
+    (block,) = stream_table(table, choose_columns(table, Roles(), data.columns))
+    assert block.X == data.X.tolist()
+
+
 def test_labels_are_stripped_and_rows_without_one_left_out(write):
     path = write("label,text\n a ,one\n,two\na,three\n  ,four\n")
     with pytest.warns(DsncWarning, match="2 rows without a label are left out: lines 3, 5"):

@@ -56,7 +56,9 @@ def load_parts(
     """Load what a training run needs; files of their own beat the parts of a predefined split."""
     from dsnc.data import Split
 
-    whole = load(data, reading)
+    texts: Any = reading.get("text_column")
+    several = isinstance(texts, list) and len(texts) > 1
+    whole = load(data, {**reading, "separate_texts": True} if several else reading)
     none = whole.take(slice(0))
     parts = Split(whole, none, none) if whole.splits is None else whole.predefined_split()
     if not len(parts.train):
@@ -67,7 +69,16 @@ def load_parts(
         for name, file in named.items()
         if file is not None
     }
-    return parts._replace(**loaded)
+    parts = parts._replace(**loaded)
+    if not several:
+        return parts
+    from dsnc.selection.texts import with_better_texts
+
+    parts = with_better_texts(parts)
+    separate = parts.train.columns is not None and parts.train.columns.separate
+    how = "each have n-grams of their own" if separate else "are joined"
+    note(f"texts of {' and '.join(texts)} {how}, which is better on held-out rows")
+    return parts
 
 
 def rows_of(dataset: "Dataset") -> Any:

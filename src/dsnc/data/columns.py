@@ -61,6 +61,8 @@ class Columns:
     label, id : str, optional
     text : tuple of str
         Joined; without any, rows are numbers.
+    separate : bool
+        Whether each of them has n-grams of its own.
     numbers : tuple of str
         Columns of numbers.
     categories : dict of str to list of str
@@ -81,6 +83,7 @@ class Columns:
     missing: str = "refuse"
     fill: list[float] = field(default_factory=list)
     edges: list[list[float]] = field(default_factory=list)
+    separate: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON holds it; `from_plain` is the way back."""
@@ -105,6 +108,7 @@ class Columns:
         texts += [value for values in plain["categories"].values() for value in values]
         numbers = [*plain["fill"], *(edge for edges in plain["edges"] for edge in edges)]
         is_fill = all(isinstance(value, float | int) for value in numbers)
+        is_fill = is_fill and isinstance(plain["separate"], bool)
         if not all(isinstance(text, str) for text in texts) or not is_fill:
             raise InputError("data: columns holds what is neither a name nor a number.")
         if any(len(plain[key]) not in (0, len(plain["numbers"])) for key in ("fill", "edges")):
@@ -127,7 +131,8 @@ class Columns:
     def __str__(self) -> str:
         """Return the roles for people."""
         parts = [f"label {self.label!r}"] if self.label is not None else []
-        parts += [f"text {' + '.join(map(repr, self.text))}"] if self.text else []
+        joint = " | " if self.separate else " + "
+        parts += [f"text {joint.join(map(repr, self.text))}"] if self.text else []
         parts += [f"{len(self.numbers):,} numbers"] if self.numbers else []
         parts += [f"categories {', '.join(map(repr, self.categories))}"] if self.categories else []
         return ", ".join(parts)

@@ -15,6 +15,7 @@ from dsnc.data.tables import Row, Table
 from dsnc.errors import DataFileError, warn
 from dsnc.labels import object_array
 
+FIELD = "\x1f"  # between texts with n-grams of their own, as `dsnc.features` has it
 _CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
 _SHOWN = 5  # lines that a message names
 
@@ -51,7 +52,8 @@ class RowMaker:
 
     def text(self, cells: list[Any]) -> str:
         """Return the text of a row; numbers and categories beside it become words of it."""
-        text = " ".join("" if cells[i] is None else str(cells[i]) for i in self._text)
+        joint = FIELD if self.columns.separate else " "
+        text = joint.join("" if cells[i] is None else str(cells[i]) for i in self._text)
         words = []
         for name, place, edges in zip(
             self.columns.numbers, self._numbers, self.columns.edges, strict=False

@@ -12,6 +12,9 @@ same on every machine.
 - n words: the items are the hashes of the words, the last one first, so that one pass backwards
   gives all n.
 
+A text may have fields, with `FIELD` between them: in the k-th, counted from 0, k times `OF_A_FIELD`
+is mixed into the seeds of words and characters, and no n-gram crosses a border.
+
 The bucket is the hash modulo the number of buckets, a power of two.
 
 All kernels take `settings`: the shortest and longest n-gram of words and of characters (0 for
@@ -25,13 +28,13 @@ import numpy as np
 
 from dsnc.codes._kernels.tools import inlined, kernel, lowest_bit, part, popcount
 from dsnc.features import grams
-from dsnc.features.grams import BREAK, LONGEST, WORD
+from dsnc.features.grams import BREAK, FIELD, LONGEST, WORD
 
 NEWLINE, SPACE = 10, 32  # ends a text; stands for every break between words
 
 _PRIME = np.uint32(grams.PRIME)
 _OF_CHARACTERS, _OF_A_WORD = np.uint32(grams.OF_CHARACTERS), np.uint32(grams.OF_A_WORD)
-_OF_WORDS = np.uint32(grams.OF_WORDS)
+_OF_WORDS, _OF_A_FIELD = np.uint32(grams.OF_WORDS), np.uint32(grams.OF_A_FIELD)
 _FIRST, _SECOND = np.uint32(grams.MIX_FIRST), np.uint32(grams.MIX_SECOND)
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
 
@@ -54,37 +57,42 @@ def _hash_text(points, place, kinds, settings, mask, room):
 
     What separates words is overwritten by spaces on the way: n-grams of characters read them.
     """
-    end, n_words = LONGEST, 0
+    end, n_words, field = LONGEST, 0, np.uint32(0)
     while points[place] != NEWLINE:
         if kinds[points[place]] != WORD:  # a mark without a letter separates, too
+            if points[place] == FIELD:
+                n_words, field = 0, np.uint32(field + _OF_A_FIELD)
             points[place] = SPACE
             place += 1
             continue
-        start, h = place, _OF_A_WORD
+        start, h = place, np.uint32(_OF_A_WORD ^ field)
         while kinds[points[place]] != BREAK:
             h = _step(h, points[place])
             place += 1
-        last = points[place] == NEWLINE
+        stop = points[place]
         points[place] = SPACE
         if settings[3]:
-            end = _hash_characters(points, start - 1, place + 1, settings, mask, room, end)
+            seed = np.uint32(_OF_CHARACTERS ^ field)
+            end = _hash_characters(points, start - 1, place + 1, settings, mask, room, end, seed)
         if settings[1]:
             room[n_words % LONGEST] = _mixed(h)
             n_words += 1
             end = _hash_words(n_words, settings, mask, room, end)
         place += 1
-        if last:
+        if stop == NEWLINE:
             return place, end
+        if stop == FIELD:
+            n_words, field = 0, np.uint32(field + _OF_A_FIELD)
     points[place] = SPACE
     return place + 1, end
 
 
 @part
-def _hash_characters(points, start, stop, settings, mask, room, end):
+def _hash_characters(points, start, stop, settings, mask, room, end, seed):
     """Write the buckets of all n-grams of a word with its borders; a short word is one n-gram."""
     shortest, longest = min(settings[2], stop - start), settings[3]
     for first in range(start, stop - shortest + 1):
-        h = _OF_CHARACTERS
+        h = seed
         for place in range(first, first + shortest - 1):
             h = _step(h, points[place])
         for place in range(first + shortest - 1, min(first + longest, stop)):

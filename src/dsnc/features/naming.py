@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from dsnc.features.grams import (
+    FIELD,
     MARK,
     MIX_FIRST,
     MIX_SECOND,
+    OF_A_FIELD,
     OF_A_WORD,
     OF_CHARACTERS,
     OF_WORDS,
@@ -29,10 +31,13 @@ def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]
     """
     seen: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for text in texts:
-        words = _words(normalized(text, lowercase=grams.lowercase))
-        found = chain(_word_grams(words, grams.words), _character_grams(words, grams.characters))
-        for name, h in found:
-            seen[h % grams.n_hashes][name] += 1
+        for number, field in enumerate(
+            normalized(text, lowercase=grams.lowercase).split(chr(FIELD))
+        ):
+            words, salt = _words(field), number * OF_A_FIELD & _FULL
+            of_words = _word_grams(words, grams.words, salt)
+            for name, h in chain(of_words, _character_grams(words, grams.characters, salt)):
+                seen[h % grams.n_hashes][name] += 1
     best = {b: sorted(names, key=lambda n: (-names[n], n)) for b, names in seen.items()}
     return {bucket: names[:_SHOWN] for bucket, names in best.items()}
 
@@ -50,15 +55,15 @@ def _words(text: str) -> list[str]:
     return words if inside else words[:-1]
 
 
-def _word_grams(words: list[str], sizes: Sizes) -> Iterator[tuple[str, int]]:
-    hashes = [_hash(OF_A_WORD, map(ord, word)) for word in words]
+def _word_grams(words: list[str], sizes: Sizes, salt: int) -> Iterator[tuple[str, int]]:
+    hashes = [_hash(OF_A_WORD ^ salt, map(ord, word)) for word in words]
     for size in range(max(1, sizes[0]), sizes[1] + 1):
         for stop in range(size, len(words) + 1):
             run = slice(stop - size, stop)
             yield " ".join(words[run]), _hash(OF_WORDS, reversed(hashes[run]))
 
 
-def _character_grams(words: list[str], sizes: Sizes) -> Iterator[tuple[str, int]]:
+def _character_grams(words: list[str], sizes: Sizes, salt: int) -> Iterator[tuple[str, int]]:
     shortest, longest = sizes
     for word in words if longest else ():
         word = f" {word} "
@@ -66,7 +71,7 @@ def _character_grams(words: list[str], sizes: Sizes) -> Iterator[tuple[str, int]
         for size in range(least, min(longest, len(word)) + 1):
             for start in range(len(word) - size + 1):
                 gram = word[start : start + size]
-                yield f"'{gram}'", _hash(OF_CHARACTERS, map(ord, gram))
+                yield f"'{gram}'", _hash(OF_CHARACTERS ^ salt, map(ord, gram))
 
 
 def _hash(seed: int, items: Iterable[int]) -> int:
