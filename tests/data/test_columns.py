@@ -63,6 +63,23 @@ def test_missing_numbers_may_be_filled_and_so_they_are_in_prediction(write, miss
     assert block.X.tolist() == [[9, 0 if missing == "zero" else 4]]
 
 
+def test_test_rows_are_filled_with_the_means_of_training_rows(write):
+    columns = load_dataset(write(GAPS), missing="mean").columns
+    other = load_dataset(write("x,y,label\n100,,a\n200,300,b\n", "b.csv"), columns=columns)
+    assert other.X.tolist() == [[100, 4], [200, 300]]
+    assert other.columns.fill == columns.fill
+
+
+def test_all_rows_tell_which_categories_there_are(write):
+    rows = "".join(f"{i},c{i // 1500},k{i % 2}\n" for i in range(3000))
+    data = load_dataset(write(f"n,color,label\n{rows}"), category_column="color")
+    assert data.columns.categories == {"color": ["c0", "c1"]}
+    assert data.X[2999].tolist() == [2999, 0, 1]
+    many = "".join(f"{i},v{i},k{i % 2}\n" for i in range(1001))
+    with pytest.raises(InputError, match="category_column='color' has 1,001 different values"):
+        load_dataset(write(f"n,color,label\n{many}"), category_column="color")
+
+
 def test_rows_with_missing_numbers_may_be_dropped(write):
     with pytest.warns(DsncWarning, match="2 rows with missing numbers are left out: lines 3, 4"):
         data = load_dataset(write(GAPS), missing="drop")

@@ -171,8 +171,8 @@ def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None
         raise _unclear(table)
     if label in text:
         raise InputError(f"label_column and text_column both name {label!r}.")
-    found = Columns(label, tuple(text), tuple(numbers), {}, row_id, roles.missing)
-    return replace(found, categories={name: seek.values(name) for name in categories})
+    unseen: dict[str, list[str]] = {name: [] for name in categories}  # all rows tell, not the first
+    return Columns(label, tuple(text), tuple(numbers), unseen, row_id, roles.missing)
 
 
 def columns_for_rows(

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from dsnc.data.cells import is_missing, number
 from dsnc.data.columns import Columns
 from dsnc.data.tables import Row, Table
-from dsnc.errors import DataFileError, warn
+from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import object_array
 
 FIELD = "\x1f"  # between texts with n-grams of their own, as `dsnc.features` has it
 _CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
+_MOST_VALUES = 1000  # of a category
 _SHOWN = 5  # lines that a message names
 
 
@@ -66,16 +67,29 @@ class RowMaker:
             words += [f"{_word(name)}{_word(category)}"] if category in known else []
         return " ".join([text, *words])
 
-    def with_edges(self, rows: Sequence[Row]) -> "RowMaker":
-        """Return a maker that knows where to cut numbers beside texts: into parts of equal size."""
+    def _has_to_learn(self) -> bool:
+        """Tell whether all rows must be seen before the first can be made."""
+        columns = self.columns
+        cuts = bool(columns.text and columns.numbers and not columns.edges)
+        return cuts or not all(columns.categories.values())
+
+    def _learned(self, rows: Sequence[Row]) -> "RowMaker":
+        """Return a maker that knows all categories, and where to cut numbers beside texts."""
         columns, comma, edges = self.columns, self.table.decimal_comma, []
-        if not (columns.text and columns.numbers):
-            return self
-        for place in self._numbers:
+        for place in self._numbers if columns.text else ():
             values = (number(row.known()[place], decimal_comma=comma) for row in rows)
             kept = [value for value in values if value is not None and np.isfinite(value)]
             edges.append(np.unique(np.quantile(kept, _CUTS)).tolist() if kept else [])
-        return RowMaker(self.table, replace(columns, edges=edges))
+        categories = {}
+        for name, (place, _, _) in zip(columns.categories, self._categories, strict=True):
+            cells = (row.known()[place] for row in rows)
+            categories[name] = sorted({str(cell).strip() for cell in cells if not is_missing(cell)})
+            if not columns.text and len(categories[name]) > _MOST_VALUES:
+                raise InputError(
+                    f"category_column={name!r} has {len(categories[name]):,} different values, "
+                    f"each a column of X; {_MOST_VALUES:,} at most."
+                )
+        return RowMaker(self.table, replace(columns, edges=edges, categories=categories))
 
     def numbers(self, row: Row, fill: Sequence[float] | None) -> list[float]:
         """Return the numbers of a row; NaN where one is missing and nothing fills it."""
@@ -119,9 +133,12 @@ class RowMaker:
         Rows without a label are left out, with a warning; so are those with a number missing where
         that is wished.
         """
+        if not self._has_to_learn():
+            return self._make(rows)
         rows = list(rows)
-        if self.columns.text and not self.columns.edges and self.columns.numbers:
-            return self.with_edges(rows).make(rows)
+        return self._learned(rows)._make(rows)
+
+    def _make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:
         X: list[Any] = []
         labels: list[Any] = []
         ids: list[Any] = []
@@ -154,13 +171,9 @@ class RowMaker:
         X = np.array(made.X, dtype=np.float32)
         gaps = np.isnan(X)
         bad, missing = gaps.any(axis=1), self.columns.missing
-        if not bad.any():
-            fill = X[:, : len(self._numbers)].mean(axis=0, dtype=np.float64)
-            kept = replace(self.columns, fill=fill.tolist()) if missing == "mean" else self.columns
-            return made._replace(X=X), kept
-        if missing == "refuse":
+        if missing == "refuse" and bad.any():
             raise refuse_missing(self.table.path, made.lines[bad].tolist())
-        if missing == "drop":
+        if missing == "drop" and bad.any():
             keep = np.flatnonzero(~bad)
             ids = None if made.ids is None else [made.ids[i] for i in keep]
             labels = [made.labels[i] for i in keep]
@@ -169,12 +182,18 @@ class RowMaker:
                 f"left out: {_some_lines(made.lines[bad].tolist())}."
             )
             return Made(X[keep], labels, ids, made.lines[keep]), self.columns
-        counts = np.maximum((~gaps).sum(axis=0), 1)
-        fill = np.where(gaps, 0, X).sum(axis=0, dtype=np.float64) / counts
-        fill = fill * 0 if missing == "zero" else fill
-        X = np.where(gaps, fill.astype(np.float32), X)
-        columns = replace(self.columns, fill=fill[: len(self._numbers)].tolist())
-        return made._replace(X=X), columns
+        if missing not in ("zero", "mean"):
+            return made._replace(X=X), self.columns
+        X = X[:, : len(self._numbers)]  # categories have no gaps
+        gaps, rest = gaps[:, : X.shape[1]], np.array(made.X, dtype=np.float32)[:, X.shape[1] :]
+        fill = np.array(self.columns.fill)  # of the rows that the model learned from
+        if missing == "zero":
+            fill = np.zeros(X.shape[1])
+        elif not len(fill):
+            sums = np.where(gaps, 0, X).sum(axis=0, dtype=np.float64)
+            fill = sums / np.maximum((~gaps).sum(axis=0), 1)
+        X = np.hstack([np.where(gaps, fill.astype(np.float32), X), rest])
+        return made._replace(X=X), replace(self.columns, fill=fill.tolist())
 
 
 def refuse_missing(path: Any, lines: list[int]) -> DataFileError:

@@ -148,7 +148,7 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
     first = next(batches, [])
     if not any(line.strip() for line in first):
         raise DataFileError.at(path, "is empty", expected="rows of cells")
-    delimiter = options.delimiter or _sniff_delimiter(path, first[:_SAMPLE], kind)
+    delimiter = options.delimiter or _sniff_delimiter(first[:_SAMPLE], kind)
     rows = _split(path, chain(first, chain.from_iterable(batches)), delimiter, bad)
     top = next(rows)
     names = [str(cell).strip() for cell in top.known()]
@@ -178,12 +178,11 @@ def _decoded(
     path: Any, options: TableOptions, bad: dict[int, DataFileError]
 ) -> Iterator[list[str]]:
     """Yield lists of lines; `bad` takes the error of each line that is not of the encoding."""
-    errors = "replace" if options.decode_errors == "replace" else "strict"
     for first, lines in read_batches(path, 4096):
         texts = []
         for number, raw in enumerate(lines, first):
             try:
-                text = raw.decode(options.encoding, errors)
+                text = raw.decode(options.encoding, options.decode_errors)
             except UnicodeDecodeError as error:
                 bad[number] = _not_decoded(path, number, raw, error, options.encoding)
                 text = raw.decode(options.encoding, "backslashreplace")
@@ -250,23 +249,22 @@ def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
         yield row
 
 
-def _sniff_delimiter(path: Any, lines: Sequence[str], kind: str) -> str:
+def _sniff_delimiter(lines: Sequence[str], kind: str) -> str:
     """Return the character that cuts most rows into equally many cells, two or more."""
     usual = "\t" if kind == "tsv" else ","
-    scores: dict[str, tuple[float, bool]] = {}
+    shares: dict[str, float] = {}  # of rows that each cuts alike
     for delimiter in DELIMITERS:
         try:
             widths = [len(cells) for cells in _reader(lines, delimiter) if any(cells)]
         except csv.Error:  # a quote that does not close, or the sample ends inside one
             widths = [len(line.split(delimiter)) for line in lines if line.strip()]
         width, n_rows = Counter(widths).most_common(1)[0]
-        share = n_rows / len(widths) if width > 1 and widths[0] == width else 0.0
-        scores[delimiter] = (share, delimiter == usual)
+        shares[delimiter] = n_rows / len(widths) if width > 1 and widths[0] == width else 0.0
     n_lines = sum(1 for line in lines if line.strip())
-    if scores[usual][0] >= _CONSISTENT and (kind == "tsv" or n_lines < 2):
+    if shares[usual] >= _CONSISTENT and (kind == "tsv" or n_lines < 2):
         return usual
-    best = max(scores, key=lambda delimiter: scores[delimiter][0])  # of equals, the first
-    return best if scores[best][0] >= _CONSISTENT else usual
+    best = max(shares, key=shares.__getitem__)  # of equals, the first
+    return best if shares[best] >= _CONSISTENT else usual
 
 
 def _has_header(path: Any, names: list[str], below: list[Row], known: set[str]) -> bool:
@@ -321,7 +319,7 @@ def _open_jsonl(path: Any, options: TableOptions) -> Table:
         path,
         "jsonl",
         names,
-        (_json_row(path, line, item, names) for line, item in chain(first, rows)),
+        (_json_row(line, item, names) for line, item in chain(first, rows)),
         "JSON lines",
         size=len(first),
     )
@@ -369,7 +367,7 @@ def _json_object(path: Any, line: int, text: str) -> Any:
     return item
 
 
-def _json_row(path: Any, line: int, item: Any, names: list[str]) -> Row:
+def _json_row(line: int, item: Any, names: list[str]) -> Row:
     if isinstance(item, DataFileError):
         return Row(line, item)
     return Row(line, [item.get(key) for key in names], item)
