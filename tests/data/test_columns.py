@@ -3,7 +3,7 @@ import pytest
 
 from dsnc.data import load_dataset
 from dsnc.data.columns import Columns, Roles, choose_columns, columns_for_rows
-from dsnc.data.stream import stream_table
+from dsnc.data.stream import stream_table, table_kind
 from dsnc.data.tables import open_table
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
@@ -140,6 +140,21 @@ def test_a_model_finds_its_columns_by_name_in_any_order(write):
     chosen = choose_columns(table, Roles(), columns)
     (block,) = stream_table(table, chosen)
     assert block.X == ["x"]
+
+
+def test_a_file_of_any_name_is_a_table_if_it_has_the_columns(write):
+    columns = Columns(text=("What",), numbers=("n",))
+    assert table_kind(str(write("n;what\n1;x\n", "a.txt")), columns) == "csv"
+    assert table_kind(str(write("n\twhat\n1\tx\n", "b.txt")), columns) == "tsv"
+    assert table_kind(str(write("what of it\n", "c.txt")), columns) is None
+    assert table_kind("nowhere.txt", columns) is None
+
+
+def test_a_model_that_knows_no_means_cannot_fill_with_them(write):
+    table = open_table(write("x,label\n,a\n"), "csv", known=["x"])
+    chosen = choose_columns(table, Roles(missing="mean"), Columns(numbers=("x",)))
+    with pytest.raises(InputError, match="knows no means; train it with --missing mean"):
+        next(stream_table(table, chosen))
 
 
 def test_a_row_that_cannot_be_read_stops_or_is_skipped(write):

@@ -202,7 +202,7 @@ def _load(
 
     text, n_features = look.takes_text(estimator), estimator.n_features_in_
     columns = look.columns_of(estimator)
-    if columns is not None and table_kind(data) is not None:
+    if columns is not None and table_kind(data, columns) is not None:
         reading = {**reading, "columns": columns}
     dataset = load(data, reading)
     if dataset.is_text != text:

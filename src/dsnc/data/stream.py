@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dsnc.data.columns import Columns
 from dsnc.data.dataset import fit_width, warn_of_beyond
-from dsnc.data.files import STDIN, decode, is_parquet, read_batches
+from dsnc.data.files import STDIN, decode, head, is_parquet, read_batches
 from dsnc.data.folder import read_rows_of
 from dsnc.data.svmlight import parse_lines
 from dsnc.data.table_rows import RowMaker, refuse_missing
@@ -36,22 +36,32 @@ class Block(NamedTuple):
 def table_kind(name: str, known: Columns | None = None) -> str | None:
     """Return the kind of table that a file is by its ending; None if it is none.
 
-    Stdin is a table if its first line has the columns of a model that learned from one.
+    Stdin and files of other names are tables if their first line has the columns of a model that
+    learned from one.
     """
     path = Path(name)
     if name == STDIN:
-        return _kind_of_stdin(known) if known is not None else None
+        return _kind_by_columns(_first_of_stdin(), known)
     if is_parquet(name):
         return "parquet"
     endings = path.name.lower().split(".")[1:]
-    return next((kind for kind in KINDS if kind in endings), None)
+    kind = next((kind for kind in KINDS if kind in endings), None)
+    if kind is not None or known is None or not path.is_file():
+        return kind
+    return _kind_by_columns(next(iter(head(path, 1)), b""), known)
 
 
-def _kind_of_stdin(known: Columns) -> str | None:
+def _first_of_stdin() -> bytes:
+    """Return the first line that has come, without taking it."""
     stdin: Any = sys.stdin.buffer
-    if not hasattr(stdin, "peek"):
+    line: bytes = stdin.peek().split(b"\n")[0] if hasattr(stdin, "peek") else b""
+    return line
+
+
+def _kind_by_columns(line: bytes, known: Columns | None) -> str | None:
+    if known is None:
         return None
-    first = stdin.peek().split(b"\n")[0].decode("utf-8", "replace").strip()
+    first = line.decode("utf-8", "replace").strip()
     cells = {cell.strip(' "\ufeff').lower() for cell in re.split("[,;|\t:{}]", first)}
     if not {name.lower() for name in known.names} <= cells:
         return None
@@ -74,9 +84,12 @@ def stream_table(
         Let a row that cannot be read pass, with its error, instead of raising it.
     """
     maker = RowMaker(table, columns)
-    fill = columns.fill if columns.missing in ("zero", "mean") and columns.fill else None
-    if columns.missing == "zero":
-        fill = [0.0] * len(columns.numbers)
+    if columns.missing == "mean" and columns.numbers and not columns.fill:
+        raise InputError(
+            "missing='mean': the model knows no means; train it with --missing mean, or take zero."
+        )
+    fills = {"zero": [0.0] * len(columns.numbers), "mean": columns.fill}
+    fill = fills.get(columns.missing)
     rows = table.rows()
     while some := list(islice(rows, batch)):
         X, errors = [], []
