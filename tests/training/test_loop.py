@@ -9,14 +9,14 @@ from dsnc.encoders.torch import make_encoder
 from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets
-from dsnc.training import feed
+from dsnc.training import feed, loop
 from dsnc.training.batches import Batches, make_source
 from dsnc.training.feed import Validation
 from dsnc.training.history import Epoch, History
-from dsnc.training.loop import one_cycle, train
 from dsnc.training.objective import Objective
 from dsnc.training.regularizer import PartnerSampler
 from dsnc.training.settings import Settings
+from dsnc.training.steps import TorchSteps, one_cycle
 from dsnc.training.world import World
 
 CPU = torch.device("cpu")
@@ -53,6 +53,11 @@ def make_validation(seed=1, weight=None):
     X, y = make_data(seed)
     weight = torch.ones(N) if weight is None else weight
     return Validation(make_source(X, CPU, unit_rows=False), Targets(y.numpy(), K), weight)
+
+
+def train(objective, batches, settings, *, checkpoint=None, unit="epoch", **how):
+    steps = TorchSteps(objective, batches, settings, **how)
+    return loop.train(steps, settings, checkpoint=checkpoint, unit=unit)
 
 
 class Script:

@@ -24,6 +24,7 @@ from dsnc.training.scaling import is_mostly_zeros
 from dsnc.training.settings import RunSettings
 from dsnc.training.setup import MakeObjective, divides_rows, set_up
 from dsnc.training.soft_vectors import SoftVectorsObjective
+from dsnc.training.steps import TorchSteps
 from dsnc.training.world import World, lone_world
 
 _SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
@@ -81,14 +82,9 @@ class Learner:
         begun = monotonic()
         self.objective.expect(torch.tensor(examples.counts(), dtype=torch.float32))
         batches, held_out = self._feed(self.objective, examples, validation, self.seed, self.world)
-        history = train(
-            self.objective,
-            batches,
-            self._pace(),
-            validation=held_out,
-            world=self.world,
-            checkpoint=self._checkpoint(examples, validation),
-        )
+        pace, checkpoint = self._pace(), self._checkpoint(examples, validation)
+        steps = TorchSteps(self.objective, batches, pace, validation=held_out, world=self.world)
+        history = train(steps, pace, checkpoint=checkpoint)
         self._is_over = history.stopped in (INTERRUPTED, LATE)
         self._seconds = monotonic() - begun
         return history
@@ -124,7 +120,8 @@ class Learner:
             callbacks=(),
         )
         try:
-            train(objective, batches, pace, validation=held_out, world=world, unit="soft epoch")
+            steps = TorchSteps(objective, batches, pace, validation=held_out, world=world)
+            train(steps, pace, unit="soft epoch")
         except KeyboardInterrupt:
             warn("Interrupted before class vectors for soft bits were trained; they are left out.")
             return decoder
@@ -214,7 +211,8 @@ class Learner:
         )
         optimizer = optimizer or objective.make_optimizer()
         batches, _ = self._feed(objective, examples, None, seed, world)
-        return train(objective, batches, pace, world=world, optimizer=optimizer), optimizer
+        steps = TorchSteps(objective, batches, pace, world=world, optimizer=optimizer)
+        return train(steps, pace), optimizer
 
     def _soft_objective(self, decoder: LinearDecoder, sharpness: float) -> SoftVectorsObjective:
         settings: Any = self.settings  # of a softmax: no other objective has soft bits

@@ -1,49 +1,92 @@
-"""The training loop. It reads from top to bottom and knows nothing of codes."""
+"""The training loop. It reads from top to bottom and knows nothing of codes, nor of torch."""
 
 import math
 import time
-from typing import Any
-
-import torch
-from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 from dsnc.errors import InputError, warn
 from dsnc.progress import progress_bar
-from dsnc.training.base_objective import BaseObjective
-from dsnc.training.batches import Batches
-from dsnc.training.checkpoint import Checkpoint
-from dsnc.training.feed import Validation
 from dsnc.training.history import Epoch, History, Progress
 from dsnc.training.settings import RunSettings
-from dsnc.training.world import World
 
-_WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
 LATE, INTERRUPTED = "time_limit reached", "interrupted"  # why training stopped early
 
 
+class Pass(NamedTuple):
+    """What one pass over the rows was like; `is_whole` unless the clock cut it short."""
+
+    rows: int
+    loss: float
+    learning_rate: float
+    intra: float = 0.0
+    inter: float = 0.0
+    factor: float = 1.0
+    is_whole: bool = True
+
+
+class Steps(ABC):
+    """What the loop drives: weights, the steps that move them, and rows to validate on."""
+
+    is_first = True  # of several processes, the one that writes and speaks
+
+    @abstractmethod
+    def run(self, epoch: int, is_late: Callable[[], bool]) -> Pass:
+        """Pass over the rows once; stop where it is late."""
+
+    @abstractmethod
+    def validate(self) -> float | None:
+        """Return the accuracy on held-out rows; None where there are none."""
+
+    @abstractmethod
+    def keep(self) -> None:
+        """Remember the weights as they are: they are the best so far."""
+
+    @abstractmethod
+    def keep_best(self) -> None:
+        """Go back to the best weights, if any were remembered; training is over."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return everything that a checkpoint needs, the best weights included."""
+
+    @abstractmethod
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` gave."""
+
+    def agree(self, flag: bool) -> bool:
+        """Tell whether the flag is set in any process: all must stop at the same step."""
+        return flag
+
+
+class Store(Protocol):
+    """Where a run is kept from epoch to epoch; see `dsnc.training.checkpoint`."""
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write a state, whole or not at all."""
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the state, or None if there is none yet."""
+
+
 def train(
-    objective: BaseObjective,
-    batches: Batches,
+    steps: Steps,
     settings: RunSettings,
     *,
-    validation: Validation | None = None,
-    world: World | None = None,
-    checkpoint: Checkpoint | None = None,
-    optimizer: torch.optim.Optimizer | None = None,
+    checkpoint: Store | None = None,
     unit: str = "epoch",
 ) -> History:
-    """Train, and leave the best weights in `objective`.
+    """Train, and leave the best weights in `steps`.
 
     The best are those with the highest validation accuracy; without validation rows, the last.
-    Ctrl-C after the first epoch ends training early and keeps the best so far. An optimizer may be
-    given to go on with its state. `unit` is what the bar and warnings count.
+    Ctrl-C after the first epoch ends training early and keeps the best so far. `unit` is what the
+    bar and warnings count. What is "auto" in settings has become a number here.
     """
-    optimizer = optimizer or objective.make_optimizer()
-    run = _Run(objective, optimizer, batches, settings, validation, world or World(), checkpoint)
+    run, max_epochs = _Run(steps, settings, checkpoint), int(settings.max_epochs)
     run.resume()
-    shown = settings.verbose and run.world.is_first
-    with progress_bar(settings.max_epochs, shown, unit, settings.time_limit) as advance:
+    shown = settings.verbose and steps.is_first
+    with progress_bar(max_epochs, shown, unit, settings.time_limit) as advance:
         try:
             while not run.history.stopped:
                 epoch = run.one_epoch()
@@ -51,106 +94,69 @@ def train(
                 progress = Progress(epoch, run.history)
                 for callback in settings.callbacks:
                     callback(progress)
-                if run.world.any(progress.is_stopping):
+                if steps.agree(progress.is_stopping):
                     run.history.stopped = "a callback asked for it"
         except KeyboardInterrupt:
             if not run.history.epochs:
                 raise  # there is nothing to keep yet
             run.history.stopped = INTERRUPTED
             warn(
-                f"Training was interrupted in {unit} {len(run.history) + 1} of "
-                f"{settings.max_epochs}; the best model so far is kept."
+                f"Training was interrupted in {unit} {len(run.history) + 1} of {max_epochs}; the "
+                "best model so far is kept."
             )
-    run.keep_best()
+    steps.keep_best()
     return run.history
 
 
 class _Run:
     """The state of a run, as a checkpoint holds it."""
 
-    def __init__(
-        self,
-        objective: BaseObjective,
-        optimizer: torch.optim.Optimizer,
-        batches: Batches,
-        settings: RunSettings,
-        validation: Validation | None,
-        world: World,
-        checkpoint: Checkpoint | None,
-    ) -> None:
-        self.objective, self.batches, self.settings = objective, batches, settings
-        self.validation, self.world, self.checkpoint = validation, world, checkpoint
-        self.model = objective if world.size == 1 else DistributedDataParallel(objective)
-        self.optimizer = optimizer
+    def __init__(self, steps: Steps, settings: RunSettings, checkpoint: Store | None) -> None:
+        self.steps, self.settings, self.checkpoint = steps, settings, checkpoint
+        self.max_epochs = int(settings.max_epochs)
         self.history = History()
-        self.best: dict[str, Any] | None = None
         self.started = time.monotonic()
         self.seconds_before = 0.0  # spent by the run before it was resumed
 
     def one_epoch(self) -> Epoch:
         number = len(self.history)
-        self.objective.start_epoch(number)
-        self.objective.train()
-        sums = torch.zeros(3, dtype=torch.float64, device=self.objective.device)
-        n_steps = n_rows = 0
-        for step, batch in enumerate(self.batches.epoch(number)):
-            self._set_learning_rate(number * len(self.batches) + step)
-            terms = self.model(batch)
-            self.optimizer.zero_grad(set_to_none=True)
-            terms.total.backward()
-            self.optimizer.step()
-            sums += torch.stack([terms.loss, terms.intra, terms.inter])
-            n_steps += 1
-            n_rows += batch.place[2]
-            if self._is_late() and self.world.size == 1:
-                break
-        self.world.spread(self.objective.buffers())  # batch statistics: each saw its own rows
-        loss, intra, inter = self.world.sum(*(sums / n_steps).tolist())
+        made = self.steps.run(number, self._is_late)
         epoch = Epoch(
             epoch=number + 1,
-            rows=n_rows,
-            loss=loss / self.world.size,
-            intra=intra / self.world.size,
-            inter=inter / self.world.size,
-            factor=self.objective.factor.factor,
-            learning_rate=self.optimizer.param_groups[0]["lr"],
-            validation_accuracy=self._validate(number) if math.isfinite(loss) else None,
+            rows=made.rows,
+            loss=made.loss,
+            intra=made.intra,
+            inter=made.inter,
+            factor=made.factor,
+            learning_rate=made.learning_rate,
+            validation_accuracy=self._validate(number) if math.isfinite(made.loss) else None,
             seconds=self.seconds_before + time.monotonic() - self.started,
         )
         self.history.epochs.append(epoch)
         self.history.stopped = self._reason_to_stop(epoch)
-        if n_steps == len(self.batches):  # a run never resumes after half an epoch
+        if made.is_whole:  # a run never resumes after half an epoch
             self._save()
         return epoch
 
-    def _set_learning_rate(self, step: int) -> None:
-        # Plain numbers: a checkpoint takes no numpy scalars.
-        peak, decay = float(self.settings.learning_rate), float(self.settings.weight_decay)
-        n_steps = self.settings.max_epochs * len(self.batches)
-        rate = one_cycle(step / n_steps) * peak if self.settings.schedule == "one_cycle" else peak
-        for group in self.optimizer.param_groups:
-            group.update(lr=rate, weight_decay=decay)
-
     def _validate(self, number: int) -> float | None:
-        last = number + 1 == self.settings.max_epochs
-        if self.validation is None or not (
-            last or (number + 1) % self.settings.validation_every == 0
-        ):
+        last = number + 1 == self.max_epochs
+        if not (last or (number + 1) % self.settings.validation_every == 0):
             return None
-        accuracy = self.validation.accuracy(self.objective, self.world)
-        self.objective.after_validation(accuracy)
+        accuracy = self.steps.validate()
+        if accuracy is None:
+            return None
         # Of equals the last is kept: it was trained longer. (Small validation sets tie often.)
         if self.history.best_accuracy is None or accuracy >= self.history.best_accuracy:
             self.history.best_accuracy, self.history.best_epoch = accuracy, number + 1
-            self.best = _copy(self.objective.state_dict())
+            self.steps.keep()
         return accuracy
 
     def _reason_to_stop(self, epoch: Epoch) -> str:
         if not math.isfinite(epoch.loss):
             return self._diverged(epoch)
-        if epoch.epoch >= self.settings.max_epochs:
+        if epoch.epoch >= self.max_epochs:
             return "max_epochs reached"
-        if self.world.any(self._is_late()):
+        if self.steps.agree(self._is_late()):
             return LATE
         if self.settings.patience is not None:
             measured = [a for a in self.history.column("validation_accuracy") if a is not None]
@@ -163,7 +169,7 @@ class _Run:
 
     def _diverged(self, epoch: Epoch) -> str:
         advice = f"try learning_rate={float(self.settings.learning_rate) / 10:g}"
-        if self.best is None:
+        if self.history.best_epoch is None:
             raise InputError(f"The loss is {epoch.loss} after epoch {epoch.epoch}; {advice}.")
         message = f"The loss became {epoch.loss} in epoch {epoch.epoch}; the best model is kept"
         warn(f"{message}. For a better one {advice}.")
@@ -174,42 +180,15 @@ class _Run:
         return limit is not None and time.monotonic() - self.started >= limit
 
     def _save(self) -> None:
-        if self.checkpoint is None or not self.world.is_first:
-            return
-        self.checkpoint.save(
-            {
-                "model": self.objective.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "best": self.best,
-                "history": self.history.to_dict(),
-            }
-        )
+        if self.checkpoint is not None and self.steps.is_first:
+            self.checkpoint.save({**self.steps.state(), "history": self.history.to_dict()})
 
     def resume(self) -> None:
         state = self.checkpoint.load() if self.checkpoint is not None else None
         if state is None:
             return
-        self.objective.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.best = state["best"]
-        self.history = History.from_dict(state["history"])
+        self.history = History.from_dict(state.pop("history"))
+        self.steps.load_state(state)
         self.seconds_before = self.history.epochs[-1].seconds
         if self.history.stopped == LATE:  # the clock starts anew
             self.history.stopped = ""
-
-    def keep_best(self) -> None:
-        if self.best is not None:
-            self.objective.load_state_dict(self.best)
-        self.objective.zero_grad(set_to_none=True)  # as large as the model, and of no use now
-        self.objective.eval()
-
-
-def one_cycle(progress: float) -> float:
-    """Return the learning rate as a share of its peak: up along a cosine, then down to nothing."""
-    if progress < _WARM_UP:
-        return 0.04 + 0.96 * (1 - math.cos(math.pi * progress / _WARM_UP)) / 2
-    return (1 + math.cos(math.pi * (progress - _WARM_UP) / (1 - _WARM_UP))) / 2
-
-
-def _copy(state: dict[str, Any]) -> dict[str, Any]:
-    return {k: v.detach().clone() if isinstance(v, Tensor) else dict(v) for k, v in state.items()}
