@@ -36,13 +36,6 @@ def set_code(planes, row, words, which):
 
 
 @part
-def get_octets(words, which, octets):
-    """Write ``words[which]`` octet by octet, as a query is given."""
-    for p in range(octets.shape[0]):
-        octets[p] = np.uint8(words[which, p >> 3] >> np.uint64(8 * (p & 7)))
-
-
-@part
 def set_gone(gone, holes, row, is_gone):
     """Say whether there is a code in a row."""
     block, place, value = row // BLOCK, row % BLOCK, np.uint8(GONE if is_gone else 0)
