@@ -54,11 +54,11 @@ def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows,
                 sum_a, sum_b = sums[0, x], sums[second, y]
                 # Two calls: where two queries share codes, the compiler reads these once.
                 if alone:
-                    low_a, low_b = _add_all(
+                    low_a, low_b = add_all(
                         planes, first + x, first + y, a, b, sum_a, sum_b, limit_a, limit_b
                     )
                 else:
-                    low_a, low_b = _add_all(
+                    low_a, low_b = add_all(
                         planes, first + x, None, a, b, sum_a, sum_b, limit_a, limit_b
                     )
                 low_a = _least(sum_a, low_a, n_codes - (first + x) * BLOCK)
@@ -82,7 +82,7 @@ def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows,
 
 
 @inlined
-def _add_all(planes, block, other, a, b, sum_a, sum_b, limit_a, limit_b):
+def add_all(planes, block, other, a, b, sum_a, sum_b, limit_a, limit_b):
     """Write the distances in all planes, or in the first ones where these are beyond the limits."""
     n_planes = planes.shape[1]
     p = n_planes % 8
