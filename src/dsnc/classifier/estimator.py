@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
+from dsnc.classifier.trainers import fast_learner
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, warn
@@ -132,6 +133,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     decoder_report_: DecoderReport = field(init=False)
 
     n_bits: int = 64
+    trainer: str = "auto"
     encoder: Any = "linear"
     hidden: Sequence[int] = (1024,)
     normalize: bool = True
@@ -196,6 +198,18 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
                 f"{least} bits at least; n_bits={4 * least} is a good start."
             )
         return settings
+
+    def _make_learner(
+        self, settings: RunSettings, examples: "Examples", seed: int, *, joins: bool = False
+    ) -> Any:
+        fast = fast_learner(
+            self._settings_for(settings, examples),
+            examples,
+            examples.targets.n_classes,
+            seed,
+            self.n_jobs,
+        )
+        return fast or super()._make_learner(settings, examples, seed, joins=joins)
 
     def _trained_decoder(self) -> LinearDecoder:
         return self._known_evidence().linear

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dsnc.training.history import History
     from dsnc.training.learner import Learner
     from dsnc.training.setup import MakeObjective
-    from dsnc.training.world import World
 
 _BLOCK = 1 << 14  # held-out rows at a time
 
@@ -49,7 +48,7 @@ class LearnedClassifier(PredictorClassifier):
     scaling: str = "auto"
     text: Any = None
     class_weight: Any = None
-    max_epochs: int = 50
+    max_epochs: int | str = "auto"
     batch_size: int | str = "auto"
     learning_rate: float | str = "auto"
     validation_fraction: float = 0.1
@@ -77,9 +76,7 @@ class LearnedClassifier(PredictorClassifier):
         validation : (X, y), optional
             Rows to choose the best epoch by, instead of a share of the others.
         """
-        require("torch", extra="torch", caller=f"{type(self).__name__}.fit")
         from dsnc.training.examples import Examples
-        from dsnc.training.world import join_world
 
         with self._all_or_nothing():
             settings = self._settings()
@@ -99,8 +96,7 @@ class LearnedClassifier(PredictorClassifier):
                 if len(held):
                     held_out = examples._replace(rows=held)
                     examples = examples._replace(rows=rows)
-            world = join_world(settings.device)
-            learner = self._make_learner(settings, examples, seed, world)
+            learner = self._make_learner(settings, examples, seed, joins=True)
             history = learner.fit(examples, held_out)
             self._finish(Run(learner, examples, held_out), labels, history, features)
         return self
@@ -117,7 +113,6 @@ class LearnedClassifier(PredictorClassifier):
         """
         from dsnc.training.examples import Examples
 
-        require("torch", extra="torch", caller=f"{type(self).__name__}.partial_fit")
         with self._all_or_nothing() as before:
             first = not hasattr(self, "predictor_")
             features = learned_features(X, self.text) if first else self.predictor_.features
@@ -172,11 +167,16 @@ class LearnedClassifier(PredictorClassifier):
         settings: RunSettings,
         examples: "Examples",
         seed: int,
-        world: "World | None" = None,
+        *,
+        joins: bool = False,
     ) -> "Learner":
+        """Return what learns; `joins` says whether it may do so with other processes."""
+        require("torch", extra="torch", caller=f"{type(self).__name__}: training")
         from dsnc.training.learner import Learner
+        from dsnc.training.world import join_world
 
         settings = self._settings_for(settings, examples)
+        world = join_world(settings.device) if joins else None
         make_objective = self._make_objective(examples, seed)
         n_classes = examples.targets.n_classes
         return Learner(settings, examples, n_classes, seed, make_objective, world)

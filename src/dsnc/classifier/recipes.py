@@ -6,6 +6,7 @@ from typing import Any
 
 PAPER: Mapping[str, Any] = MappingProxyType(
     {
+        "trainer": "torch",
         "gradient": {"name": "straight_through", "n_draws": 1, "slope_growth": 1.0001},
         "code_values": "bits",
         "soft_share": 0.0,

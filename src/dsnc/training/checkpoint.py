@@ -6,19 +6,19 @@ alone, a run that is killed anywhere and resumed ends with the same bits as one 
 """
 
 import os
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import IO, Any, ClassVar
 
 from dsnc.errors import CheckpointError
 from dsnc.files import whole_file
 
-_NAME = "checkpoint.pt"
+FILES = {"torch": "checkpoint.pt", "fast": "checkpoint.safetensors"}
+"""Trainer to the name of its file in the folder."""
 _ASIDE = ".checkpoint"
 
 
-class Checkpoint:
+class Checkpoint(ABC):
     """The one checkpoint of a run, in a folder.
 
     Parameters
@@ -29,16 +29,26 @@ class Checkpoint:
         What the run is: a checkpoint of another run is refused.
     """
 
+    trainer: ClassVar[str]
+
     def __init__(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
-        self.path = Path(folder) / _NAME
+        self.path = Path(folder) / FILES[self.trainer]
         self._fingerprint = fingerprint
+
+    @abstractmethod
+    def _write(self, state: dict[str, Any], file: IO[bytes]) -> None:
+        """Write a state to a file."""
+
+    @abstractmethod
+    def _read(self) -> dict[str, Any]:
+        """Return the state in the file; a damaged one fails in any way it likes."""
 
     def save(self, state: dict[str, Any]) -> None:
         """Write the state aside and rename it: there is always one complete checkpoint."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(self.path, durable=True) as file:
-                torch.save({"fingerprint": self._fingerprint, **state}, file)
+                self._write({"fingerprint": self._fingerprint, **state}, file)
             for left in self.path.parent.glob(f"{_ASIDE}*"):  # by a run that was killed
                 left.unlink(missing_ok=True)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
@@ -49,19 +59,46 @@ class Checkpoint:
 
     def load(self) -> dict[str, Any] | None:
         """Return the state, or None if there is none yet."""
+        self._refuse_others()
         if not self.path.exists():
             return None
         try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
+            state = self._read()
             fingerprint = state.pop("fingerprint")
-        except Exception as error:  # a damaged pickle fails in any way it likes
+        except Exception as error:
             raise CheckpointError(
                 f"{self.path} is damaged or no checkpoint ({type(error).__name__}). "
                 "Delete it to start the run anew."
             ) from error
         if fingerprint != self._fingerprint:
             raise CheckpointError(
-                f"{self.path} belongs to a run with other data or settings. Choose another "
-                "folder for this run, or delete it to start anew."
+                f"{self.path} belongs to a run with other data or settings, or of another version. "
+                "Choose another folder for this run, or delete it to start anew."
             )
-        return dict(state)
+        return state
+
+    def _refuse_others(self) -> None:
+        for trainer, name in FILES.items():
+            other = self.path.parent / name
+            if other != self.path and other.exists():
+                raise CheckpointError(
+                    f"{other} belongs to a run of trainer={trainer!r}, and this one is of "
+                    f"{self.trainer!r}. Go on with trainer={trainer!r}, choose another folder, or "
+                    "delete it to start anew."
+                )
+
+
+class TorchCheckpoint(Checkpoint):
+    """Of a run of torch."""
+
+    trainer = "torch"
+
+    def _write(self, state: dict[str, Any], file: IO[bytes]) -> None:
+        import torch
+
+        torch.save(state, file)
+
+    def _read(self) -> dict[str, Any]:
+        import torch
+
+        return dict(torch.load(self.path, map_location="cpu", weights_only=True))

@@ -13,24 +13,22 @@ from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import ModuleEncoder
 from dsnc.errors import warn
 from dsnc.training.base_objective import BaseObjective
-from dsnc.training.checkpoint import Checkpoint
+from dsnc.training.checkpoint import Checkpoint, TorchCheckpoint
 from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.export import Trained, export, take_over
 from dsnc.training.feed import feed
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
 from dsnc.training.objective import Objective
-from dsnc.training.scaling import is_mostly_zeros
-from dsnc.training.settings import RunSettings
-from dsnc.training.setup import MakeObjective, divides_rows, set_up
+from dsnc.training.scaling import divides_rows, is_mostly_zeros
+from dsnc.training.settings import FREE, RunSettings
+from dsnc.training.setup import MakeObjective, set_up
 from dsnc.training.soft_vectors import SoftVectorsObjective
 from dsnc.training.steps import TorchSteps
 from dsnc.training.world import World, lone_world
 
 _SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
 _SOFT_SEED = 1 << 30  # of their batches, beside those of training
-# What a checkpoint may differ in from the run that goes on from it.
-_FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
 
 
 class Learner:
@@ -112,7 +110,7 @@ class Learner:
         seed = _derived(self.seed, _SOFT_SEED)
         batches, held_out = self._feed(objective, examples, validation, seed, world)
         pace = self._pace(
-            max_epochs=-(-self.settings.max_epochs // _SOFT_SHARE),
+            max_epochs=-(-int(self._pace().max_epochs) // _SOFT_SHARE),
             schedule="one_cycle",
             validation_every=1,
             patience=None,
@@ -171,8 +169,9 @@ class Learner:
 
     def _pace(self, **changes: Any) -> RunSettings:
         """Return the settings of a run of the loop."""
-        rate = self.settings.rate(sparse=self._sparse)
-        return replace(self.settings, learning_rate=rate, **changes)
+        rate, epochs = self.settings.rate(sparse=self._sparse), self.settings.max_epochs
+        epochs = self.settings.epochs if isinstance(epochs, str) else epochs
+        return replace(self.settings, learning_rate=rate, **{"max_epochs": epochs, **changes})
 
     def _feed(
         self,
@@ -222,10 +221,10 @@ class Learner:
     def _checkpoint(self, examples: Examples, validation: Examples | None) -> Checkpoint | None:
         if self.settings.checkpoint is None:
             return None
-        settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in _FREE}
+        settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in FREE}
         data = [fingerprint(part) for part in (examples, validation) if part is not None]
         text = f"{settings} {self.seed} {self.n_classes} {data}"
-        return Checkpoint(self.settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
+        return TorchCheckpoint(self.settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _derived(seed: int, number: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc.errors import InputError
 from dsnc.training.examples import Examples
 
 Reals = NDArray[np.float64]
@@ -23,7 +24,7 @@ _ROWS = 4096  # at a time
 _BLOCK = 1 << 24  # numbers of them at most
 _FEW = 0.1  # share of numbers that are not 0, below which rows are mostly zeros
 _ONE_UNIT = 1 / 3  # of the range of all, which most features of one unit have for themselves
-_LENGTH = 50.0  # sum of a row's absolute values that is measured to train best
+LENGTH = 50.0  # sum of a row's absolute values that is measured to train best, with Adam
 
 
 class Moments(NamedTuple):
@@ -45,7 +46,20 @@ def is_mostly_zeros(X: Any) -> bool:
     return bool(filled < _FEW * some.shape[0] * width)
 
 
-def scale_of(examples: Examples, scaling: str) -> tuple[Reals, Reals]:
+def check_scaling(scaling: str, X: Any, mostly_zeros: bool) -> None:
+    """Refuse to make a sparse X dense."""
+    if scaling in ("standard", "common") and sp.issparse(X) and mostly_zeros:
+        raise InputError(
+            f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
+        )
+
+
+def divides_rows(scaling: str, mostly_zeros: bool) -> bool:
+    """Tell whether each row is divided by its length."""
+    return scaling == "unit_rows" or (scaling == "auto" and mostly_zeros)
+
+
+def scale_of(examples: Examples, scaling: str, length: float = LENGTH) -> tuple[Reals, Reals]:
     """Return what to subtract from each feature, and what to divide it by (0: do not).
 
     Parameters
@@ -53,14 +67,16 @@ def scale_of(examples: Examples, scaling: str) -> tuple[Reals, Reals]:
     examples : Examples
         Rows that are not mostly zeros.
     scaling : "auto", "standard" or "common"
+    length : float
+        Sum of a row's absolute values, which many features would exceed.
     """
     found = moments(examples)
     deviation = found.deviation
     if scaling == "common" or (scaling == "auto" and _share_a_unit(found)):
         deviation = np.full_like(deviation, np.sqrt(np.square(deviation).mean()))
     varies = deviation > 0
-    length = (found.distance[varies] / deviation[varies]).sum()
-    return found.mean, deviation * max(1.0, length / _LENGTH)
+    found_length = (found.distance[varies] / deviation[varies]).sum()
+    return found.mean, deviation * max(1.0, found_length / length)
 
 
 def moments(examples: Examples) -> Moments:

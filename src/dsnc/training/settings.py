@@ -16,6 +16,9 @@ CODE_VALUES = ("bits", "signs")
 ADAPTIVE = ("none", "previous", "best")
 VALIDATION_CODES = ("hard", "sampled")
 PRECISIONS = ("bfloat16", "float32")
+TRAINERS = ("auto", "fast", "torch")
+# What a checkpoint may differ in from the run that goes on from it.
+FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
 _MOST_BITS = 4096  # of a code: a million classes need 20
 
 
@@ -31,7 +34,7 @@ class RunSettings:
     beta: float = 0.0
     gamma: float = 0.0
     adaptive: str = "none"
-    max_epochs: int = 50
+    max_epochs: int | str = "auto"
     batch_size: int | str = "auto"
     learning_rate: float | str = "auto"
     schedule: str = "one_cycle"
@@ -45,7 +48,7 @@ class RunSettings:
     callbacks: Sequence[Callable[..., Any]] = ()
     verbose: bool = False
 
-    counts: ClassVar[tuple[str, ...]] = ("n_bits", "max_epochs", "validation_every")
+    counts: ClassVar[tuple[str, ...]] = ("n_bits", "validation_every")
     weights: ClassVar[tuple[str, ...]] = ("beta", "gamma", "weight_decay")
     names: ClassVar[dict[str, Sequence[str]]] = {
         "scaling": SCALINGS,
@@ -53,6 +56,7 @@ class RunSettings:
         "schedule": SCHEDULES,
         "precision": PRECISIONS,
     }
+    epochs: ClassVar[int] = 50  # of max_epochs="auto"
     # Of learning_rate="auto", for dense and for sparse rows; measured to be best.
     rates: ClassVar[tuple[float, float]] = (2e-2, 1e-2)
     # Of batch_size="auto": steps of an epoch, and the least and the most rows of a step; the most
@@ -90,8 +94,9 @@ class RunSettings:
     def _check_numbers(self) -> None:
         for name in self.counts:
             whole(name, getattr(self, name))
-        if self.batch_size != "auto":
-            whole("batch_size", self.batch_size)
+        for name in ("max_epochs", "batch_size"):
+            if getattr(self, name) != "auto":
+                whole(name, getattr(self, name))
         if self.patience is not None:
             whole("patience", self.patience)
         for name in self.weights:
@@ -118,6 +123,7 @@ class SoftmaxSettings(RunSettings):
 class Settings(SoftmaxSettings):
     """Settings of a run of `dsnc.DSNCClassifier`."""
 
+    trainer: str = "auto"
     gradient: Any = "straight_through"
     n_draws: int = 4
     code_values: str = "signs"
@@ -128,6 +134,7 @@ class Settings(SoftmaxSettings):
     counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_draws")
     names: ClassVar[dict[str, Sequence[str]]] = {
         **RunSettings.names,
+        "trainer": TRAINERS,
         "code_values": CODE_VALUES,
         "validation_codes": VALIDATION_CODES,
     }

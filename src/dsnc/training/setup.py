@@ -11,7 +11,7 @@ from dsnc.encoders.torch import LinearEncoder, MLPEncoder, ModuleEncoder, make_e
 from dsnc.errors import InputError
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.examples import Examples
-from dsnc.training.scaling import is_mostly_zeros, scale_of
+from dsnc.training.scaling import check_scaling, divides_rows, is_mostly_zeros, scale_of
 from dsnc.training.settings import RunSettings
 
 OURS = (LinearEncoder, MLPEncoder)  # their weights can be exported
@@ -31,10 +31,7 @@ def set_up(
     """Return the objective before training, on its device; `examples` decide the scaling."""
     n_features, sparse = int(examples.X.shape[1]), bool(sp.issparse(examples.X))
     scaling, mostly_zeros = settings.scaling, is_mostly_zeros(examples.X)
-    if scaling in ("standard", "common") and sparse and mostly_zeros:
-        raise InputError(
-            f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
-        )
+    check_scaling(scaling, examples.X, mostly_zeros)
     hidden = {"hidden": tuple(settings.hidden), "normalize": settings.normalize}
     encoder = make_encoder(
         settings.encoder,
@@ -57,11 +54,6 @@ def set_up(
     if not is_ours:
         _try(ModuleEncoder(encoder, n_features, settings.n_bits), examples.X)
     return objective
-
-
-def divides_rows(scaling: str, mostly_zeros: bool) -> bool:
-    """Tell whether each row is divided by its length."""
-    return scaling == "unit_rows" or (scaling == "auto" and mostly_zeros)
 
 
 def _try(module: ModuleEncoder, X: Any) -> None:

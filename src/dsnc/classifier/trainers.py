@@ -1,0 +1,70 @@
+"""Which trainer a run takes: the fast one where it can do what is asked, otherwise torch."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from dsnc.errors import InputError
+from dsnc.training.settings import RunSettings, Settings
+
+if TYPE_CHECKING:
+    from dsnc.training.examples import Examples
+
+# Settings that only torch knows, and those whose numbers are Adam's: with trainer="fast" given,
+# these are its own.
+_OF_TORCH = (
+    "encoder",
+    "gradient",
+    "beta",
+    "gamma",
+    "code_values",
+    "weight_decay",
+    "validation_codes",
+    "precision",
+)
+_OF_ADAM = ("learning_rate", "batch_size")
+
+
+def chosen_trainer(settings: Settings) -> tuple[str, str]:
+    """Return "fast" or "torch", and why the other was not taken ("" where the user said so)."""
+    if settings.trainer == "torch":
+        return "torch", ""
+    reason = _needs_torch(settings)
+    if settings.trainer == "fast":
+        if reason:
+            raise InputError(
+                f"trainer='fast' cannot do {reason}; leave that out, or take trainer='torch'."
+            )
+        return "fast", ""
+    reason = reason or _changed(settings, _OF_ADAM)
+    return ("torch", reason) if reason else ("fast", "")
+
+
+def fast_learner(
+    settings: RunSettings, examples: "Examples", n_classes: int, seed: int, n_jobs: int | None
+) -> Any:
+    """Return the fast learner where it is the one to take, else None."""
+    if not isinstance(settings, Settings) or chosen_trainer(settings)[0] == "torch":
+        return None
+    from dsnc.fast import FastLearner
+
+    return FastLearner(settings, examples, n_classes, seed, n_jobs)
+
+
+def _needs_torch(settings: Settings) -> str:
+    if settings.device not in ("auto", "cpu"):
+        return f"device={settings.device!r}"
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        return "several processes (WORLD_SIZE is set)"
+    return _changed(settings, _OF_TORCH)
+
+
+def _changed(settings: Settings, names: tuple[str, ...]) -> str:
+    """Return the first of some settings that is not at its default, as a user would write it."""
+    usual = Settings()
+    for name in names:
+        value, default = getattr(settings, name), getattr(usual, name)
+        if not isinstance(value, type(default)) and not isinstance(value, int | float):
+            return f"{name}={type(value).__name__}"  # an object of the user's
+        if value != default:
+            return f"{name}={value!r}"
+    return ""

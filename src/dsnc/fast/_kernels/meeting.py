@@ -1,0 +1,54 @@
+"""Threads inside kernels that wait for each other, at the price of some hundred nanoseconds."""
+
+from numba import types
+from numba.extending import intrinsic
+
+from dsnc.codes._kernels.tools import part
+
+GATE = 16  # numbers of a gate: the two that it uses are in different cache lines
+_ROUND = 8  # where the number of the round is; the number of those who wait is in front
+_SPINS = 4096  # before a thread lets others have its core
+_give_way = types.ExternalFunction("sched_yield", types.int32())
+
+
+@part
+def meet(gate, n_threads):
+    """Wait until all threads have come here; what each wrote before, all see after.
+
+    `gate` is an int64 array of GATE zeros, the same in all threads.
+    """
+    if n_threads == 1:
+        return
+    before = _load(gate, _ROUND)
+    if _add(gate, 0, 1) == n_threads - 1:
+        _add(gate, 0, -n_threads)
+        _add(gate, _ROUND, 1)
+        return
+    spins = 0
+    while _load(gate, _ROUND) == before:
+        spins += 1
+        if spins > _SPINS:
+            _give_way()
+
+
+@intrinsic
+def _add(typing, array, place, value):
+    """Add to a number as one step that no thread can come in between; return what it was."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        pointer = builder.gep(data, [arguments[1]])
+        return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def _load(typing, array, place):
+    """Return a number as other threads have written it."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.load_atomic(builder.gep(data, [arguments[1]]), "acquire", 8)
+
+    return types.int64(array, types.intp), generate

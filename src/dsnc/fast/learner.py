@@ -1,0 +1,280 @@
+"""From arrays to trained arrays without torch: the fast twin of `dsnc.training.learner`."""
+
+import hashlib
+import os
+from dataclasses import replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dsnc.decoders import LinearDecoder
+from dsnc.encoders import Layer, NumpyEncoder
+from dsnc.errors import InputError, warn
+from dsnc.fast import recipe
+from dsnc.fast._kernels.step import Plan
+from dsnc.fast.checkpoint import ArrayCheckpoint
+from dsnc.fast.model import Model
+from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.steps import FastSteps, HeldOutRows
+from dsnc.threads import n_threads
+from dsnc.training.examples import Examples, fingerprint
+from dsnc.training.history import History
+from dsnc.training.loop import INTERRUPTED, LATE, train
+from dsnc.training.scaling import check_scaling, divides_rows, is_mostly_zeros, scale_of
+from dsnc.training.settings import FREE, Settings
+
+_MOST_THREADS = 8  # a batch is small: more would wait for each other
+_SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
+_SOFT_RATE = 0.5  # and half of its rate
+_SOFT_SEED = 1 << 30  # of their steps, beside those of training
+
+
+class FastLearner:
+    """Learns from arrays: a linear encoder, straight through drawn bits, few classes at a time.
+
+    Parameters
+    ----------
+    settings : Settings
+        How; of those that only torch knows, the defaults.
+    examples : Examples
+        The rows that decide the scaling; training may use them or others of the same width.
+    n_classes : int
+        Number of classes.
+    seed : int
+        Decides everything that is random.
+    n_jobs : int, optional
+        Threads; by default as many as there are cores, or as OMP_NUM_THREADS says. The result does
+        not depend on it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        examples: Examples,
+        n_classes: int,
+        seed: int,
+        n_jobs: int | None = None,
+    ) -> None:
+        settings.check()
+        self.settings, self.n_classes, self.seed = settings, n_classes, seed
+        self.n_features = int(examples.X.shape[1])
+        self._sparse = is_mostly_zeros(examples.X)
+        self._scaling = _scaling(settings.scaling, examples, self._sparse)
+        self._n_threads = min(_MOST_THREADS, _threads(n_jobs))
+        self._model: Model | None = None
+        self._soft: Model | None = None  # of `partial_fit`, from call to call
+        self._is_over = False  # whether the user or the clock has ended training
+        self._seconds = 0.0  # that it took
+
+    def fit(self, examples: Examples, validation: Examples | None = None) -> History:
+        """Train from the first epoch to the last."""
+        begun = monotonic()
+        pace, checkpoint = self._pace(examples), self._checkpoint(examples, validation)
+        steps = self._steps(self._started(examples), examples, pace, validation=validation)
+        history = train(steps, pace, checkpoint=checkpoint)
+        self._is_over = history.stopped in (INTERRUPTED, LATE)
+        self._seconds = monotonic() - begun
+        return history
+
+    def fit_soft_vectors(
+        self,
+        decoder: LinearDecoder,
+        sharpness: float,
+        examples: Examples,
+        validation: Examples | None = None,
+    ) -> LinearDecoder:
+        """Return the vectors of a decoder, trained on soft bits of this sharpness.
+
+        The encoder stays as it is. Ctrl-C leaves the best vectors so far. When it or the clock has
+        ended training before, or bits are not to be softer than training drew them, the vectors are
+        left as they are.
+        """
+        limit = self.settings.time_limit
+        left = None if limit is None else limit - self._seconds
+        if self._is_over or sharpness >= 1 or (left is not None and left <= 0):
+            return decoder
+        pace = self._pace(examples)
+        pace = replace(
+            pace,
+            max_epochs=-(-int(pace.max_epochs) // _SOFT_SHARE),
+            learning_rate=float(pace.learning_rate) * _SOFT_RATE,
+            schedule="one_cycle",
+            validation_every=1,
+            patience=None,
+            time_limit=left,
+            callbacks=(),
+        )
+        steps = self._soft_steps(
+            self._trained.with_classes(decoder), sharpness, examples, pace, validation=validation
+        )
+        try:
+            train(steps, pace, unit="soft epoch")
+        except KeyboardInterrupt:
+            warn("Interrupted before class vectors for soft bits were trained; they are left out.")
+            return decoder
+        return steps.model.decoder()
+
+    def partial_fit(self, examples: Examples, call: int) -> History:
+        """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
+        pace = self._pace_of_a_pass(examples)
+        return train(self._steps(self._started(examples), examples, pace, call=call), pace)
+
+    def partial_fit_soft_vectors(
+        self, decoder: LinearDecoder, sharpness: float, examples: Examples, call: int
+    ) -> LinearDecoder:
+        """Return the vectors of a decoder after a pass over the soft bits of some rows."""
+        soft = self._trained.with_classes(decoder)
+        if self._soft is not None:
+            soft.squares = self._soft.squares
+        pace = self._pace_of_a_pass(examples)
+        train(self._soft_steps(soft, sharpness, examples, pace, call=call), pace)
+        self._soft = soft
+        return soft.decoder()
+
+    def load(self, encoder: Any, decoder: Any) -> None:
+        """Go on from trained arrays: the scaling that is inside their weights is taken out."""
+        if encoder.n_bits != self.settings.n_bits:
+            raise InputError(
+                f"n_bits={self.settings.n_bits}, but the model has {encoder.n_bits} bits; to "
+                "change them, fit anew."
+            )
+        if not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
+            raise InputError(
+                "encoder='linear' is not the encoder that the model has; to change it, fit anew."
+            )
+        self._scaling = self._scaling._replace(unit_rows=encoder.row_normalize)
+        weight, bias, _ = encoder.layers[0]
+        shift, factor = self._scaling.shift, self._scaling.factor
+        if shift is not None and factor is not None:
+            bias = bias + shift @ weight
+            weight = weight / factor[:, None]
+        self._model = Model.of(weight, bias, decoder.weight, decoder.bias)
+
+    def export(self) -> tuple[NumpyEncoder, LinearDecoder]:
+        """Return what was learned; the scaling of features is inside the weights."""
+        weights, n_bits = self._trained.weights, self.settings.n_bits
+        weight, bias = weights.encoder[:, :n_bits], weights.bias[0, :n_bits]
+        shift, factor = self._scaling.shift, self._scaling.factor
+        if shift is not None and factor is not None:
+            weight = weight * factor[:, None]
+            bias = bias - shift @ weight
+        encoder = NumpyEncoder([Layer(weight, bias)], row_normalize=self._scaling.unit_rows)
+        return encoder, self._trained.decoder()
+
+    def describe(self, examples: Examples) -> dict[str, Any]:
+        """Return what the model was made from, for its file."""
+        return {
+            "rows": examples.n_rows,
+            "features": self.n_features,
+            "sparse": bool(sp.issparse(examples.X)),
+            "fingerprint": fingerprint(examples),
+        }
+
+    @property
+    def _trained(self) -> Model:
+        if self._model is None:
+            raise InputError("nothing was learned yet; call fit or partial_fit first.")
+        return self._model
+
+    def _started(self, examples: Examples) -> Model:
+        """Return the model, which is made of the first rows that come."""
+        if self._model is None:
+            counts = examples.counts()
+            self._model = Model.start(self.n_features, counts, self.settings.n_bits, self.seed)
+        return self._model
+
+    def _pace(self, examples: Examples) -> Settings:
+        """Return the settings with numbers where they say "auto"."""
+        rate = recipe.peak_rates(self.settings).encoder
+        epochs = recipe.epochs_for(self.settings, examples.n_rows, sparse=self._sparse)
+        return replace(self.settings, learning_rate=rate, max_epochs=epochs)
+
+    def _pace_of_a_pass(self, examples: Examples) -> Settings:
+        calm: dict[str, Any] = {"patience": None, "time_limit": None, "callbacks": ()}
+        pace = replace(self._pace(examples), max_epochs=1, schedule="constant", verbose=False)
+        return replace(pace, **calm)
+
+    def _steps(
+        self,
+        model: Model,
+        examples: Examples,
+        pace: Settings,
+        *,
+        validation: Examples | None = None,
+        call: int = 0,
+        **plan: Any,
+    ) -> FastSteps:
+        """Return the steps over some rows; `plan` is what differs from that of training."""
+        size = self.settings.batch_size
+        held_out = None if validation is None else HeldOutRows(validation, self._scaling)
+        return FastSteps(
+            model,
+            Feed(examples, self._scaling),
+            pace,
+            _plan(self.settings)._replace(**plan),
+            seed=int(np.random.SeedSequence([self.seed, call]).generate_state(1)[0]),
+            n_threads=self._n_threads,
+            held_out=held_out,
+            batch_size=recipe.BATCH if isinstance(size, str) else int(size),
+        )
+
+    def _soft_steps(
+        self,
+        model: Model,
+        sharpness: float,
+        examples: Examples,
+        pace: Settings,
+        *,
+        validation: Examples | None = None,
+        call: int = 0,
+    ) -> FastSteps:
+        plan: dict[str, Any] = {"n_draws": 0, "soft_share": np.float32(1), "moves_encoder": False}
+        plan["sharpness"] = np.float32(sharpness)
+        call += _SOFT_SEED
+        return self._steps(model, examples, pace, validation=validation, call=call, **plan)
+
+    def _checkpoint(
+        self, examples: Examples, validation: Examples | None
+    ) -> ArrayCheckpoint | None:
+        if self.settings.checkpoint is None:
+            return None
+        settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in FREE}
+        data = [fingerprint(part) for part in (examples, validation) if part is not None]
+        text = f"{settings} {self.seed} {self.n_classes} {data}"
+        return ArrayCheckpoint(self.settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _plan(settings: Settings) -> Plan:
+    return Plan(
+        n_bits=settings.n_bits,
+        n_draws=settings.n_draws,
+        soft_share=np.float32(settings.soft_share),
+        sharpness=np.float32(1),
+        n_uniform=recipe.N_UNIFORM,
+        window=recipe.WINDOW,
+        smoothing=np.float32(settings.label_smoothing),
+        fading=np.float32(recipe.FADING),
+        bias_rate=np.float32(recipe.BIAS_RATE),
+        moves_encoder=True,
+    )
+
+
+def _scaling(name: str, examples: Examples, sparse: bool) -> Scaling:
+    """Return what is done to features; see `dsnc.training.scaling`."""
+    if divides_rows(name, sparse):
+        return Scaling(unit_rows=True)
+    if name == "none":
+        return Scaling()
+    check_scaling(name, examples.X, sparse)
+    shift, divisor = scale_of(examples, name, length=recipe.LENGTH)
+    factor = 1 / np.where(divisor > 0, divisor, 1)
+    return Scaling(shift=shift.astype(np.float32), factor=factor.astype(np.float32))
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is not None:
+        return n_threads(n_jobs)
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdigit() and int(said) else n_threads(-1)

@@ -1,0 +1,75 @@
+"""What is learned: a linear encoder and a vector for each class, in rows that kernels like."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes.encode import encode_csr
+from dsnc.decoders import LinearDecoder
+from dsnc.fast._kernels.step import Weights
+from dsnc.fast._kernels.vectors import LANES
+
+Floats = NDArray[np.float32]
+_FIRST = 0.1  # deviation of the encoder's first weights
+_SQUARES = Weights(1e-6, 1e-6, 1e-4, 1e-2)  # sums of squared gradients before the first one
+
+
+class Model:
+    """Encoder and class vectors, and how much each was moved so far.
+
+    Parameters
+    ----------
+    weights : Weights
+        As wide as `padded` makes them.
+    n_bits : int
+        How many of the columns are bits.
+    """
+
+    def __init__(self, weights: Weights, n_bits: int) -> None:
+        self.weights, self.n_bits = weights, n_bits
+        self.squares = Weights(
+            *(np.full(len(w), s, np.float32) for w, s in zip(weights, _SQUARES, strict=True))
+        )
+
+    @classmethod
+    def start(cls, n_features: int, counts: NDArray[Any], n_bits: int, seed: int) -> Self:
+        """Return a model that knows nothing but how much each class weighs."""
+        rng, width = np.random.default_rng([seed, 0]), -(-n_bits // LANES) * LANES
+        encoder = np.zeros((n_features, width), np.float32)
+        encoder[:, :n_bits] = rng.standard_normal((n_features, n_bits), dtype=np.float32)
+        encoder *= np.float32(_FIRST)
+        classes = np.zeros((len(counts), width), np.float32)
+        classes[:, :n_bits] = rng.standard_normal((len(counts), n_bits), dtype=np.float32)
+        classes /= np.float32(np.sqrt(n_bits))
+        smoothed = counts + counts.sum() / len(counts) ** 2
+        class_bias = np.log(smoothed / smoothed.mean()).astype(np.float32)
+        return cls(Weights(encoder, np.zeros((1, width), np.float32), classes, class_bias), n_bits)
+
+    @classmethod
+    def of(cls, encoder: Any, bias: Any, classes: Any, class_bias: Any) -> Self:
+        """Return a model that goes on from trained arrays."""
+        arrays = padded(encoder), padded(np.asarray(bias)[None]), padded(classes)
+        return cls(Weights(*arrays, np.array(class_bias, dtype=np.float32)), encoder.shape[1])
+
+    def with_classes(self, decoder: LinearDecoder) -> "Model":
+        """Return a model of the same encoder, shared with this one, and other class vectors."""
+        classes, bias = padded(decoder.weight), np.array(decoder.bias, dtype=np.float32)
+        return Model(self.weights._replace(classes=classes, class_bias=bias), self.n_bits)
+
+    def decoder(self) -> LinearDecoder:
+        """Return the class vectors."""
+        return LinearDecoder(self.weights.classes[:, : self.n_bits], self.weights.class_bias)
+
+    def logits(self, X: Any) -> Floats:
+        """Return the logits of CSR rows that are scaled as those of training."""
+        rows, bias = slice(0, X.shape[0]), self.weights.bias[0]
+        return encode_csr(X, rows, self.weights.encoder, bias)[1][:, : self.n_bits]
+
+
+def padded(array: Any) -> Floats:
+    """Return a copy whose rows are filled up with zeros, as the kernels want them."""
+    n_rows, n_columns = np.shape(array)
+    result = np.zeros((n_rows, -(-n_columns // LANES) * LANES), dtype=np.float32)
+    result[:, :n_columns] = array
+    return result

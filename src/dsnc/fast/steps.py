@@ -1,0 +1,242 @@
+"""The steps of an epoch without torch: kernels in threads that give the same bits in any number."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes.layout import Layout, scratch
+from dsnc.decoders import ShortlistDecoder
+from dsnc.decoders.known_codes import weight_codes
+from dsnc.decoders.scoring import accuracy
+from dsnc.fast import recipe
+from dsnc.fast._kernels import step as kernels
+from dsnc.fast._kernels.meeting import GATE
+from dsnc.fast._kernels.step import Batch, Plan, Space, Weights
+from dsnc.fast._kernels.vectors import LANES
+from dsnc.fast.model import Model
+from dsnc.fast.rows import Feed
+from dsnc.labels import Targets
+from dsnc.rows import concatenate
+from dsnc.training.examples import Examples
+from dsnc.training.loop import Pass, Steps
+from dsnc.training.settings import RunSettings
+
+_CANDIDATES = 64  # classes that a held-out row is decided among
+_MOST_ROWS = 8192  # held-out rows that an epoch is measured on
+_SHARPNESS = (1.0, 0.5, 0.25)  # of their bits
+
+
+class HeldOutRows:
+    """Rows that tell how good an epoch was, through their nearest classes: not rows x classes.
+
+    Parameters
+    ----------
+    examples : Examples
+        The held-out rows. Of very many, some are looked at, evenly spaced.
+    scaling : Scaling
+        As of the rows that are learned from.
+    """
+
+    def __init__(self, examples: Examples, scaling: Any) -> None:
+        n = examples.n_rows
+        chosen = np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
+        rows = chosen if examples.rows is None else examples.rows[chosen]
+        self.n_rows = len(rows)
+        some = examples._replace(rows=rows)
+        self._feed = Feed(some, scaling)
+        self._targets, self._weight = some.used()
+
+    def accuracy(self, model: Model, sharpness: Sequence[float] = _SHARPNESS) -> float:
+        """Return the share of rows whose best class by soft bits is right.
+
+        Bits grow sharper as long as training lasts, and the decoder will choose how sharp it sees
+        them: so the best of several is what an epoch is worth.
+        """
+        linear = model.decoder()
+        codes = weight_codes(linear)
+        settings: dict[str, Any] = {"size": _CANDIDATES, "radius": model.n_bits}
+        decoders = [ShortlistDecoder(linear, *codes, sharpness=s, **settings) for s in sharpness]
+        rows = list(self._encoded(model))
+        right = [
+            concatenate([targets.contains(decoder.predict(encoded)) for encoded, targets in rows])
+            for decoder in decoders
+        ]
+        # Rounded, so that a row of next to no weight does not decide which epoch is best.
+        return round(max(accuracy(each, self._weight) for each in right), 6)
+
+    def _encoded(self, model: Model) -> Iterator[tuple[Encoded, Targets]]:
+        for start in range(0, self.n_rows, self._feed.at_once):
+            which = np.arange(start, min(start + self._feed.at_once, self.n_rows))
+            yield Encoded(model.logits(self._feed.matrix(which))), self._targets.take(which)
+
+
+class FastSteps(Steps):
+    """Trains a model.
+
+    Parameters
+    ----------
+    model : Model
+    feed : Feed
+        The rows.
+    settings : RunSettings
+        Among them rates and epochs, as numbers.
+    plan : Plan
+        What a step does.
+    seed : int
+        Decides the order of rows and all noise.
+    n_threads : int
+        The result does not depend on it.
+    held_out : HeldOutRows, optional
+    batch_size : int
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        feed: Feed,
+        settings: RunSettings,
+        plan: Plan,
+        *,
+        seed: int,
+        n_threads: int = 1,
+        held_out: HeldOutRows | None = None,
+        batch_size: int = recipe.BATCH,
+    ) -> None:
+        self.model, self.settings, self.held_out = model, settings, held_out
+        self._feed, self._plan, self._seed = feed, plan, seed
+        self._n_threads = min(n_threads, batch_size)
+        self._at_once = max(1, feed.at_once // batch_size) * batch_size
+        self._best: Weights | None = None
+        n_classes, width = model.weights.classes.shape
+        n_nearest = min(recipe.N_NEAREST, n_classes)
+        self._layout = Layout.of(PackedCodes.from_logits(model.weights.classes[:, : model.n_bits]))
+        n_octets = max(self._layout.planes.shape[1], width // 8)
+        n_inputs = plan.n_draws + (plan.soft_share > 0)
+        most = -(-(1 + n_nearest + plan.n_uniform) // LANES) * LANES
+
+        def floats(*shape: int) -> NDArray[np.float32]:
+            return np.zeros(shape, np.float32)
+
+        self._batch = Batch(
+            floats(batch_size, width),
+            floats(batch_size, width),
+            floats(batch_size, width),
+            np.zeros((batch_size, n_octets), np.uint8),
+            floats(batch_size, n_inputs, width),
+            np.zeros((batch_size, most), np.int32),
+            np.zeros(batch_size, np.int64),
+            floats(batch_size, n_inputs, most),
+        )
+        self._spaces = [
+            Space(
+                np.empty((batch_size, n_nearest), np.int64),
+                *scratch(model.n_bits, batch_size, n_nearest),
+                floats(1, width),
+                np.zeros((1, n_octets), np.uint8),
+            )
+            for _ in range(self._n_threads)
+        ]
+
+    def run(self, epoch: int, is_late: Callable[[], bool]) -> Pass:
+        """Pass over the rows in an order of their own for each epoch."""
+        noise = np.random.SeedSequence([self._seed, epoch])
+        order = np.random.default_rng(noise).permutation(self._feed.n_rows)
+        seed = noise.generate_state(1, np.uint64)[0]
+        total, done = 0.0, 0
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            for start in range(0, len(order), self._at_once):
+                part = order[start : start + self._at_once]
+                total += self._learn(pool, part, seed, start, epoch)
+                done += len(part)
+                if is_late():
+                    break
+        rate = self._rates(epoch + done / len(order))[0]
+        is_whole = done == len(order)
+        return Pass(rows=done, loss=total / done, learning_rate=rate, is_whole=is_whole)
+
+    def _learn(
+        self, pool: ThreadPoolExecutor, rows: NDArray[np.int64], seed: Any, place: int, epoch: int
+    ) -> float:
+        """Take the steps over some rows; return the sum of their losses."""
+        n_threads, n_rows = self._n_threads, self._feed.n_rows
+        ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
+        rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
+        gate, losses = np.zeros(GATE, np.int64), np.zeros(n_threads)
+        given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
+
+        def work(thread: int) -> None:
+            mine = self._batch, self._spaces[thread], self._plan, rates, seed, place
+            kernels.run(*given, *mine, (thread, n_threads), gate, losses)
+
+        if n_threads == 1:
+            work(0)
+        else:
+            running = [pool.submit(work, thread) for thread in range(n_threads)]
+            try:
+                for future in running:
+                    future.result()
+            finally:  # after Ctrl-C, too, nothing may go on moving the weights
+                wait(running)
+        return float(losses.sum())
+
+    def _rates(self, epochs: float) -> recipe.Rates:
+        peak = recipe.peak_rates(self.settings)
+        n_epochs = int(self.settings.max_epochs)
+        share = recipe.share_of_peak(epochs, n_epochs, self.settings.schedule)
+        return recipe.Rates(peak.encoder * share, peak.classes * share)
+
+    def validate(self) -> float | None:
+        """Return the accuracy on held-out rows."""
+        if self.held_out is None:
+            return None
+        if self._plan.moves_encoder:
+            return self.held_out.accuracy(self.model)
+        return self.held_out.accuracy(self.model, (float(self._plan.sharpness),))
+
+    def keep(self) -> None:
+        """Remember the weights as they are; those that do not move need not be copied."""
+        if self._best is None:
+            self._best = Weights(*(np.empty_like(array) for array in self._moving()))
+        for kept, array in zip(self._best, self._moving(), strict=True):
+            kept[...] = array
+
+    def keep_best(self) -> None:
+        """Go back to the best weights, if any were remembered."""
+        if self._best is not None:
+            for kept, array in zip(self._best, self._moving(), strict=True):
+                array[...] = kept
+            self._best = None
+
+    def _moving(self) -> Weights:
+        """Return the weights that are trained."""
+        weights: Weights = self.model.weights
+        if self._plan.moves_encoder:
+            return weights
+        return weights._replace(encoder=weights.encoder[:0], bias=weights.bias[:0])
+
+    def state(self) -> dict[str, Any]:
+        """Return weights, sums of squared gradients, and the best weights."""
+        sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
+        arrays = {
+            f"{name}.{field}": array
+            for name, known in sets.items()
+            if known is not None
+            for field, array in known._asdict().items()
+        }
+        return {"arrays": arrays}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` gave."""
+        arrays = state["arrays"]
+        if "best.classes" in arrays:
+            self.keep()  # makes room
+        sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
+        for name, known in sets.items():
+            for field, array in (known._asdict() if known is not None else {}).items():
+                array[...] = arrays[f"{name}.{field}"]
+        codes = PackedCodes.from_logits(self.model.weights.classes[:, : self.model.n_bits])
+        self._layout = Layout.of(codes)
