@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -44,6 +44,7 @@ class LearnedClassifier(PredictorClassifier):
     """
 
     settings_kind: ClassVar[type[RunSettings]] = RunSettings
+    trainer_: str = field(init=False)
 
     scaling: str = "auto"
     text: Any = None
@@ -217,6 +218,7 @@ class LearnedClassifier(PredictorClassifier):
         self._labels, self.history_ = labels, history
         self.n_iter_ = len(self.history_)
         self.data_ = _described(run)
+        self.trainer_ = run.learner.trainer
         self._learner, self._calls = run.learner, run.calls
 
     def _trained_decoder(self) -> Any:

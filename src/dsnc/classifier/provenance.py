@@ -24,10 +24,16 @@ _FIGURES = {  # of training, and what JSON makes of them
     "validation_accuracy": (int, float, type(None)),
     "best_epoch_accuracy": (int, float, type(None)),
     "stopped": (str,),
+    "trainer": (str,),
     "test": (dict,),
 }
 _REQUIRED = ("epochs", "best_epoch", "validation_accuracy")
-_LATER = ("best_epoch_accuracy", "stopped", "test")  # files of the first versions have none
+_LATER = (
+    "best_epoch_accuracy",
+    "stopped",
+    "trainer",
+    "test",
+)  # files of the first versions have none
 
 
 def figures(model: "PredictorClassifier") -> dict[str, Any]:
@@ -44,6 +50,8 @@ def figures(model: "PredictorClassifier") -> dict[str, Any]:
         "epochs": int(model.n_iter_),
         "stopped": history.stopped,
     }
+    if hasattr(model, "trainer_"):
+        plain["trainer"] = model.trainer_
     return plain | ({"test": measured["test"]} if measured.get("test") else {})
 
 
@@ -73,6 +81,8 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     measured = {"validation_accuracy": metrics["validation_accuracy"]} if known else {}
     model._measured = model.predictor_.decoder, measured | ({"test": test} if test else {})
     model.n_iter_ = metrics["epochs"]
+    if "trainer" in metrics:
+        model.trainer_ = metrics["trainer"]
     model.data_ = dict(header["data"])
     model.history_ = History(
         epochs=_epochs(header.get("history", [])),

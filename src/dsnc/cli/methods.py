@@ -34,6 +34,14 @@ class ClassWeight(StrEnum):
     balanced = "balanced"
 
 
+class Trainer(StrEnum):
+    """What trains."""
+
+    auto = "auto"
+    fast = "fast"
+    torch = "torch"
+
+
 METHODS = tuple(method.value for method in Method)
 OPTIONS = {  # parameter: (option, its help)
     "n_bits": ("--bits", "Length of the codes: four times log2 of the classes is a good start."),
@@ -43,7 +51,11 @@ OPTIONS = {  # parameter: (option, its help)
         "--decoder",
         "From code to class; auto: the best on validation rows. With settings: {name=..., ...}.",
     ),
-    "max_epochs": ("--epochs", "At most so many passes over the rows."),
+    "trainer": (
+        "--trainer",
+        "fast: on the CPU, without torch; auto: where it can do what is asked.",
+    ),
+    "max_epochs": ("--epochs", "At most so many passes over the rows; by default the data decide."),
     "learning_rate": ("--learning-rate", "A number, or auto."),
     "batch_size": ("--batch-size", "Rows of a step, or auto."),
     "random_state": ("--seed", "The same number gives the same model."),
@@ -52,7 +64,7 @@ OPTIONS = {  # parameter: (option, its help)
     "gamma": ("--gamma", "Weight of the term that drives the codes of classes apart."),
     "label_smoothing": ("--label-smoothing", "Share of the target spread over all classes."),
     "class_weight": ("--class-weight", "balanced: rare classes count as much as frequent ones."),
-    "n_jobs": ("--jobs", "Threads that predict; -1 takes all cores."),
+    "n_jobs": ("--jobs", "Threads; -1 takes all cores."),
     "time_limit": ("--time-limit", "Stop after this time with the best so far: 600, 10m, 2h."),
 }
 _OTHERS = {  # what the docstrings say of several parameters together

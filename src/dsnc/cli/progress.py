@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _EVERY = 15.0  # seconds between two lines of a log
 
 
-def log_epochs(n_epochs: int, time_limit: float | None = None) -> Callable[["Progress"], None]:
+def log_epochs(time_limit: float | None = None) -> Callable[["Progress"], None]:
     """Return a callback of training that writes a line now and then."""
     last = begin = time.monotonic()
     first: int | None = None
 
     def show(progress: "Progress") -> None:
         nonlocal last, first
-        epoch = progress.epoch
+        epoch, n_epochs = progress.epoch, progress.max_epochs
         first = epoch.epoch - 1 if first is None else first  # a resumed run starts later
         now = time.monotonic()
         if not STATE.verbose and now - last < _EVERY:

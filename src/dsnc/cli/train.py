@@ -27,7 +27,7 @@ from dsnc.cli.common import (
     size,
 )
 from dsnc.cli.measure import answer, figure_rows
-from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, kind_of, option
+from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, Trainer, kind_of, option
 from dsnc.cli.progress import interruptible, log_epochs
 from dsnc.cli.quality import tell_quality
 from dsnc.cli.samples import known_rows, load_parts, rows_of
@@ -38,7 +38,6 @@ from dsnc.progress import duration, settings_text
 if TYPE_CHECKING:
     from dsnc.data import Dataset, Split
 
-_CHECKPOINT = "checkpoint.pt"
 _FEW_CLASSES = 1000  # below, codes have little to gain
 _OF_THE_MACHINE = {"seconds", "rows_per_second"}  # figures that are not the model's
 _HELP = c.TRAIN_KEYS
@@ -61,6 +60,7 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     ] = None,
     n_bits: Annotated[int | None, option("n_bits", min=1, **_MODEL)] = None,
     encoder: Annotated[Encoder | None, option("encoder", **_MODEL)] = None,
+    trainer: Annotated[Trainer | None, option("trainer", **_RUN)] = None,
     decoder: Annotated[Any, decoder_option(OPTIONS["decoder"][1], **_MODEL)] = None,
     beta: Annotated[float | None, option("beta", **_MODEL)] = None,
     gamma: Annotated[float | None, option("gamma", **_MODEL)] = None,
@@ -229,10 +229,9 @@ class Run:
         labels = train.labels
         if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
             options["validation"] = known_rows(parts.validation, labels)
-        epochs = getattr(self.model, "max_epochs", None)
-        if epochs is not None:
+        if hasattr(self.model, "callbacks"):
             on_screen = sys.stderr.isatty() and not STATE.quiet
-            log = log_epochs(epochs, self.model.time_limit)
+            log = log_epochs(self.model.time_limit)
             self.model.set_params(**({"verbose": True} if on_screen else {"callbacks": [log]}))
         with plain_errors():
             try:
@@ -246,7 +245,9 @@ class Run:
                 ) from error
 
     def _what_is_kept(self) -> str:
-        if not (self.folder / _CHECKPOINT).exists():
+        from dsnc.training.checkpoint import FILES
+
+        if not any((self.folder / name).exists() for name in FILES.values()):
             return "no epoch was complete, so nothing is kept."
         return (
             f"the epochs so far are kept in {self.folder}. Go on: the same command with --resume. "
@@ -286,7 +287,8 @@ class Run:
             )
             return
         lines = [["model", f"{self.output} ({size(n_bytes)}, {len(model.classes_):,} classes)"]]
-        lines.append(["training", f"{model.n_iter_} epochs, {duration(seconds)} in all"])
+        trainer = f" ({model.trainer_})" if hasattr(model, "trainer_") else ""
+        lines.append(["training", f"{model.n_iter_} epochs{trainer}, {duration(seconds)} in all"])
         if history.stopped and history.stopped != "max_epochs reached":
             lines[-1][1] += f" ({history.stopped})"
         if history.best_accuracy is not None:
@@ -314,9 +316,10 @@ class Run:
         enough = 4 * math.ceil(math.log2(max(2, len(model.classes_))))
         if n_bits is not None and n_bits < enough:
             return f"--bits {enough} may be more accurate; {looks}"
-        if history.best_epoch is not None and history.best_epoch == model.max_epochs:
+        given = getattr(model, "max_epochs", "auto")
+        if history.best_epoch is not None and history.best_epoch == given:
             if history.best_epoch < 30:
-                return f"--epochs {2 * model.max_epochs} may be more accurate; {looks}"
+                return f"--epochs {2 * given} may be more accurate; {looks}"
         return looks
 
 

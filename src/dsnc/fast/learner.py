@@ -49,6 +49,8 @@ class FastLearner:
         not depend on it.
     """
 
+    trainer = "fast"
+
     def __init__(
         self,
         settings: Settings,

@@ -50,7 +50,7 @@ class HeldOutRows:
         self._feed = Feed(some, scaling)
         self._targets, self._weight = some.used()
 
-    def accuracy(self, model: Model, sharpness: Sequence[float] = _SHARPNESS) -> float:
+    def accuracy(self, model: Model, sharpness: Sequence[float]) -> float:
         """Return the share of rows whose best class by soft bits is right.
 
         Bits grow sharper as long as training lasts, and the decoder will choose how sharp it sees
@@ -189,13 +189,12 @@ class FastSteps(Steps):
         share = recipe.share_of_peak(epochs, n_epochs, self.settings.schedule)
         return recipe.Rates(peak.encoder * share, peak.classes * share)
 
-    def validate(self) -> float | None:
-        """Return the accuracy on held-out rows."""
+    def validate(self) -> tuple[float, int] | None:
+        """Return the accuracy on held-out rows, and how many of them were looked at."""
         if self.held_out is None:
             return None
-        if self._plan.moves_encoder:
-            return self.held_out.accuracy(self.model)
-        return self.held_out.accuracy(self.model, (float(self._plan.sharpness),))
+        sharpness = _SHARPNESS if self._plan.moves_encoder else (float(self._plan.sharpness),)
+        return self.held_out.accuracy(self.model, sharpness), self.held_out.n_rows
 
     def keep(self) -> None:
         """Remember the weights as they are; those that do not move need not be copied."""

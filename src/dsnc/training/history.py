@@ -17,6 +17,7 @@ class Epoch:
     learning_rate: float
     seconds: float
     validation_accuracy: float | None = None
+    validation_rows: int | None = None  # that it was measured on
 
     def __str__(self) -> str:
         """Return the figures to watch."""
@@ -73,6 +74,7 @@ class Progress:
 
     epoch: Epoch
     history: History
+    max_epochs: int
     is_stopping: bool = False
 
     def stop(self) -> None:

@@ -50,6 +50,8 @@ class Learner:
         Where `fit` takes place, maybe with other processes; by default alone.
     """
 
+    trainer = "torch"
+
     def __init__(
         self,
         settings: RunSettings,

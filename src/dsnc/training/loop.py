@@ -36,8 +36,8 @@ class Steps(ABC):
         """Pass over the rows once; stop where it is late."""
 
     @abstractmethod
-    def validate(self) -> float | None:
-        """Return the accuracy on held-out rows; None where there are none."""
+    def validate(self) -> tuple[float, int] | None:
+        """Return the accuracy on held-out rows, and their number; None where there are none."""
 
     @abstractmethod
     def keep(self) -> None:
@@ -91,7 +91,7 @@ def train(
             while not run.history.stopped:
                 epoch = run.one_epoch()
                 advance(epoch.epoch, str(epoch))
-                progress = Progress(epoch, run.history)
+                progress = Progress(epoch, run.history, max_epochs)
                 for callback in settings.callbacks:
                     callback(progress)
                 if steps.agree(progress.is_stopping):
@@ -121,6 +121,8 @@ class _Run:
     def one_epoch(self) -> Epoch:
         number = len(self.history)
         made = self.steps.run(number, self._is_late)
+        measured = self._validate(number) if math.isfinite(made.loss) else None
+        accuracy, n_rows = measured or (None, None)
         epoch = Epoch(
             epoch=number + 1,
             rows=made.rows,
@@ -129,7 +131,8 @@ class _Run:
             inter=made.inter,
             factor=made.factor,
             learning_rate=made.learning_rate,
-            validation_accuracy=self._validate(number) if math.isfinite(made.loss) else None,
+            validation_accuracy=accuracy,
+            validation_rows=n_rows,
             seconds=self.seconds_before + time.monotonic() - self.started,
         )
         self.history.epochs.append(epoch)
@@ -138,18 +141,19 @@ class _Run:
             self._save()
         return epoch
 
-    def _validate(self, number: int) -> float | None:
+    def _validate(self, number: int) -> tuple[float, int] | None:
         last = number + 1 == self.max_epochs
         if not (last or (number + 1) % self.settings.validation_every == 0):
             return None
-        accuracy = self.steps.validate()
-        if accuracy is None:
+        measured = self.steps.validate()
+        if measured is None:
             return None
+        accuracy = measured[0]
         # Of equals the last is kept: it was trained longer. (Small validation sets tie often.)
         if self.history.best_accuracy is None or accuracy >= self.history.best_accuracy:
             self.history.best_accuracy, self.history.best_epoch = accuracy, number + 1
             self.steps.keep()
-        return accuracy
+        return measured
 
     def _reason_to_stop(self, epoch: Epoch) -> str:
         if not math.isfinite(epoch.loss):

@@ -96,13 +96,13 @@ class TorchSteps(Steps):
         for group in self.optimizer.param_groups:
             group.update(lr=rate, weight_decay=decay)
 
-    def validate(self) -> float | None:
+    def validate(self) -> tuple[float, int] | None:
         """Return the accuracy on held-out rows, and let the objective adapt to it."""
         if self.validation is None:
             return None
         accuracy = self.validation.accuracy(self.objective, self.world)
         self.objective.after_validation(accuracy)
-        return accuracy
+        return accuracy, len(self.validation.targets)
 
     def keep(self) -> None:
         """Remember the weights as they are."""
