@@ -60,9 +60,10 @@ class Changes(RuleBasedStateMachine):
     def search(self, seed, k, n):
         rows = np.array(sorted(self.bits), dtype=int)
         codes = self.codes_of(rows)
-        queries = cloud(seed, 9, self.n_bits)[1]
-        queries[: len(codes[:3])] = codes[:3]  # something near
-        queries = queries[:n]
+        generator, queries = np.random.default_rng(seed), cloud(seed, 9, self.n_bits)[1][:n]
+        if len(rows):  # most have something near, often what has changed of late
+            near = codes[generator.choice([*range(len(rows)), *[-1, -2] * 2000], 9) % len(rows)]
+            queries[:9] = (near ^ (generator.random(near.shape) < 0.02))[:n]
         found, packed = self.index.search(PackedCodes.from_bits(queries), k), PackedCodes.from_bits
         assert pairs(*found) == [
             [(distance, rows[place]) for distance, place in one]
@@ -83,13 +84,18 @@ class ChangesOfMany(Changes):
 
     @initialize(seed=SEEDS, n_bits=st.sampled_from([30, 64, 100, 260]))
     def few(self, seed, n_bits):
-        self.start(seed, 5000, n_bits)
+        self.start(seed, 6000, n_bits)
+        self.many_queries(seed, True)
+        self.many_queries(seed, True)
 
     @precondition(lambda self: len(self.bits) > 4096)
-    @rule(seed=SEEDS)
-    def many_queries(self, seed):
-        near = cloud(seed, 2100, self.n_bits)[0]
-        self.index.search(PackedCodes.from_bits(near))
+    @rule(seed=SEEDS, are_near=st.booleans())
+    def many_queries(self, seed, are_near):
+        generator = np.random.default_rng(seed)
+        bits = generator.random((2100, self.n_bits)) < 0.5
+        if are_near:
+            bits = self.codes_of(generator.choice(list(self.bits), 2100))
+        self.index.search(PackedCodes.from_bits(bits))
 
 
 TestChanges = Changes.TestCase
@@ -127,12 +133,24 @@ def test_few_changes_are_searched_beside_what_was_there():
     assert index._scanned - before < 2 * 5000  # only what met a touched row compared all codes
 
 
+def test_a_snapshot_is_made_anew_when_much_was_scanned_beside_it():
+    codes, _ = many(n_bits=100)
+    far = PackedCodes.from_bits(np.random.default_rng(1).random((2100, 100)) < 0.5)
+    index = with_snapshot(codes)
+    first = index._snapshot
+    index.change([4], codes.take([9]))
+    index.search(codes.take([4]))
+    index.search(far)
+    assert index.search(codes.take([9]))[1].tolist() == [[4]]
+    assert index._snapshot is not first and not len(index._snapshot.fresh)
+
+
 def test_a_snapshot_that_helps_nobody_is_given_up():
     codes, _ = many(n_bits=100)
     far = PackedCodes.from_bits(np.random.default_rng(1).random((2100, 100)) < 0.5)
     index = with_snapshot(codes)
     for _ in range(4):  # the first one has helped; that made after it does not
-        index.search(far, k=40)
+        index.search(far, k=2)
     assert index._snapshot is None and index._patience > 2048
 
 
