@@ -113,7 +113,7 @@ TestChanges = Changes.TestCase
 TestChanges.settings = settings(max_examples=30, stateful_step_count=12, deadline=None)
 TestChangesOfMany = ChangesOfMany.TestCase
 TestChangesOfMany.settings = settings(  # not shrunk: that would take minutes
-    max_examples=6, stateful_step_count=10, deadline=None, phases=[Phase.generate]
+    max_examples=8, stateful_step_count=12, deadline=None, phases=[Phase.generate]
 )
 
 
@@ -193,6 +193,21 @@ def test_of_a_row_that_comes_twice_the_last_code_counts():
     assert index.codes.to_ints().tolist() == [0, 7]
     index.remove([1, 1])
     assert len(index) == 1
+
+
+@pytest.mark.parametrize(("k", "n_equal"), [(1, 1), (7, 3), (20, 9)])
+def test_whatever_code_is_the_last_that_is_near(k, n_equal):
+    distances = 1500 - np.arange(1500) // n_equal
+    bits, query = np.arange(1500) < distances[:, None], PackedCodes.from_bits(np.zeros((1, 1500)))
+    index = ChangingIndex(PackedCodes.from_bits(bits))
+    for last in range(1499, 1000, -1):  # each is nearer than most before it, and much is noted down
+        order = np.lexsort([np.arange(last + 1), distances[: last + 1]])[:k]
+        found = index.search(query, k)
+        assert (found[0][0].tolist(), found[1][0].tolist()) == (
+            distances[order].tolist(),
+            order.tolist(),
+        )
+        index.remove([last])
 
 
 def test_long_codes_are_as_far_as_they_are():

@@ -69,18 +69,6 @@ def test_each_code_may_be_nearer_than_all_before(k, nearest_last):
     assert pairs(*parts_of(keys)) == oracles.neighbors(codes, query, k)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 20), st.integers(1, 9), st.integers(0, 4))
-def test_what_was_noted_down_and_dropped_is_not_missed(seed, k, n_equal, noise):
-    generator = np.random.default_rng(seed)
-    distances = 1000 - np.arange(2000) // n_equal + generator.integers(0, noise + 1, 2000)
-    distances = np.maximum(distances, 0)
-    distances[generator.integers(0, 2000) :] = 1000  # nearer and nearer, up to some row
-    codes, query = np.arange(1024) < distances[:, None], np.zeros((1, 1024), dtype=bool)
-    keys = np.empty((1, k), dtype=np.int64)
-    Layout.of(PackedCodes.from_bits(codes)).search(2000, PackedCodes.from_bits(query), keys)
-    assert pairs(*parts_of(keys)) == oracles.neighbors(codes, query, k)
-
-
 def test_all_codes_may_be_the_same():
     codes = PackedCodes.from_bits(np.ones((5000, 64), dtype=bool))
     keys = np.empty((2, 600), dtype=np.int64)
