@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from test_index import WIDTHS, cloud, pairs
@@ -58,11 +58,14 @@ class Changes(RuleBasedStateMachine):
 
     @rule(seed=SEEDS, k=st.sampled_from([1, 2, 7, 40, 600]), n=st.integers(0, 14))
     def search(self, seed, k, n):
+        codes = self.codes_of(sorted(self.bits)[:3])
+        queries = cloud(seed, 9, self.n_bits)[1]
+        queries[: len(codes)] = codes  # something near
+        self.check(queries[:n], k)
+
+    def check(self, queries, k):
         rows = np.array(sorted(self.bits), dtype=int)
         codes = self.codes_of(rows)
-        queries = cloud(seed, 9, self.n_bits)[1]
-        queries[: len(codes[:3])] = codes[:3]  # something near
-        queries = queries[:n]
         found, packed = self.index.search(PackedCodes.from_bits(queries), k), PackedCodes.from_bits
         assert pairs(*found) == [
             [(distance, rows[place]) for distance, place in one]
@@ -83,19 +86,35 @@ class ChangesOfMany(Changes):
 
     @initialize(seed=SEEDS, n_bits=st.sampled_from([30, 64, 100, 260]))
     def few(self, seed, n_bits):
-        self.start(seed, 5000, n_bits)
+        self.start(seed, 6000, n_bits)
+        self.many_queries(seed, True)
+        self.many_queries(seed, True)
 
     @precondition(lambda self: len(self.bits) > 4096)
-    @rule(seed=SEEDS)
-    def many_queries(self, seed):
-        near = cloud(seed, 2100, self.n_bits)[0]
-        self.index.search(PackedCodes.from_bits(near))
+    @rule(seed=SEEDS, k=st.integers(1, 2), act=st.sampled_from(["add", "change", "remove"]))
+    def search_near_changes(self, seed, k, act):
+        before = dict(self.bits)
+        getattr(self, act)(seed, 30)
+        ways = (before, self.bits), (self.bits, before)
+        near = [a[row] for a, b in ways for row in a if a[row] is not b.get(row)]
+        self.check(np.array(near), k)
+
+    @precondition(lambda self: len(self.bits) > 4096)
+    @rule(seed=SEEDS, are_near=st.booleans())
+    def many_queries(self, seed, are_near):
+        generator = np.random.default_rng(seed)
+        bits = generator.random((2100, self.n_bits)) < 0.5
+        if are_near:
+            bits = self.codes_of(generator.choice(list(self.bits), 2100))
+        self.index.search(PackedCodes.from_bits(bits))
 
 
 TestChanges = Changes.TestCase
 TestChanges.settings = settings(max_examples=30, stateful_step_count=12, deadline=None)
 TestChangesOfMany = ChangesOfMany.TestCase
-TestChangesOfMany.settings = settings(max_examples=8, stateful_step_count=15, deadline=None)
+TestChangesOfMany.settings = settings(  # not shrunk: that would take minutes
+    max_examples=8, stateful_step_count=12, deadline=None, phases=[Phase.generate]
+)
 
 
 def many(n=5000, n_bits=64, seed=0):
@@ -127,12 +146,24 @@ def test_few_changes_are_searched_beside_what_was_there():
     assert index._scanned - before < 2 * 5000  # only what met a touched row compared all codes
 
 
+def test_a_snapshot_is_made_anew_when_much_was_scanned_beside_it():
+    codes, _ = many(n_bits=100)
+    far = PackedCodes.from_bits(np.random.default_rng(1).random((2100, 100)) < 0.5)
+    index = with_snapshot(codes)
+    first = index._snapshot
+    index.change([4], codes.take([9]))
+    index.search(codes.take([4]))
+    index.search(far)
+    assert index.search(codes.take([9]))[1].tolist() == [[4]]
+    assert index._snapshot is not first and not len(index._snapshot.fresh)
+
+
 def test_a_snapshot_that_helps_nobody_is_given_up():
     codes, _ = many(n_bits=100)
     far = PackedCodes.from_bits(np.random.default_rng(1).random((2100, 100)) < 0.5)
     index = with_snapshot(codes)
     for _ in range(4):  # the first one has helped; that made after it does not
-        index.search(far, k=40)
+        index.search(far, k=2)
     assert index._snapshot is None and index._patience > 2048
 
 
@@ -162,6 +193,21 @@ def test_of_a_row_that_comes_twice_the_last_code_counts():
     assert index.codes.to_ints().tolist() == [0, 7]
     index.remove([1, 1])
     assert len(index) == 1
+
+
+@pytest.mark.parametrize(("k", "n_equal"), [(1, 1), (7, 3), (20, 9)])
+def test_whatever_code_is_the_last_that_is_near(k, n_equal):
+    distances = 1500 - np.arange(1500) // n_equal
+    bits, query = np.arange(1500) < distances[:, None], PackedCodes.from_bits(np.zeros((1, 1500)))
+    index = ChangingIndex(PackedCodes.from_bits(bits))
+    for last in range(1499, 1000, -1):  # each is nearer than most before it, and much is noted down
+        order = np.lexsort([np.arange(last + 1), distances[: last + 1]])[:k]
+        found = index.search(query, k)
+        assert (found[0][0].tolist(), found[1][0].tolist()) == (
+            distances[order].tolist(),
+            order.tolist(),
+        )
+        index.remove([last])
 
 
 def test_long_codes_are_as_far_as_they_are():

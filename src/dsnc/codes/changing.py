@@ -16,7 +16,7 @@ from dsnc.threads import in_threads
 Ints = NDArray[np.int64]
 _ROW_MASK = (1 << ROW_BITS) - 1
 _MIN_CODES = 4096  # fewer are scanned faster than they are looked up
-_MIN_SHARE = 64  # a list of more than one in so many codes is scanned faster than looked up
+_MIN_SHARE = 2048  # a list of more than one in so many codes is scanned faster than looked up
 _PATIENCE = 2048  # scans of all codes that take as long as making a snapshot
 
 
