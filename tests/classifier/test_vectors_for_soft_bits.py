@@ -76,10 +76,10 @@ def test_partial_fit_with_another_decoder_takes_them_along(softened):
 def test_a_warning_about_them_points_at_the_call_of_fit(monkeypatch):
     whole = learner.train
 
-    def interrupted(objective, *arguments, **options):
-        if isinstance(objective, SoftVectorsObjective):
+    def interrupted(steps, *arguments, **options):
+        if isinstance(steps.objective, SoftVectorsObjective):
             raise KeyboardInterrupt
-        return whole(objective, *arguments, **options)
+        return whole(steps, *arguments, **options)
 
     monkeypatch.setattr(learner, "train", interrupted)
     with pytest.warns(DsncWarning, match="before class vectors for soft bits") as warned:

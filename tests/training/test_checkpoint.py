@@ -11,7 +11,7 @@ import torch
 
 from dsnc.errors import CheckpointError
 from dsnc.labels import Targets
-from dsnc.training.checkpoint import Checkpoint
+from dsnc.training.checkpoint import TorchCheckpoint
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
@@ -222,7 +222,9 @@ def other_weights():
 def test_the_checkpoint_of_another_run_is_refused_and_kept(tmp_path, change):
     fit(tmp_path, max_epochs=1)
     before = (tmp_path / "checkpoint.pt").read_bytes()
-    with pytest.raises(CheckpointError, match="other data or settings. Choose another") as caught:
+    with pytest.raises(
+        CheckpointError, match="other data or settings, or of another version. "
+    ) as caught:
         fit(tmp_path, **{"max_epochs": 1, **change})
     assert str(tmp_path / "checkpoint.pt") in str(caught.value)
     assert (tmp_path / "checkpoint.pt").read_bytes() == before
@@ -266,17 +268,17 @@ def test_a_checkpoint_runs_no_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"fingerprint": "x", "model": Evil()}, tmp_path / "checkpoint.pt")
     with pytest.raises(CheckpointError, match="damaged or no checkpoint"):
-        Checkpoint(tmp_path, "x").load()
+        TorchCheckpoint(tmp_path, "x").load()
     assert os.listdir(tmp_path) == ["checkpoint.pt"]
 
 
 def test_none_yet(tmp_path):
-    assert Checkpoint(tmp_path / "nowhere", "x").load() is None
+    assert TorchCheckpoint(tmp_path / "nowhere", "x").load() is None
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_state_comes_back(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "new" / "folder", "x")
+    checkpoint = TorchCheckpoint(tmp_path / "new" / "folder", "x")
     checkpoint.save({"a": torch.arange(3), "b": {"c": None, "d": [1.5, "text"]}})
     state = checkpoint.load()
     assert state["a"].tolist() == [0, 1, 2]
@@ -318,7 +320,7 @@ def limits_file_sizes():
 
 @pytest.mark.parametrize("full", [fails_to_sync, limits_file_sizes])
 def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path, full):
-    checkpoint = Checkpoint(tmp_path, "x")
+    checkpoint = TorchCheckpoint(tmp_path, "x")
     checkpoint.save({"a": torch.zeros(3)})
     message = "Free some space .* previous checkpoint.* is intact"
     with full(), pytest.raises(CheckpointError, match=message):
@@ -330,5 +332,5 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path, full):
 def test_what_the_killed_left_is_cleared(tmp_path):
     (tmp_path / ".checkpoint-abc").write_bytes(b"half")
     (tmp_path / "notes.txt").write_text("mine")
-    Checkpoint(tmp_path, "x").save({})
+    TorchCheckpoint(tmp_path, "x").save({})
     assert sorted(os.listdir(tmp_path)) == ["checkpoint.pt", "notes.txt"]

@@ -57,7 +57,7 @@ def work(rank):
     if rank != "alone":
         learn("normalized", X, 97, encoder="mlp", hidden=(6,))
         learn("resumed", X, 97, checkpoint=checkpoint)
-    clf = DSNCClassifier(n_bits=8, max_epochs=3, device="cpu").fit(X, y)
+    clf = DSNCClassifier(n_bits=8, max_epochs=3, device="cpu", trainer="torch").fit(X, y)
     arrays["classifier/logits"] = clf.predictor_.encoder.logits(X)
     arrays["classifier/accuracy"] = np.array(clf.history_.best_accuracy)
     np.savez(folder / f"{rank}.npz", **arrays)

@@ -188,7 +188,7 @@ def _verb(part: str) -> str:
 
 def _machine(model: "PredictorClassifier") -> str:
     learner = getattr(model, "_learner", None)  # only of a model that has just been trained
-    device = f", device {learner.world.device}" if learner is not None else ""
+    device = f", device {learner.device}" if learner is not None else ""
     return f"{platform.system()} {platform.machine()}, CPU cores: {os.cpu_count() or 1}{device}"
 
 

@@ -50,6 +50,7 @@ class FastLearner:
     """
 
     trainer = "fast"
+    device = "cpu"
 
     def __init__(
         self,

@@ -77,6 +77,11 @@ class Learner:
         self._is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
 
+    @property
+    def device(self) -> str:
+        """Where it takes place."""
+        return str(self.world.device)
+
     def fit(self, examples: Examples, validation: Examples | None = None) -> History:
         """Train from the first epoch to the last."""
         begun = monotonic()
