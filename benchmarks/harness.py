@@ -64,7 +64,7 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
         table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    Console(width=max(100, Console().width)).print(table)
+    Console(width=max(120, Console().width)).print(table)
 
 
 def keep(name: str, rows: list[dict[str, object]], folder: Path = RESULTS) -> None:

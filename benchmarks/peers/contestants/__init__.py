@@ -15,4 +15,5 @@ CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "fasttext": (FastText, {"loss": "softmax", "lr": 1.0}),
     "fasttext-hs": (FastText, {"loss": "hs", "lr": 0.5, "epoch": 50}),
     "napkinxc-plt": (NapkinXC, {}),
+    "napkinxc-plt-l2": (NapkinXC, {"loss": "l2", "liblinear_c": 1.0}),
 }
