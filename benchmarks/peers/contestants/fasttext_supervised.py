@@ -3,10 +3,10 @@
 Where there is no wheel for the Python at hand pip builds it, which takes a C++ compiler. Texts have
 their character n-grams as well as their words; nothing is inside tokens made of feature numbers.
 
-It must have ten threads: each fills a tenth of the matrix of its words with first values, and with
-fewer the rest is whatever was in memory (facebookresearch/fastText, issue 1061): accuracy is lost,
-and often all of it ("Encountered NaN"). So it gets ten, which share the cores that are allowed.
-Learning rates and epochs were chosen on validation rows of three data sets.
+It must have eleven threads: ten fill a tenth each of the matrix of its words with first values, the
+next what is left over, and without them there is whatever was in memory (facebookresearch/fastText,
+issue 1061): accuracy is lost, and often all of it ("Encountered NaN"). They share the cores that
+are allowed. Learning rates and epochs were chosen on validation rows of three data sets.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from peers.contestant import Contestant
 from peers.data import Data
 
 _LABEL = "__label__"
-_BLOCKS = 10
+_BLOCKS = 11
 
 
 @contextlib.contextmanager
