@@ -10,7 +10,9 @@ making features of them; the peak of memory is above that of the data.
 
 import argparse
 import json
+import signal
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,6 +202,7 @@ def main() -> None:
     """Compare on all data sets; print tables and keep one record."""
     arguments = parse()
     who = entries(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and the contestant of this turn ends
     try:
         folders = [prepare(source, arguments.prepared) for source in arguments.data]
     except DsncError as error:

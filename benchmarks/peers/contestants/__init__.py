@@ -12,7 +12,7 @@ CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "dsnc": (DSNC, {}),
     "dsnc-texts": (DSNCTexts, {}),
     "linear-svc": (SVC, {"C": 1.0}),
-    "fasttext": (FastText, {"loss": "softmax", "lr": 1.0}),
+    "fasttext": (FastText, {"loss": "softmax", "lr": 1.0, "epoch": 50, "dim": 50}),
     "fasttext-hs": (FastText, {"loss": "hs", "lr": 0.5, "epoch": 50}),
     "napkinxc-plt": (NapkinXC, {}),
     "napkinxc-plt-l2": (NapkinXC, {"loss": "l2", "liblinear_c": 1.0}),
