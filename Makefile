@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint docs bench bench-hamming clean
+.PHONY: help install demo test test-all lint docs bench bench-hamming bench-peers clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -51,6 +51,9 @@ bench: $(READY)  ## side-by-side speed: tables, and JSON lines in benchmarks/res
 bench-hamming: $(READY)  ## exact Hamming search beside FAISS and usearch, which it installs
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/bench_hamming.py --plot
+
+bench-peers: $(READY)  ## fastText, napkinXC and LinearSVC beside dsnc; DATA='folder ...' for your own
+	$(BIN)/python benchmarks/peers $(DATA)
 
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) demo dist build site benchmarks/results

@@ -18,20 +18,11 @@ from rich.table import Table
 from dsnc.versions import versions
 
 RESULTS = Path(__file__).parent / "results"
-
-
-PRELUDE = """
+PRELUDE = f"""
 import json, re, sys
-def _status(field):
-    with open("/proc/self/status") as file:
-        return int(re.search(field + r":\\s+(\\d+)", file.read())[1]) * 1.024e-3
-def now():
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # forget the peak so far
-    return _status("VmRSS")
-def peak():
-    return _status("VmHWM")
-"""  # Linux only: elsewhere the memory of a process has no peak that can be reset
+sys.path.insert(0, {str(Path(__file__).resolve().parent)!r})
+from memory import now, peak
+"""
 
 
 def best_of(functions: Mapping[str, Callable[[], object]], repeat: int = 5) -> dict[str, float]:
@@ -51,8 +42,7 @@ def peak_megabytes(code: str, *arguments: str) -> dict[str, float]:
     The code may call ``now()`` and ``peak()``: the resident memory of its process in MB at this
     moment, and the most it has been since the last call of ``now()``.
     """
-    prelude = PRELUDE
-    command = [sys.executable, "-c", prelude + code, *arguments]
+    command = [sys.executable, "-c", PRELUDE + code, *arguments]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     figures: dict[str, float] = json.loads(output)
     return figures
@@ -63,15 +53,25 @@ def report(name: str, rows: list[dict[str, object]]) -> None:
 
     ``docs/figures/tables.py --take NAME`` makes the latest line a record of the documents.
     """
-    table = Table(title=name)
+    show(name, rows)
+    keep(name, rows)
+
+
+def show(title: str, rows: list[dict[str, object]]) -> None:
+    """Print a table."""
+    table = Table(title=title)
     for column in rows[0]:
         table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    Console(width=max(100, Console().width)).print(table)
-    RESULTS.mkdir(exist_ok=True)
+    Console(width=max(120, Console().width)).print(table)
+
+
+def keep(name: str, rows: list[dict[str, object]], folder: Path = RESULTS) -> None:
+    """Add a table to the records of its name: a line of JSON in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
     record = {"measured": _measured(), "rows": [_without_nan(row) for row in rows]}
-    with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+    with (folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
@@ -90,4 +90,6 @@ def _without_nan(row: dict[str, object]) -> dict[str, object]:
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return ""
     return f"{value:,.3g}" if isinstance(value, float) else str(value)

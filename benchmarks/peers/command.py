@@ -1,0 +1,229 @@
+"""Other people's tools beside dsnc, on the same rows and texts.
+
+python benchmarks/peers [DATA...] [--dsnc n_bits=64] [--only fasttext-hs napkinxc-plt] [--threads 1]
+
+DATA are folders or files that dsnc reads; without any, two synthetic sets. Each tool runs in a
+process and, unless it is part of the project, an environment of its own, which is made at the first
+run. Tools take turns, and the fastest turn of each counts. Times of tools that read texts include
+making features of them; the peak of memory is above that of the data.
+"""
+
+import argparse
+import json
+import signal
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dsnc.data.files import home
+from dsnc.errors import DsncError
+from harness import RESULTS, keep, show
+from peers.contestants import CONTESTANTS
+from peers.data import read_about
+from peers.environments import NoEnvironmentError, python_for
+from peers.prepare import SYNTHETIC, prepare
+from peers.turn import Job, run
+
+SHOWN = ("top-1 %", "top-5 %", "train s", "MB", "peak MB", "µs/row", "µs single")
+LEAST = ("train s", "train CPU s", "µs/row", "µs single", "peak MB")
+RATIOS = {"train ratio": "train s", "row ratio": "µs/row"}
+
+
+class Entry(NamedTuple):
+    """A contestant as the command line has it."""
+
+    contestant: str  # of CONTESTANTS
+    settings: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Its name in the table."""
+        return " ".join([self.contestant, *(f"{k}={v}" for k, v in self.settings.items())])
+
+
+def entries(arguments: argparse.Namespace) -> list[Entry]:
+    """Return who takes part, ours first."""
+    chosen = {name: settings_of(pairs) for name, *pairs in arguments.set}
+    if unknown := set(chosen) - set(CONTESTANTS):
+        raise SystemExit(f"--set {unknown.pop()}: it is none of {', '.join(CONTESTANTS)}.")
+    result = []
+    for name in arguments.only or CONTESTANTS:
+        several = [chosen.get(name, {})]
+        if name.startswith("dsnc"):
+            several = [settings_of(pairs) | several[0] for pairs in arguments.dsnc or [[]]]
+        result += [Entry(name, settings) for settings in several]
+    return result
+
+
+def settings_of(pairs: list[str]) -> dict[str, Any]:
+    """Return ``NAME=VALUE`` as a dictionary; a value is JSON, or else a string."""
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise SystemExit(f"{pair!r} is no setting; write NAME=VALUE, as in n_bits=64.")
+        try:
+            settings[name] = json.loads(value)
+        except ValueError:
+            settings[name] = {"True": True, "False": False, "None": None}.get(value, value)
+    return settings
+
+
+def left_out(entry: Entry, about: dict[str, Any], large: bool) -> str:
+    """Return why a contestant does not take part, if so."""
+    kind, settings = CONTESTANTS[entry.contestant]
+    if kind.needs_texts and not about["own texts"]:
+        return "left out: no texts"
+    most = kind.most_classes(settings | entry.settings)
+    if most is not None and about["classes"] > most and not large:
+        return f"left out: over {most:,} classes (--large)"
+    return ""
+
+
+def compare(folder: Path, who: list[Entry], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Let contestants take turns on one data set; return a row for each."""
+    about = read_about(folder)
+    runs: dict[str, list[dict[str, Any]]] = {entry.label: [] for entry in who}
+    out = {entry.label: left_out(entry, about, arguments.large) for entry in who}
+    for turn in range(arguments.repeats):
+        for entry in who:
+            if out[entry.label]:
+                continue
+            figures = one_turn(entry, folder, arguments)
+            said = figures.get("note") or f"{figures['top-1 %']:.2f} %, {figures['train s']:.1f} s"
+            print(f"{about['name']}, {entry.label}, turn {turn + 1}: {said}", flush=True)
+            keep_run({"data": about["name"], "contestant": entry.label, **figures}, arguments)
+            runs[entry.label].append(figures)
+            out[entry.label] = figures.get("note", "")
+    rows = [row_of(entry, about, runs[entry.label], out[entry.label], arguments) for entry in who]
+    ours = next((row for row in rows if row["contestant"].startswith("dsnc")), {})
+    for row in rows:
+        for ratio, key in RATIOS.items():
+            row[ratio] = row[key] / ours[key] if row[key] and ours.get(key) else None
+    return rows
+
+
+def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Train and predict once; return the figures, or a note why there are none."""
+    kind, _ = CONTESTANTS[entry.contestant]
+    try:
+        python = python_for(kind, arguments.environments)
+    except NoEnvironmentError as error:
+        print(error)
+        return {"note": "no environment"}
+    with tempfile.TemporaryDirectory(prefix="peers-") as work:
+        job = Job(entry.contestant, entry.settings, arguments.threads, str(folder.resolve()))
+        return run(python, job, Path(work), arguments.limit)
+
+
+def keep_run(figures: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Add the figures of one turn to those of all turns ever."""
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    with (arguments.results / f"{arguments.record}_turns.jsonl").open(
+        "a", encoding="utf-8"
+    ) as file:
+        file.write(json.dumps(figures, ensure_ascii=False) + "\n")
+
+
+def row_of(
+    entry: Entry,
+    about: dict[str, Any],
+    runs: list[dict[str, Any]],
+    note: str,
+    arguments: argparse.Namespace,
+) -> dict[str, Any]:
+    """Put turns together: least times and memory, mean accuracies, the first turn's warm-up."""
+    good = [run for run in runs if "note" not in run]
+    row = {"data": about["name"], "contestant": entry.label, "note": note}
+    row |= dict.fromkeys((*SHOWN, "train CPU s", "warm-up s", "version"))
+    for key in good[0] if good else ():
+        values = [run[key] for run in good if run[key] is not None]
+        combine = min if key in LEAST else statistics.fmean if "%" in key else lambda all_: all_[0]
+        row[key] = combine(values) if values else None
+    counts = {"classes": about["classes"], "features": about["features"], **about["rows"]}
+    return {**row, **counts, "threads": arguments.threads, "turns": len(good)}
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="peers", description=__doc__, formatter_class=form)
+    cache = home() / "peers"
+    add = parser.add_argument
+    add("data", nargs="*", default=list(SYNTHETIC), help="folders or files")
+    add(
+        "--only",
+        nargs="+",
+        choices=CONTESTANTS,
+        default=[],
+        metavar="NAME",
+        help=f"who takes part: {', '.join(CONTESTANTS)}",
+    )
+    add("--large", action="store_true", help="also who takes hours for so many classes")
+    add(
+        "--dsnc",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="settings of DSNCClassifier; again for another dsnc beside",
+    )
+    add(
+        "--set",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("CONTESTANT", "NAME=VALUE"),
+        help="settings of another contestant, by the names of its library",
+    )
+    add("--threads", type=int, default=1, help="for those that can use several (%(default)s)")
+    add("--repeats", type=int, default=3, help="turns, each with a training (%(default)s)")
+    add("--limit", type=float, default=1800, help="seconds for one turn (%(default)s)")
+    add(
+        "--environments",
+        type=Path,
+        default=cache / "environments",
+        help="one for each tool, kept (%(default)s)",
+    )
+    add(
+        "--prepared",
+        type=Path,
+        default=cache / "data",
+        help="the data as all read it (%(default)s)",
+    )
+    add("--results", type=Path, default=RESULTS, help="for records (benchmarks/results)")
+    add("--record", default="peers", metavar="NAME", help="of this table (%(default)s)")
+    return parser.parse_args(words)
+
+
+def main() -> None:
+    """Compare on all data sets; print tables and keep one record."""
+    arguments = parse()
+    who = entries(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and the contestant of this turn ends
+    try:
+        folders = [prepare(source, arguments.prepared) for source in arguments.data]
+    except DsncError as error:
+        raise SystemExit(str(error)) from error
+    rows = []
+    for folder in folders:
+        rows += compare(folder, who, arguments)
+    keep(arguments.record, rows, arguments.results)
+    for name in dict.fromkeys(row["data"] for row in rows):
+        show_set([row for row in rows if row["data"] == name])
+
+
+def show_set(rows: list[dict[str, Any]]) -> None:
+    """Print the table of one data set, and why some are not in it."""
+    shown = ("contestant", *SHOWN, *RATIOS)
+    measured = [{key: row[key] for key in shown} for row in rows if row["turns"]]
+    if measured:
+        show(
+            f"{rows[0]['data']}: {rows[0]['classes']:,} classes, {rows[0]['train']:,} rows",
+            measured,
+        )
+    for row in rows:
+        if row["note"]:
+            print(f"{row['data']}, {row['contestant']}: {row['note']}")

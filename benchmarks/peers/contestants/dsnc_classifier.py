@@ -1,0 +1,61 @@
+"""dsnc, through its public interface."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers.contestant import Contestant
+from peers.data import Data, Part
+
+_FEW = 8  # classes to warm up with
+
+
+class DSNC(Contestant):
+    """`DSNCClassifier` on rows, on the CPU unless ``device`` says otherwise."""
+
+    package = "dsnc"
+    module = "dsnc"
+
+    def _new(self) -> Any:
+        from dsnc import DSNCClassifier
+
+        return DSNCClassifier(**{"device": "cpu", "n_jobs": self.threads} | self.settings)
+
+    def warm_up(self, data: Data) -> None:
+        """Compile all kernels, and go once through everything with a few rows."""
+        from dsnc.codes import warm_up
+
+        warm_up()
+        few = [self._some(part) for part in (data.train, data.validation)]
+        small = data._replace(train=few[0], validation=few[1])
+        self.fit(small)
+        self.predict(self.rows(few[0]), 1)
+
+    def _some(self, part: Part) -> Part:
+        at = np.flatnonzero(part.y < _FEW)
+        X = None if part.X is None else part.X[at]
+        texts = None if part.texts is None else [part.texts[i] for i in at]
+        return Part(X, part.y[at], texts)
+
+    def fit(self, data: Data) -> None:
+        """Train, with the validation rows if there are some."""
+        validation = (self.rows(data.validation), data.validation.y)
+        options = {"validation": validation} if len(data.validation.y) else {}
+        self.model = self._new().fit(self.rows(data.train), data.train.y, **options)
+
+    def predict(self, rows: Any, k: int) -> Any:
+        """Return class numbers."""
+        return self.model.predict(rows) if k == 1 else self.model.predict_top_k(rows, k)[0]
+
+    def save(self) -> Path:
+        """Write the model folder."""
+        self.model.save(self.work / "model")
+        return self.work / "model"
+
+
+class DSNCTexts(DSNC):
+    """The same on strings: making features of them is part of all times, as it is in fastText's."""
+
+    reads = "texts"
+    needs_texts = True

@@ -1,0 +1,87 @@
+"""fastText's supervised classifier, by the fork that knows numpy 2.
+
+Where there is no wheel for the Python at hand pip builds it, which takes a C++ compiler. Texts have
+their character n-grams as well as their words; nothing is inside tokens made of feature numbers.
+
+It must have eleven threads: ten fill a tenth each of the matrix of its words with first values, the
+next what is left over, and without them there is whatever was in memory (facebookresearch/fastText,
+issue 1061): accuracy is lost, and often all of it ("Encountered NaN"). They share the cores that
+are allowed. Learning rates and epochs were chosen on validation rows of three data sets.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from peers.contestant import Contestant
+from peers.data import Data
+
+_LABEL = "__label__"
+_BLOCKS = 11
+
+
+@contextlib.contextmanager
+def _on_cores(n: int) -> Iterator[None]:
+    """Hold this process to `n` cores for a while, where the system can."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:n])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class FastText(Contestant):
+    """`fasttext.train_supervised`."""
+
+    package = "fasttext-numpy2"
+    module = "fasttext"
+    requirements = ("fasttext-numpy2==0.10.4",)
+    if_it_fails = "It needs a C++ compiler where there is no wheel for this Python."
+    reads = "texts"
+
+    @classmethod
+    def most_classes(cls, settings: dict[str, Any]) -> int | None:
+        """Return few for a softmax, which goes over all classes for each row of each epoch."""
+        return 5000 if settings["loss"] == "softmax" else None
+
+    def prepare(self, data: Data) -> None:
+        """Write the file that it trains from."""
+        lines = zip(data.train.y.tolist(), data.train.texts or (), strict=True)
+        with (self.work / "train.txt").open("w", encoding="utf-8") as file:
+            file.writelines(f"{_LABEL}{number} {text}\n" for number, text in lines)
+
+    def fit(self, data: Data) -> None:
+        """Train, reading included: it knows no other way."""
+        import fasttext
+
+        inside = {"minn": 2, "maxn": 5, "bucket": 1 << 18} if data.own_texts else {}
+        settings = {"dim": 100, "epoch": 25, "seed": 0, "verbose": 0} | inside | self.settings
+        with _on_cores(self.threads):
+            threads = max(_BLOCKS, self.threads)
+            self.model = fasttext.train_supervised(
+                str(self.work / "train.txt"), **{"thread": threads} | settings
+            )
+
+    def predict(self, rows: Any, k: int) -> Any:
+        """Return lists of labels, which are strings."""
+        return (
+            self.model.predict(rows, k)[0] if len(rows) > 1 else [self.model.predict(rows[0], k)[0]]
+        )
+
+    def numbers(self, answers: Any) -> NDArray[Any]:
+        """Read the numbers in the labels."""
+        found = ([int(label.removeprefix(_LABEL)) for label in labels] for labels in answers)
+        return super().numbers(list(found))
+
+    def save(self) -> Path:
+        """Write its binary file, not quantized."""
+        self.model.save_model(str(self.work / "model.bin"))
+        return self.work / "model.bin"

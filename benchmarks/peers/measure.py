@@ -1,0 +1,73 @@
+"""Measure one contestant, inside its environment: ``python -m peers.measure JOB.json``.
+
+The job says who, on which data, with which settings and threads; the figures go to the file that it
+names, because libraries print what they like.
+"""
+
+import importlib.metadata
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from memory import now, peak
+from peers.contestant import Contestant
+from peers.contestants import CONTESTANTS
+from peers.data import Data, read
+
+SINGLE = 200  # rows that are asked for one by one
+TURNS = 3  # of which the fastest counts
+TOP = 5
+
+
+def measure(contestant: Contestant, data: Data) -> dict[str, Any]:
+    """Train, predict and save; return the figures."""
+    contestant.prepare(data)
+    before = now()  # its libraries count, the data does not
+    figures: dict[str, Any] = {"warm-up s": _seconds(lambda: contestant.warm_up(data))}
+    cpu = time.process_time()
+    figures["train s"] = _seconds(lambda: contestant.fit(data))
+    figures["train CPU s"] = time.process_time() - cpu
+    figures["peak MB"] = peak() - before
+    rows, y = contestant.rows(data.test), data.test.y
+    best = contestant.numbers(contestant.predict(rows, 1))[:, 0]
+    several = contestant.numbers(contestant.predict(rows, min(TOP, data.n_classes)))
+    figures["top-1 %"] = 100 * float((best == y).mean())
+    figures["top-5 %"] = 100 * float((several == y[:, None]).any(axis=1).mean())
+    ones = [rows[i : i + 1] for i in range(min(SINGLE, len(y)))]
+    batch = min(_seconds(lambda: contestant.predict(rows, 1)) for _ in range(TURNS))
+    single = min(
+        _seconds(lambda: [contestant.predict(one, 1) for one in ones]) for _ in range(TURNS)
+    )
+    figures["µs/row"], figures["µs single"] = 1e6 * batch / len(y), 1e6 * single / len(ones)
+    figures["MB"] = _bytes(contestant.save()) / 1e6
+    return figures
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def _bytes(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def main(path: Path) -> None:
+    """Do the job of a file."""
+    job = json.loads(path.read_text(encoding="utf-8"))
+    kind, settings = CONTESTANTS[job["contestant"]]
+    work = Path(job["work"])
+    contestant = kind(settings | job["settings"], job["threads"], work)
+    figures = measure(contestant, read(Path(job["data"]), kind.reads))
+    figures["version"] = f"{kind.package} {importlib.metadata.version(kind.package)}"
+    finite = {key: None if value != value else value for key, value in figures.items()}
+    Path(job["figures"]).write_text(json.dumps(finite), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,133 @@
+"""Contestants in processes of their own, side by side."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from peers.command import Entry, compare, entries, left_out, parse, row_of, settings_of, show_set
+from peers.contestants import CONTESTANTS
+from peers.contestants.dsnc_classifier import DSNC
+from peers.contestants.linear_svc import SVC
+from peers.contestants.napkinxc_tree import NapkinXC
+from peers.data import Part, read, read_about, write_part
+from peers.environments import NoEnvironmentError, python_for
+from peers.turn import Job, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three classes, far from each other."""
+    target = tmp_path_factory.mktemp("three")
+    rng = np.random.default_rng(0)
+    for name in ("train", "validation", "test"):
+        y = np.repeat(np.arange(3, dtype=np.int32), 20)
+        X = (3 * np.eye(3)[y] + rng.normal(0, 0.3, (60, 3))).astype(np.float32)
+        write_part(target, name, Part(X, y, [f"word{k}" for k in y]))
+    rows = dict.fromkeys(("train", "validation", "test"), 60)
+    about = {"name": "three", "classes": 3, "features": 3, "rows": rows, "own texts": False}
+    (target / "about.json").write_text(json.dumps(about))
+    return target
+
+
+def test_a_failure_says_why(folder, tmp_path, capsys):
+    figures = run(sys.executable, Job("linear-svc", {"C": -1}, 1, str(folder)), tmp_path, 60)
+    assert figures["note"].startswith("failed: ") and "'C'" in figures["note"]
+    assert "InvalidParameterError" in capsys.readouterr().out
+
+
+def test_who_takes_too_long_is_ended(folder, tmp_path):
+    figures = run(sys.executable, Job("linear-svc", {}, 1, str(folder)), tmp_path, 0.01)
+    assert figures == {"note": "over 0 s"}
+
+
+def test_dsnc_takes_any_setting_and_answers_with_numbers(folder, tmp_path):
+    contestant, data = DSNC({"n_bits": 8, "max_epochs": 2}, 1, tmp_path), read(folder, "rows")
+    contestant.fit(data)
+    assert contestant.model.n_bits == 8 and contestant.model.n_jobs == 1
+    for k in (1, 3):
+        assert contestant.numbers(contestant.predict(data.test.X, k)).shape == (60, k)
+    assert (contestant.save() / "model.json").is_file()
+
+
+def test_a_comparison_has_all_figures(folder, tmp_path, capsys):
+    words = ["--repeats", "1", "--results", str(tmp_path), "--only", "linear-svc", "dsnc-texts"]
+    arguments = parse(words)
+    svc, texts = compare(folder, entries(arguments), arguments)
+    assert svc["top-1 %"] == svc["top-5 %"] == 100 and svc["classes"] == 3
+    assert svc["version"].startswith("scikit-learn ")
+    for key in ("train s", "train CPU s", "warm-up s", "µs/row", "µs single", "MB"):
+        assert svc[key] > 0
+    assert texts["note"] == "left out: no texts" and texts["train s"] is None
+    (turn,) = map(json.loads, (tmp_path / "peers_turns.jsonl").read_text().splitlines())
+    assert turn["train s"] == svc["train s"]
+    show_set([svc, texts])
+    shown = capsys.readouterr().out
+    assert "three, linear-svc, turn 1: 100.00 %" in shown and "3 classes, 60 rows" in shown
+    assert "three, dsnc-texts: left out: no texts" in shown
+
+
+def test_of_turns_the_least_times_count_and_the_mean_accuracy(folder):
+    turns = [{"top-1 %": 50, "train s": 4, "MB": 1}, {"top-1 %": 60, "train s": 3, "MB": 1}]
+    late = {"note": "over 9 s"}
+    row = row_of(Entry("dsnc", {}), read_about(folder), [*turns, late], "over 9 s", parse([]))
+    assert (row["top-1 %"], row["train s"], row["turns"], row["note"]) == (55, 3, 2, "over 9 s")
+
+
+def test_several_settings_of_dsnc_are_several_contestants():
+    words = ["--only", "dsnc", "linear-svc", "--set", "linear-svc", "C=0.5"]
+    two = ["--dsnc", "n_bits=64", "--dsnc", "n_bits=32", "trainer=fast"]
+    labels = [entry.label for entry in entries(parse(words + two))]
+    assert labels == ["dsnc n_bits=64", "dsnc n_bits=32 trainer=fast", "linear-svc C=0.5"]
+    with pytest.raises(SystemExit, match="svm: it is none of dsnc,"):
+        entries(parse(["--set", "svm", "C=1"]))
+
+
+def test_settings_are_json_or_strings():
+    pairs = ["a=1", "b=fast", "c=[1, 2]", "d=None", "e=x=y"]
+    assert settings_of(pairs) == {"a": 1, "b": "fast", "c": [1, 2], "d": None, "e": "x=y"}
+    with pytest.raises(SystemExit, match="'a' is no setting; write NAME=VALUE"):
+        settings_of(["a"])
+
+
+def test_who_takes_hours_is_left_out_unless_asked_for():
+    about = {"classes": 12_275, "own texts": True}
+    for name in ("linear-svc", "fasttext"):
+        assert left_out(Entry(name, {}), about, False) == "left out: over 5,000 classes (--large)"
+        assert not left_out(Entry(name, {}), about, True)
+    for entry in (Entry("fasttext-hs", {}), Entry("fasttext", {"loss": "hs"})):
+        assert not left_out(entry, about, False)
+
+
+def test_short_answers_are_filled_up(tmp_path):
+    for kind, answers in ((NapkinXC, [[2, 1], [0]]), (SVC, np.array([[2, 1], [0, -1]]))):
+        assert kind({}, 1, tmp_path).numbers(answers).tolist() == [[2, 1], [0, -1]]
+    assert SVC({}, 1, tmp_path).numbers(np.array([2, 0])).tolist() == [[2], [0]]
+    FastText = CONTESTANTS["fasttext"][0]
+    labels = [("__label__2", "__label__1"), ()]
+    assert FastText({}, 1, tmp_path).numbers(labels).tolist() == [[2, 1], [-1, -1]]
+
+
+def test_environments_are_kept_and_made_again_when_they_change(tmp_path, monkeypatch):
+    assert python_for(SVC, tmp_path) == sys.executable
+    commands = []
+
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+    def pip(command, **_):
+        commands.append(command)
+        (tmp_path / f"napkinxc-0.7.2-python{version}").mkdir(exist_ok=True)
+        return subprocess.CompletedProcess(command, code, "no compiler\n")
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    code = 1
+    with pytest.raises(NoEnvironmentError, match=r"no compiler\n.*wheel"):
+        python_for(NapkinXC, tmp_path)
+    code = 0
+    python = python_for(NapkinXC, tmp_path)
+    assert python == python_for(NapkinXC, tmp_path) and len(commands) == 3
+    monkeypatch.setattr(NapkinXC, "requirements", ("napkinxc==0.7.2", "numpy<2"))
+    python_for(NapkinXC, tmp_path)
+    assert commands[-1][0] == python and "numpy<2" in commands[-1]
