@@ -44,7 +44,7 @@ def asked_sharpness(evidence, fixed):
 
 def test_the_sharpness_to_train_at():
     sure = problem(scale=8.0, noise=1.2)
-    wanted = SoftDecoder.tuned(sure.linear, sure.held_out)[0].sharpness
+    wanted = SoftDecoder.tuned(sure.linear, sure.held_out).decoder.sharpness
     assert wanted < 1
     assert asked_sharpness(sure, {}) == pytest.approx(0.7 * wanted)
     assert asked_sharpness(sure, {"sharpness": 0.6}) == pytest.approx(0.6)

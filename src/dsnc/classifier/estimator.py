@@ -38,6 +38,11 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     n_bits : int
         Length of the codes. More bits cost time and memory and gain accuracy; log2 of the number
         of classes is the least that can work, four times as many is a good start.
+    trainer : "auto", "fast" or "torch"
+        "fast" trains linear encoders on the CPU, without torch, at a cost that hardly grows with
+        the number of classes. "auto" takes it where it can do what is asked, and torch for
+        everything else: other encoders and gradients, `beta` and `gamma`, GPUs. The fitted
+        attribute `trainer_` says which it was.
     encoder : "linear", "mlp" or torch.nn.Module
         Maps a row to `n_bits` numbers. A module of your own maps a (rows, features) tensor to
         (rows, n_bits).
@@ -80,10 +85,15 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         Share of the target spread over all classes.
     class_weight : dict, "balanced" or None
         As in scikit-learn.
-    max_epochs, batch_size, learning_rate, schedule, weight_decay
-        Of Adam; `schedule` is "one_cycle" or "constant". ``batch_size="auto"`` takes a fiftieth of
-        the rows, at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for dense rows
-        and 0.01 for sparse ones.
+    max_epochs : int or "auto"
+        Passes over the rows. "auto" is 50 with torch. The fast trainer takes between 5, of very
+        many rows, and 100, of very few: rates rise and fall over all of them, so that a run that
+        is cut short is worse than one that was planned shorter.
+    batch_size, learning_rate, schedule, weight_decay
+        `schedule` is "one_cycle" or "constant". With torch, of Adam: ``batch_size="auto"`` takes a
+        fiftieth of the rows, at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for
+        dense rows and 0.01 for sparse ones. With the fast trainer, of AdaGrad: 32 rows, and 2
+        divided by the root of `n_bits`. Numbers given here are Adam's, unless trainer="fast".
     validation_fraction : float
         Share of the rows held out to choose the best epoch, where `fit` is given no others. A
         class never loses its last row to it.
@@ -108,7 +118,8 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     verbose : bool
         Draw a progress bar on stderr.
     n_jobs : int, optional
-        Threads that predict; -1 takes all cores.
+        Threads that predict, by default 1; -1 takes all cores. The fast trainer takes as many, and
+        by default all cores; the model does not depend on it.
     random_state : int, RandomState or None
         The same number gives the same model, bit for bit, on one machine.
 
@@ -123,8 +134,10 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     figures_ : dict
         What this decoder is worth on rows that were not trained on: ``validation_accuracy``.
     history_ : dsnc.training.history.History
-        What happened in training; its accuracies are of the decoder that was trained with the
-        codes.
+        What happened in training. Its accuracies are those of class vectors on hard codes (torch)
+        or on soft bits, among the nearest classes of 8,192 rows at most (fast).
+    trainer_ : str
+        What trained: "fast" or "torch".
     n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn.
     """

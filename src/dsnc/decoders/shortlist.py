@@ -43,6 +43,7 @@ _ROWS = 4096  # at a time
 _AT_ONCE = 1024  # candidates, for a few rows in one call: longer lists need a large scratch space
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
+_CALIBRATED = 8192  # held-out rows that make probabilities honest: four numbers need no more
 _REALS = (*SCORING, "closeness", "temperature", "other", "slope", "intercept")
 _NUMBERS = {"size": "int64 1", "radius": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
 _LARGEST = float(np.finfo(np.float32).max)
@@ -167,7 +168,7 @@ class ShortlistDecoder(SearchingDecoder):
             scoring: dict[str, Any] = evidence.scoring._asdict()
             return cls(linear, *codes, codes_of=name, **{**scoring, **settings})
         fixed = {name: settings[name] for name in Scoring._fields if name in settings}
-        of_all = SoftDecoder.tuned(linear, rows)[1]
+        of_all = SoftDecoder.tuned(linear, rows).accuracy
         tuned = tune_shortlist(linear, sets, rows, of_all=of_all, scoring=fixed)[1].decoder
         return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
 
@@ -175,6 +176,7 @@ class ShortlistDecoder(SearchingDecoder):
         """Return the same shortlist with honest probabilities."""
         from dsnc.decoders.calibration import fit_confidence
 
+        rows = rows.take(_CALIBRATED)
         classes, scores = self.candidates(rows.encoded)
         honest = fit_confidence(scores, rows.places(classes), rows.weight)._asdict()
         return type(self)(self.linear, self.codes, self.labels, **{**self._settings(), **honest})

@@ -16,7 +16,7 @@ softmax is the probability of the class if bits err independently.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,14 @@ INPUTS: dict[str, Callable[[Floats], Floats]] = {  # model files hold the positi
     "tanh": np.tanh,
     "relu": lambda x: np.clip(x, 0, _LARGEST),
 }
+
+
+class Tuned(NamedTuple):
+    """A decoder, and what it is worth on held-out rows, or on evenly spaced ones of them."""
+
+    decoder: "SoftDecoder"
+    accuracy: float
+    right: NDArray[np.bool_]
 
 
 class SoftDecoder(LinearDecoder):
@@ -105,16 +113,16 @@ class SoftDecoder(LinearDecoder):
     @classmethod
     def tuned(
         cls, linear: LinearDecoder, held_out: "HeldOut", fixed: Mapping[str, Any] = NOTHING
-    ) -> tuple[Self, float]:
-        """Return a decoder that scores all classes as suits held-out rows best, and its accuracy.
+    ) -> "Tuned":
+        """Return a decoder that scores all classes as suits held-out rows best, and its worth.
 
-        The scoring is chosen among the classes that are best without any. Where even that would
-        take too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
+        The scoring is chosen, and measured, among the classes that are best without any. Where even
+        that would take too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
         """
         plain = cls(linear.weight, linear.bias, **fixed)
         n = rows_to_score(linear)
         if n < min(256, len(held_out.targets)):
-            return plain, 0.0
+            return Tuned(plain, 0.0, np.zeros(0, np.bool_))
         sample = held_out.take(n)
         classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
         doubts = np.zeros_like(scores)
@@ -122,7 +130,8 @@ class SoftDecoder(LinearDecoder):
         candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)
         best = best_scoring(candidates, {**fixed, "closeness": 0.0})
         decoder = cls(linear.weight, linear.bias, sharpness=best.sharpness, prior=best.prior)
-        return decoder, accuracy(sample.right(decoder), sample.weight)
+        right = candidates.right(candidates.scores(best))
+        return Tuned(decoder, accuracy(right, sample.weight), right)
 
     def evidence(self) -> "Evidence":
         """Return the class vectors and how they score."""
@@ -161,5 +170,5 @@ def soft_scoring(evidence: "Evidence", fixed: Mapping[str, Any]) -> dict[str, An
     rows = evidence.rows
     chosen: Any = evidence.scoring
     if rows is not None:
-        chosen = SoftDecoder.tuned(evidence.scorer, rows, fixed)[0]
+        chosen = SoftDecoder.tuned(evidence.scorer, rows, fixed).decoder
     return {name: getattr(chosen, name) for name in SCORING} | fixed

@@ -34,9 +34,9 @@ def choose_best(evidence: Evidence) -> tuple[Decoder, str, list[Trial]]:
     if held_out is None:
         reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
         return ShortlistDecoder.make(evidence), reason, []
-    everything, of_all = SoftDecoder.tuned(scorer, held_out)
+    everything = SoftDecoder.tuned(scorer, held_out)
     sets = known_codes(evidence)
-    known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=of_all)
+    known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=everything.accuracy)
     trials = [
         Trial(
             "shortlist", {"known": name, **t.decoder.chosen_settings()}, t.accuracy, t.nanoseconds
@@ -46,8 +46,8 @@ def choose_best(evidence: Evidence) -> tuple[Decoder, str, list[Trial]]:
     rivals = [_Rival(tuned.decoder, tuned.accuracy, tuned.nanoseconds, tuned.right)]
     # On the rows of the shortlist's trials: chance must not decide between them.
     sample = held_out.take(max(1, rows_to_score(linear)))
-    for decoder in (everything, linear):
-        right = sample.right(decoder)
+    known_right = everything.right if len(everything.right) else sample.right(everything.decoder)
+    for decoder, right in ((everything.decoder, known_right), (linear, sample.right(linear))):
         worth = accuracy(right, sample.weight)
         trials.append(Trial(decoder.name, decoder.chosen_settings(), worth, all_ns))
         rivals.append(_Rival(decoder, worth, all_ns, right))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dsnc.decoders import Evidence, SoftDecoder
-from dsnc.decoders.scoring import NOTHING, PLAIN, is_clearly_better, rows_to_score
+from dsnc.decoders.scoring import NOTHING, PLAIN, is_clearly_better
 
 _SOFTER = 0.7  # vectors that learn from softer bits do best on still softer ones
 
@@ -24,15 +24,15 @@ def with_soft_vectors(evidence: Evidence, fixed: Mapping[str, Any] = NOTHING) ->
     rows, linear, train = evidence.rows, evidence.linear, evidence.train_soft
     if train is None:
         return evidence
-    sharpness = PLAIN.sharpness
+    sharpness, plain = PLAIN.sharpness, None
     if rows is not None:
-        sharpness = SoftDecoder.tuned(linear, rows, fixed)[0].sharpness
+        plain = SoftDecoder.tuned(linear, rows, fixed)
+        sharpness = plain.decoder.sharpness
     if sharpness < PLAIN.sharpness and "sharpness" not in fixed:
         sharpness *= _SOFTER
     soft = train(sharpness)  # asked in any case: processes that train together decide together
-    if rows is None or soft is linear:
+    if rows is None or plain is None or soft is linear or not len(plain.right):
         return evidence
-    sample = rows.take(max(1, rows_to_score(soft)))
-    decoders = (SoftDecoder.tuned(vectors, rows, fixed)[0] for vectors in (soft, linear))
-    better, right = (sample.right(decoder) for decoder in decoders)
-    return replace(evidence, soft=soft) if is_clearly_better(better, right, sample) else evidence
+    better = SoftDecoder.tuned(soft, rows, fixed).right
+    is_better = is_clearly_better(better, plain.right, rows.take(len(better)))
+    return replace(evidence, soft=soft) if is_better else evidence

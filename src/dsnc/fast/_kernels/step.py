@@ -30,6 +30,7 @@ from dsnc.fast._kernels.vectors import (
     draw,
     expect,
     exponentials,
+    fetch,
     largest,
     pack,
     pass_through,
@@ -46,6 +47,7 @@ _LEAST = np.float32(1e-10)  # in square roots
 _STREAM = 1 << 16  # places of noise apart; no code is longer
 _CLASSES_APART = 6  # bits: classes whose octets share a cache line belong to one thread
 _FEATURES_APART = 2
+_AHEAD = 4  # vectors that are on their way from memory
 
 
 class Rows(NamedTuple):
@@ -169,9 +171,11 @@ def _rate(rates, passed):
 @part
 def _encode(rows, first, begin, end, weights, batch, plan):
     """Rows to logits, chances of the bits, and codes."""
+    last = rows.indptr[first + end] - 1
     for slot in range(begin, end):
         set_row(batch.logits, slot, weights.bias, 0)
         for p in range(rows.indptr[first + slot], rows.indptr[first + slot + 1]):
+            fetch(weights.encoder, rows.indices[min(p + _AHEAD, last)])
             add_scaled(batch.logits, slot, weights.encoder, rows.indices[p], rows.values[p])
         pack(batch.octets, slot, batch.logits, slot)
         probabilities(batch.chances, slot, batch.logits, slot, plan.sharpness)
@@ -251,6 +255,7 @@ def _score(rows, row, slot, weights, batch, space, plan, noise):
             batch.inputs[slot, s, j] = _ZERO
     raised = math.log(stands_for)
     for m in range(n):
+        fetch(weights.classes, classes[min(m + _AHEAD, n - 1)])
         offset = weights.class_bias[classes[m]] + (raised if m >= near else _ZERO)
         for s in range(n_inputs):
             scores[s, m] = offset + dot(

@@ -198,6 +198,21 @@ def chance(typing, seed, place):
     return types.float32(types.uint32, types.intp), generate
 
 
+@intrinsic
+def fetch(typing, x, i):
+    """Ask for ``x[i]`` to be brought into the cache."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, _INT, _INT, _INT])
+        with _rows(context, builder, signature, arguments, (0,)) as (b, source):
+            function = _declare(b, kind, "llvm.prefetch.p0")
+            where = b.bitcast(b.gep(source.row, [source.place]), pointer)
+            b.call(function, [where, _INT(0), _INT(3), _INT(1)])  # to read, to keep, data
+
+    return types.void(x, types.intp), generate
+
+
 class _Lanes:
     """LANES numbers of a row, at a place that a loop moves."""
 
