@@ -1,17 +1,27 @@
 """From buckets to columns: what `TextFeatures` knows after `fit`, laid out for the kernels."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.features import _kernels as kernels
+from dsnc.features import plain
 from dsnc.features.grams import Grams
 from dsnc.features.points import read_points
+from dsnc.kernels import can_wait
 
 Rows = tuple[Any, Any, Any]  # indptr, indices and data of a CSR matrix
+
+
+@cache
+def _kernels() -> Any:
+    """Return the kernels, which bring the compiler with them."""
+    from dsnc.features import _kernels as kernels
+
+    return kernels
 
 
 def count_texts(blocks: Iterable[list[str]], grams: Grams) -> tuple[NDArray[np.int32], int]:
@@ -20,7 +30,7 @@ def count_texts(blocks: Iterable[list[str]], grams: Grams) -> tuple[NDArray[np.i
     for texts in blocks:
         points, kinds = read_points(texts, lowercase=grams.lowercase, first=n_rows)
         settings, room = grams.settings(), grams.room(len(points))
-        kernels.count_rows(points, kinds, settings, room, len(texts), n_rows + 1, tally)
+        _kernels().count_rows(points, kinds, settings, room, len(texts), n_rows + 1, tally)
         n_rows += len(texts)
     return tally[:, 0], n_rows
 
@@ -43,7 +53,8 @@ class HashedColumns:
     """
 
     def __init__(self, buckets: NDArray[np.uint32], idf: NDArray[np.float32], grams: Grams) -> None:
-        self._grams, self._settings, self._idf = grams, grams.settings(), idf
+        self._grams, self._settings = grams, grams.settings()
+        self._buckets, self._idf = buckets, idf
         word, bit = buckets >> 6, np.uint64(1) << (buckets.astype(np.uint64) & np.uint64(63))
         self._known = np.zeros((grams.n_hashes // 64, 2), dtype=np.uint64)
         np.bitwise_or.at(self._known[:, 0], word, bit)
@@ -54,6 +65,8 @@ class HashedColumns:
 
     def rows(self, texts: list[str], first: int = 0) -> Rows:
         """Return indptr, indices and data of some texts; `first` numbers them in messages."""
+        if can_wait(plain.seconds_to_weigh(texts)):
+            return plain.weigh_rows(texts, self._grams, self._buckets, self._idf)
         points, kinds = read_points(texts, lowercase=self._grams.lowercase, first=first)
         room = self._grams.room(len(points))
         try:
@@ -64,7 +77,7 @@ class HashedColumns:
         indptr = np.empty(len(texts) + 1, dtype=np.int32 if most < 1 << 31 else np.int64)
         indices, data = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
         read, columns = (points, kinds, self._settings, room), (self._known, self._idf)
-        end = kernels.weigh_rows(*read, *columns, *scratch, indptr, indices, data)
+        end = _kernels().weigh_rows(*read, *columns, *scratch, indptr, indices, data)
         self._spare.append(scratch)
         return indptr, indices[:end].copy(), data[:end].copy()
 
