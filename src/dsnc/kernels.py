@@ -9,7 +9,7 @@ do all the rest. So nothing takes much longer than the better of both ways.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-ALLOWANCE = 0.5  # seconds
+ALLOWANCE = 0.4  # seconds
 _left = 0.0
 
 

@@ -62,7 +62,7 @@ def test_an_index_outside_is_refused_alike(index):
         encode_csr(X, slice(0, 6), weight, bias)
 
 
-@given(st.lists(ANY_TEXT, min_size=1, max_size=5), SIZES, SIZES, st.booleans(), st.booleans())
+@given(st.lists(ANY_TEXT, max_size=5), SIZES, SIZES, st.booleans(), st.booleans())
 def test_rows_of_texts(texts, words, characters, lowercase, sublinear):
     if words is None and characters is None:
         words = (1, 1)

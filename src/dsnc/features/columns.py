@@ -8,10 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.features import plain
 from dsnc.features.grams import Grams
 from dsnc.features.points import read_points
-from dsnc.kernels import can_wait
 
 Rows = tuple[Any, Any, Any]  # indptr, indices and data of a CSR matrix
 
@@ -53,8 +51,7 @@ class HashedColumns:
     """
 
     def __init__(self, buckets: NDArray[np.uint32], idf: NDArray[np.float32], grams: Grams) -> None:
-        self._grams, self._settings = grams, grams.settings()
-        self._buckets, self._idf = buckets, idf
+        self._grams, self._settings, self._idf = grams, grams.settings(), idf
         word, bit = buckets >> 6, np.uint64(1) << (buckets.astype(np.uint64) & np.uint64(63))
         self._known = np.zeros((grams.n_hashes // 64, 2), dtype=np.uint64)
         np.bitwise_or.at(self._known[:, 0], word, bit)
@@ -65,8 +62,6 @@ class HashedColumns:
 
     def rows(self, texts: list[str], first: int = 0) -> Rows:
         """Return indptr, indices and data of some texts; `first` numbers them in messages."""
-        if can_wait(plain.seconds_to_weigh(texts)):
-            return plain.weigh_rows(texts, self._grams, self._buckets, self._idf)
         points, kinds = read_points(texts, lowercase=self._grams.lowercase, first=first)
         room = self._grams.room(len(points))
         try:

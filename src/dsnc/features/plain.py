@@ -9,7 +9,8 @@ import numpy as np
 from dsnc.features.grams import Grams
 from dsnc.features.naming import grams_of
 
-_CHARACTER = 8e-6  # seconds
+_NONE = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+_CHARACTER = 1e-5  # seconds
 
 
 def seconds_to_weigh(texts: list[str]) -> float:
@@ -21,8 +22,8 @@ def weigh_rows(texts: list[str], grams: Grams, buckets: Any, idf: Any) -> tuple[
     """Return indptr, indices and data of the rows, as `dsnc.features._kernels.weigh_rows` does."""
     rows = [_weigh(text, grams, buckets, idf) for text in texts]
     indptr = np.cumsum([0, *(len(columns) for columns, _ in rows)], dtype=np.int32)
-    indices = np.concatenate([columns for columns, _ in rows], dtype=np.int32)
-    return indptr, indices, np.concatenate([values for _, values in rows])
+    columns, values = zip(_NONE, *rows, strict=True)
+    return indptr, np.concatenate(columns, dtype=np.int32), np.concatenate(values)
 
 
 def _weigh(text: str, grams: Grams, buckets: Any, idf: Any) -> tuple[Any, Any]:
