@@ -11,7 +11,7 @@ from dsnc.codes import CodeTable, Encoded, HammingIndex, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, TableDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.predictor import Predictor
-for n_bits in (5, 36, 64, 100, 200, 300, 500):
+for n_bits in (5, 36, 64, 100, 200, 300, 600):
     codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
     index = HammingIndex(codes)
     index.search(codes.take(slice(0, 300)), k=3)

@@ -61,7 +61,7 @@ def _few() -> tuple[PackedCodes, Any, Any, Any]:
 
 STEPS: dict[str, Callable[[], None]] = {
     "search": lambda: _search(64),
-    "search in long codes": lambda: _search(512),  # distances in two octets
+    "search in long codes": lambda: _search(600),  # distances beyond an octet
     "tables": _tables,
     "single rows": _single_rows,
     "sparse rows": _sparse_rows,
