@@ -20,6 +20,7 @@ from harness import report
 
 NEEDED = "import numpy, scipy.sparse, numba"
 ROUNDS = 10
+MANY = 10_000  # texts, for which kernels are loaded
 
 
 def main() -> None:
@@ -51,7 +52,7 @@ def _command_line() -> list[str]:
 
 
 def _predictions(folder: Path) -> dict[str, list[str]]:
-    """Save three small models; return the commands that predict one row with each."""
+    """Save three small models; return commands that predict one row with each, or many."""
     y = np.arange(400) % 40
     rows = np.eye(40, dtype=np.float32)[y]
     inputs = {
@@ -68,6 +69,9 @@ def _predictions(folder: Path) -> dict[str, list[str]]:
         model.with_decoder("shortlist").save(folder / name)
         arguments = ["predict", str(folder / name), str(folder / file)]
         commands[f"dsnc predict, one {name}"] = [*_command_line(), *arguments]
+    (folder / "texts.txt").write_text("word1 thing\n" * MANY)
+    arguments = ["predict", str(folder / "text"), str(folder / "texts.txt")]
+    commands[f"dsnc predict, {MANY:,} texts"] = [*_command_line(), *arguments]
     return commands
 
 

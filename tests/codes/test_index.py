@@ -107,7 +107,7 @@ def test_no_codes_and_no_queries(method):
         assert distances.shape == rows.shape == shape
 
 
-@pytest.mark.parametrize("n_bits", [256, 400, 447, 448, 1024])
+@pytest.mark.parametrize("n_bits", [256, 400, 575, 576, 1024])
 def test_opposite_codes_are_as_far_as_they_are(n_bits):
     zeros = PackedCodes.from_bits(np.zeros((600, n_bits), dtype=bool))
     ones = PackedCodes.from_bits(np.ones((2, n_bits), dtype=bool))

@@ -11,7 +11,8 @@ from dsnc.codes import ChangingIndex, CodeTable, Encoded, HammingIndex, PackedCo
 from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, TableDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.predictor import Predictor
-for n_bits in (5, 36, 64, 100, 200, 300, 500):
+from dsnc import DSNCClassifier
+for n_bits in (5, 36, 64, 100, 200, 300, 600):
     codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
     index = HammingIndex(codes)
     index.search(codes.take(slice(0, 300)), k=3)
@@ -28,6 +29,10 @@ for n_bits in (5, 36, 64, 100, 200, 300, 500):
     X = codes.take(slice(0, 30)).to_signs(float)
     for rows in (X, sp.csr_array(X), sp.csr_matrix(X.astype(np.float32))):
         predictor.predict(rows), predictor.predict(rows[:1]), predictor.top_k(rows[:1], 3)
+    if n_bits in (5, 300):
+        y = np.arange(60) % 3
+        for rows in (np.eye(60, 9), sp.csr_array(np.eye(60, 90)), [f"title {i}" for i in y]):
+            DSNCClassifier(n_bits=n_bits, max_epochs=2).fit(rows, y).partial_fit(rows, y)
     if n_bits < 20:
         for largest in (3, 300, 100_000):
             labels = np.arange(5000) % largest
@@ -47,6 +52,6 @@ def test_afterwards_nothing_is_left_to_compile(tmp_path):
         subprocess.run([sys.executable, *command], check=True, env=environment, timeout=300)
         return {path.name for path in tmp_path.rglob("*.nbc")}
 
-    compiled = run("-c", "from dsnc.cli import main; main()", "warm-up")
+    compiled = run("-c", "from dsnc.cli import main; main()", "warm-up", "--training")
     assert compiled
     assert run("-c", USE) == compiled

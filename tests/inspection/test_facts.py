@@ -43,19 +43,35 @@ def test_codes_are_the_signs_of_the_weights_whatever_the_decoder(model, decoder)
 
 
 def test_neighbors_and_pairs_by_brute_force(model):
-    bits = look.class_codes(model).to_bits()
+    bits, weight = look.class_codes(model).to_bits(), look.class_weights(model)
     distance = (bits[:, None] != bits).sum(axis=2)
-    order = np.lexsort((np.arange(20), distance[3]))
-    expected = [(int(c), int(distance[3, c])) for c in order if c != 3][:5]
+    unit = weight / np.linalg.norm(weight, axis=1, keepdims=True)
+    likeness = unit @ unit.T - 9 * np.eye(20)
+    expected = [(int(c), int(distance[3, c])) for c in np.argsort(-likeness[3])][:5]
     label = model.classes_[3]
     found = look.nearest_classes(model, label, k=5)
     assert [(n.label, n.distance) for n in found] == [(model.classes_[c], d) for c, d in expected]
+    np.testing.assert_allclose([n.likeness for n in found], sorted(likeness[3])[:-6:-1], rtol=1e-5)
     assert len(look.nearest_classes(model, str(label), k=99)) == 19
-    far = distance + 99 * np.eye(20, dtype=int)
     pairs = look.closest_pairs(model, k=4)
-    assert pairs[0].distance == far.min()
-    assert all(a.distance <= b.distance for a, b in zip(pairs, pairs[1:], strict=False))
-    assert len({frozenset((p.first, p.second)) for p in pairs}) == len(pairs)
+    assert pairs[0].likeness == pytest.approx(likeness.max(), rel=1e-5)
+    assert all(a.likeness >= b.likeness for a, b in zip(pairs, pairs[1:], strict=False))
+    assert len({frozenset((p.first, p.second)) for p in pairs}) == len(pairs) == 4
+    assert len(look.closest_pairs(model, k=99)) <= 20
+
+
+def test_of_many_classes_only_near_ones_are_compared(model, monkeypatch):
+    linear = model.with_decoder("linear")
+    monkeypatch.setattr(look.meaning, "_NEAR", 2)
+    monkeypatch.setattr(look.meaning, "_BLOCK", 100)
+    bits = look.class_codes(linear).to_bits()
+    distance = (bits[:, None] != bits).sum(axis=2) + 99 * np.eye(20, dtype=int)
+    for pair in look.closest_pairs(linear, k=20):
+        a, b = (model.classes_.tolist().index(name) for name in (pair.first, pair.second))
+        assert pair.distance == distance[a, b]
+        assert (
+            pair.distance in np.sort(distance[a])[:2] or pair.distance in np.sort(distance[b])[:2]
+        )
 
 
 def test_equal_codes_are_a_pair(model):
@@ -66,6 +82,21 @@ def test_equal_codes_are_a_pair(model):
     twins.predictor_ = twins.predictor_.with_decoder(type(decoder)(weight, decoder.bias))
     first = look.closest_pairs(twins, k=1)[0]
     assert first.distance == 0
+    assert first.likeness == pytest.approx(1)
+    assert {first.first, first.second} == set(twins.classes_[[5, 9]].tolist())
+
+
+def test_more_classes_of_one_code_than_are_compared(model):
+    twins = model.with_decoder("linear")
+    weight = np.ones((20, 12), dtype=np.float32)
+    weight[7] = 0  # no vector at all
+    decoder = type(twins.predictor_.decoder)(weight, np.zeros(20))
+    twins.predictor_ = twins.predictor_.with_decoder(decoder)
+    label = twins.classes_[19]
+    near = look.nearest_classes(twins, label, k=2)
+    assert [n.label for n in near] == twins.classes_[:2].tolist()
+    assert len(look.closest_pairs(twins, k=3)) == 3
+    assert all(pair.likeness == pytest.approx(1) for pair in look.closest_pairs(twins, k=3))
 
 
 def test_a_bit(model):

@@ -11,10 +11,10 @@ import torch
 
 from dsnc.errors import CheckpointError
 from dsnc.labels import Targets
-from dsnc.training.checkpoint import TorchCheckpoint
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings
+from dsnc.training.torch_checkpoint import TorchCheckpoint
 
 # Trains in a child, kills it at a random moment after each new checkpoint, and starts it again,
 # until it is done; then once more in one go. Children are forks: torch is imported only once.

@@ -1,5 +1,9 @@
 """``dsnc version`` and ``dsnc warm-up``: about this installation."""
 
+from typing import Annotated
+
+import typer
+
 from dsnc.cli.common import STATE, AsJson, note, print_json, print_table
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors", "typer", "rich")
@@ -21,12 +25,16 @@ def version(as_json: AsJson = False) -> None:
         print_table(["", ""], list(found.items()))
 
 
-def warm_up() -> None:
+def warm_up(
+    training: Annotated[
+        bool, typer.Option("--training", help="Compile what trains, too: as long again.")
+    ] = False,
+) -> None:
     """Compile the kernels now, so that the first prediction need not.
 
     It takes about half a minute, once for an installation; where all is compiled, a second or two.
 
-    Example: dsnc warm-up
+    Example: dsnc warm-up --training
     """
     import sys
     import time
@@ -36,6 +44,10 @@ def warm_up() -> None:
     from dsnc.progress import progress_bar
 
     steps = {**STEPS, "texts": columns.warm_up}
+    if training:
+        from dsnc.fast._warm_up import STEPS as OF_TRAINING
+
+        steps |= OF_TRAINING
     on_screen = sys.stderr.isatty() and not STATE.quiet
     begin = time.perf_counter()
     with progress_bar(len(steps), on_screen, "kernels") as show:

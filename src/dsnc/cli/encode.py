@@ -17,6 +17,7 @@ from dsnc.cli.common import (
 )
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
+from dsnc.kernels import deferred
 
 
 class Format(StrEnum):
@@ -59,7 +60,7 @@ def encode(
     estimator = load_model(model, to_predict=True)
     if not hasattr(estimator, "encode"):
         raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
-    with plain_errors():
+    with deferred(), plain_errors():
         rows = stream_for(estimator, source, batch, first_index, table or {})
         if form is Format.npy and output is not None:
             with aside(output) as file:

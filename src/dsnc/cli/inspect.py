@@ -118,8 +118,8 @@ def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[Bit
         print_table(["decoder", "accuracy", "a row", "settings"], rows)
     if near is not None:
         typer.echo(f"\nNearest to {escape(label)}")
-        rows = [[str(n.distance), str(n.label)] for n in near]
-        print_table(["bits that differ", "class"], rows)
+        rows = [[f"{n.likeness:.2f}", str(n.distance), str(n.label)] for n in near]
+        print_table(["likeness", "bits that differ", "class"], rows)
     for fact in bits:
         typer.echo(f"\nBit {fact.bit}, set in {100 * fact.share_set:.0f} % of the classes")
         print_table(["set", "not set"], _sides(fact.set_classes, fact.unset_classes))

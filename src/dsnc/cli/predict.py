@@ -19,6 +19,7 @@ from dsnc.cli.common import (
     plain_errors,
 )
 from dsnc.cli.table_options import takes_tables
+from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,12 +78,12 @@ def predict(
     if found is not None:
         form: dict[str, Any] = {"reject_below": reject_below, "as_json": as_json}
         skip = on_error is OnError.skip
-        with plain_errors():
+        with deferred(), plain_errors():
             _predict_table(estimator, *found, output, k, batch=batch, skip=skip, **form)
         return
     form = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
     to = None if output is None else "utf-8"
-    with lines_to(output) as write, plain_errors():
+    with deferred(), lines_to(output) as write, plain_errors():
         rows = stream_for(estimator, source, batch, first_index, table or {})
         for block in rows:
             write(_lines(estimator, block, k, encoding=to, **form))

@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from dsnc.codes._kernels.table_probes import find_classes
-from dsnc.codes.changing import ChangingIndex
 from dsnc.codes.encode import encode_csr
 from dsnc.codes.few_rows import FewRows
 from dsnc.codes.index import HammingIndex
@@ -28,14 +27,6 @@ def _search(n_bits: int) -> None:
     index = HammingIndex(codes, method="multi_index")
     index.search(codes)
     HammingIndex.from_arrays(index.arrays(), method="scan").search(codes)
-
-
-def _changes() -> None:
-    for n_bits in (64, 512):
-        codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
-        index = ChangingIndex(codes)
-        index.remove([0])
-        index.search(codes)
 
 
 def _tables() -> None:
@@ -70,8 +61,7 @@ def _few() -> tuple[PackedCodes, Any, Any, Any]:
 
 STEPS: dict[str, Callable[[], None]] = {
     "search": lambda: _search(64),
-    "search in long codes": lambda: _search(512),  # distances in two octets
-    "codes that change": _changes,
+    "search in long codes": lambda: _search(600),  # distances beyond an octet
     "tables": _tables,
     "single rows": _single_rows,
     "sparse rows": _sparse_rows,

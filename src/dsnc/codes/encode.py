@@ -1,14 +1,16 @@
 """Codes of sparse rows under a linear map, without the calls of scipy and numpy around it."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.codes._kernels import encode as kernels
+from dsnc.codes import plain
 from dsnc.codes.packed import PackedCodes
 from dsnc.errors import InputError
+from dsnc.kernels import can_wait
 
 _DIRECT = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -35,12 +37,22 @@ def encode_csr(
     logits = np.empty((n, n_bits), dtype=np.float32)
     words = np.empty((n, -(-n_bits // 64)), dtype=np.uint64)
     indptr = X.indptr[rows.start : rows.stop + 1]
-    found = kernels.encode_csr(indptr, X.indices, X.data, weight, bias, unit, logits, words)
-    if found in (kernels.SCATTERED, kernels.OUTSIDE):
+    waits = can_wait(plain.seconds_to_encode(n, len(X.data), n_bits))
+    encode = plain.encode_csr if waits else _kernel()
+    found = encode(indptr, X.indices, X.data, weight, bias, unit, logits, words)
+    if found in (plain.SCATTERED, plain.OUTSIDE):
         _check_entries(X, rows, len(weight))
         return encode_csr(_in_order(X, indptr), slice(0, n), weight, bias, unit=unit)
-    codes = PackedCodes._own(words, n_bits) if found == kernels.FINE else None
+    codes = PackedCodes._own(words, n_bits) if found == plain.FINE else None
     return codes, logits
+
+
+@cache
+def _kernel() -> Any:
+    """Return the kernel, which brings the compiler with it."""
+    from dsnc.codes._kernels.encode import encode_csr as compiled
+
+    return compiled
 
 
 def _check_entries(X: Any, rows: slice, n_features: int) -> None:

@@ -12,7 +12,7 @@ from dsnc.codes.packed import PackedCodes
 
 Ints = NDArray[np.int64]
 _OCTETS = 4  # planes come in fours: the kernel adds four or eight at once
-_WIDE_BITS = 448  # from here on, distances beyond 8 bits are what to expect
+_WIDE_BITS = 576  # from here on, distances beyond 8 bits are what to expect
 _SATURATED = 255
 _TILE = 128  # blocks whose distances are kept until the nearest is known
 _COUNTED = 2  # entries of a list from which on counting beats insertion
@@ -25,7 +25,7 @@ class CodeScan:
     """Codes laid out for the scan: octet p of 512 codes side by side."""
 
     def __init__(self, codes: PackedCodes) -> None:
-        self.n_bits, self.n_codes = codes.n_bits, len(codes)
+        self.n_bits, self.n_codes, self._words = codes.n_bits, len(codes), codes.words
         n_planes = _n_planes(codes.n_bits)
         n_blocks = -(-len(codes) // kernels.BLOCK)
         self.planes = np.zeros((n_blocks, n_planes, kernels.BLOCK), dtype=np.uint8)
@@ -37,6 +37,7 @@ class CodeScan:
         part = copy.copy(self)
         part.planes = self.planes[: max(1, n // kernels.BLOCK)]
         part.n_codes = min(self.n_codes, part.planes.shape[0] * kernels.BLOCK)
+        part._words = self._words[: part.n_codes]
         return part
 
     def update(
@@ -72,30 +73,28 @@ class CodeScan:
     ) -> None:
         """Do it by counting where there is `space` for that, otherwise by insertion."""
         _, slack, keys, owners = lists
+        if self.n_bits >= _WIDE_BITS:
+            kernels.scan_words(self._words, queries.words, rows, *lists)
+            return
         octets = octets_of(queries)
         tile = max(1, self.planes.shape[0])
         if not len(space):
             # The nearest of many codes is worth waiting for where it tells which others can enter.
             tells = slack < NO_SLACK or keys.shape[1] == 1
             tile = min(_TILE, tile) if tells else 1
-
-        def run(dtype: type[np.unsignedinteger]) -> None:
-            sums = np.empty((2, tile, kernels.BLOCK), dtype=dtype)
-            lows = np.empty((2, tile), dtype=np.int64)
-            how = len(rows) == 1, space
-            kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, *how)
-
-        if self.n_bits < _WIDE_BITS:
-            run(np.uint8)
-            if self.n_bits <= _SATURATED:
-                return
-            # A distance that does not fit 8 bits was cut: lists that may hold one are made anew.
-            distances = keys[rows] >> ROW_BITS
-            last = np.minimum(distances[:, -1], distances[:, 0] + slack)
-            rows = rows[last >= _SATURATED]
-            keys[rows], owners[rows] = FREE, -1
+        sums = np.empty((2, tile, kernels.BLOCK), dtype=np.uint8)
+        lows = np.empty((2, tile), dtype=np.int64)
+        how = len(rows) == 1, space
+        kernels.scan(self.planes, self.n_codes, octets, rows, *lists, sums, lows, *how)
+        if self.n_bits <= _SATURATED:
+            return
+        # A distance that does not fit 8 bits was cut: lists that may hold one are made anew.
+        distances = keys[rows] >> ROW_BITS
+        last = np.minimum(distances[:, -1], distances[:, 0] + slack)
+        rows = rows[last >= _SATURATED]
         if len(rows):
-            run(np.uint16)
+            keys[rows], owners[rows] = FREE, -1
+            kernels.scan_words(self._words, queries.words, rows, *lists)
 
 
 def _numbered(labels: Ints) -> tuple[Ints, int, Ints | None]:

@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes.plain import seconds_to_rank
 from dsnc.decoders import checks
 from dsnc.decoders.base import SearchingDecoder
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
 from dsnc.errors import InputError
+from dsnc.kernels import can_wait
 from dsnc.rows import Cost
 
 if TYPE_CHECKING:
@@ -136,12 +138,14 @@ class NearestDecoder(SearchingDecoder):
         """
         self.check_width(encoded)
         k = self.check_k(k)
-        if k == 1 and self.n_neighbors == 1:
+        alone = self.n_neighbors == 1
+        waits = alone and can_wait(seconds_to_rank(len(encoded), len(self.codes)))
+        if k == 1 and alone and not waits:
             distances, nearest = self._index.search(encoded.codes)
             return self.labels[nearest], -distances.astype(np.float32)
-        if k == 1:
+        if k == 1 and not alone:
             return self._elect(encoded.codes)
-        if self.n_neighbors == 1 and k <= len(self._present) and 2 * k * k <= len(self.codes):
+        if alone and not waits and k <= len(self._present) and 2 * k * k <= len(self.codes):
             near = self._index.search_classes(encoded.codes, k, self.labels)
             return near.classes, -near.distances.astype(np.float32)
         shape = (len(encoded), k)

@@ -7,7 +7,7 @@ search and c operations for each candidate, whatever the number of classes.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
-from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes import Encoded, PackedCodes, plain
 from dsnc.codes.encoded import MAX_BITS, MAX_ROWS
 from dsnc.decoders.base import SearchingDecoder
 from dsnc.decoders.checks import (
@@ -30,6 +30,7 @@ from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
+from dsnc.kernels import are_deferred, can_wait
 from dsnc.labels import Targets
 from dsnc.rows import Cost, concatenate
 
@@ -215,7 +216,7 @@ class ShortlistDecoder(SearchingDecoder):
     def predict(self, encoded: Encoded) -> Ints:
         """Return the best class of each row; of a few rows by one call of a kernel."""
         logits = encoded.logits
-        if logits is not None and 0 < len(logits) <= self._few_rows:
+        if logits is not None and 0 < len(logits) <= self._few_rows and not are_deferred():
             self.check_width(encoded)
             few = self._few.best(logits)
             if few is not None:  # else a logit is NaN, which the other way refuses
@@ -301,12 +302,11 @@ class ShortlistDecoder(SearchingDecoder):
 
     def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> _Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
-        from dsnc.codes._kernels.rerank import rerank
-
         codes, logits = encoded.codes, encoded.logits
+        waits = can_wait(plain.seconds_to_rank(len(codes), len(self.codes)))
         is_hard = logits is None  # all bits are equally sure
         logits = encoded.signs() if logits is None else logits
-        if widen and k > _LISTED:
+        if waits or (widen and k > _LISTED):
             keys, owners = self._all_keys(codes)
         else:
             size = min(max(self.size, k) if widen else self.size, self.n_classes)
@@ -317,13 +317,12 @@ class ShortlistDecoder(SearchingDecoder):
         scores, inside = np.empty(classes.shape, np.float32), np.empty(len(codes), np.int64)
         near = keys, owners, self.size, self.radius, codes.words, self.codes.words
         scratch = np.empty(self.n_bits, dtype=np.float32)
+        rerank = plain.rerank if waits else _kernel()
         rerank(*near, logits, is_hard, *self._scoring, classes, scores, inside, scratch)
         return _Ranked(classes, scores, inside)
 
     def _all_keys(self, codes: PackedCodes) -> tuple[Ints, Ints]:
         """Return the lists of all classes: for very many wanted ones, sorting is cheaper."""
-        from dsnc.codes._kernels.nearest import ROW_BITS
-
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(self.n_classes))
         keys = np.empty((len(codes), self.n_classes), dtype=np.int64)
@@ -331,7 +330,7 @@ class ShortlistDecoder(SearchingDecoder):
         for start in range(0, len(codes), step):
             rows = slice(start, start + step)
             distances = codes.take(rows).distance(self.codes)[:, order].astype(np.int64)
-            keys[rows] = np.minimum.reduceat((distances << ROW_BITS) + order, starts, axis=1)
+            keys[rows] = np.minimum.reduceat((distances << plain.ROW_BITS) + order, starts, axis=1)
         owners = np.argsort(keys, axis=1)
         return np.take_along_axis(keys, owners, axis=1), owners
 
@@ -363,3 +362,11 @@ class ShortlistDecoder(SearchingDecoder):
         best = np.minimum(best, np.float32(1))
         candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
         return candidates, share[:, -1].astype(np.float32)
+
+
+@cache
+def _kernel() -> Any:
+    """Return the kernel that ranks, which brings the compiler with it."""
+    from dsnc.codes._kernels.rerank import rerank
+
+    return rerank

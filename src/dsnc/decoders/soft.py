@@ -116,8 +116,9 @@ class SoftDecoder(LinearDecoder):
     ) -> "Tuned":
         """Return a decoder that scores all classes as suits held-out rows best, and its worth.
 
-        The scoring is chosen, and measured, among the classes that are best without any. Where even
-        that would take too long, it is left plain, and the accuracy is 0. What is fixed is not chosen.
+        The scoring is chosen, and measured, among the classes that are best without any. Where
+        even that would take too long, it is left plain, and the accuracy is 0. What is fixed is
+        not chosen.
         """
         plain = cls(linear.weight, linear.bias, **fixed)
         n = rows_to_score(linear)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import bounded, check_arrays
 from dsnc.codes import PackedCodes
+from dsnc.codes.encode import encode_csr
 from dsnc.errors import InputError, unknown_name
 from dsnc.rows import Cost, as_rows, concatenate, row_blocks, unit_rows
 
@@ -88,8 +89,6 @@ class NumpyEncoder:
         """
         first, *others = self.layers
         if not isinstance(X, np.ndarray):
-            from dsnc.codes.encode import encode_csr  # brings the compiler with it
-
             codes, hidden = encode_csr(X, rows, first.weight, first.bias, unit=self.row_normalize)
             if not others and first.activation == "none":
                 return codes, hidden

@@ -1,17 +1,25 @@
 """From buckets to columns: what `TextFeatures` knows after `fit`, laid out for the kernels."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.features import _kernels as kernels
 from dsnc.features.grams import Grams
 from dsnc.features.points import read_points
 
 Rows = tuple[Any, Any, Any]  # indptr, indices and data of a CSR matrix
+
+
+@cache
+def _kernels() -> Any:
+    """Return the kernels, which bring the compiler with them."""
+    from dsnc.features import _kernels as kernels
+
+    return kernels
 
 
 def count_texts(blocks: Iterable[list[str]], grams: Grams) -> tuple[NDArray[np.int32], int]:
@@ -20,7 +28,7 @@ def count_texts(blocks: Iterable[list[str]], grams: Grams) -> tuple[NDArray[np.i
     for texts in blocks:
         points, kinds = read_points(texts, lowercase=grams.lowercase, first=n_rows)
         settings, room = grams.settings(), grams.room(len(points))
-        kernels.count_rows(points, kinds, settings, room, len(texts), n_rows + 1, tally)
+        _kernels().count_rows(points, kinds, settings, room, len(texts), n_rows + 1, tally)
         n_rows += len(texts)
     return tally[:, 0], n_rows
 
@@ -64,7 +72,7 @@ class HashedColumns:
         indptr = np.empty(len(texts) + 1, dtype=np.int32 if most < 1 << 31 else np.int64)
         indices, data = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
         read, columns = (points, kinds, self._settings, room), (self._known, self._idf)
-        end = kernels.weigh_rows(*read, *columns, *scratch, indptr, indices, data)
+        end = _kernels().weigh_rows(*read, *columns, *scratch, indptr, indices, data)
         self._spare.append(scratch)
         return indptr, indices[:end].copy(), data[:end].copy()
 

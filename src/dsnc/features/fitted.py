@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from dsnc.arrays import bounded, check_arrays, number_arrays, numbers
 from dsnc.checks import is_whole, whole
 from dsnc.errors import InputError, shorten
+from dsnc.features import plain
 from dsnc.features.grams import LONGEST, NO_SIZES, Grams
 from dsnc.features.inputs import as_texts
 from dsnc.features.points import blocks_of
+from dsnc.kernels import can_wait
 from dsnc.threads import in_threads, n_threads
 
 _FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
@@ -69,6 +71,9 @@ class FittedTextFeatures:
         self._check_is_fitted()
         columns = self._columns()
         texts = as_texts(texts)
+        if can_wait(plain.seconds_to_weigh(texts)):
+            rows = plain.weigh_rows(texts, self.grams_, self.buckets_, self.idf_)
+            return columns.matrix([rows])
         if len(texts) == 1:
             return columns.matrix([columns.rows(texts)])
         parts: dict[int, list[Any]] = {}

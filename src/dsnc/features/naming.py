@@ -1,12 +1,12 @@
 """What stands behind a column: the n-grams of a sample, hashed as the kernels do, in Python."""
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from dsnc.features.grams import (
     FIELD,
-    MARK,
     MIX_FIRST,
     MIX_SECOND,
     OF_A_FIELD,
@@ -14,11 +14,10 @@ from dsnc.features.grams import (
     OF_CHARACTERS,
     OF_WORDS,
     PRIME,
-    WORD,
     Grams,
     Sizes,
 )
-from dsnc.features.points import all_kinds, normalized
+from dsnc.features.points import normalized
 
 _SHOWN = 3  # n-grams of a column
 _FULL = (1 << 32) - 1
@@ -31,22 +30,28 @@ def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]
     """
     seen: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for text in texts:
-        for number, field in enumerate(
-            normalized(text, lowercase=grams.lowercase).split(chr(FIELD))
-        ):
-            words, salt = _words(field), number * OF_A_FIELD & _FULL
-            of_words = _word_grams(words, grams.words, salt)
-            for name, h in chain(of_words, _character_grams(words, grams.characters, salt)):
-                seen[h % grams.n_hashes][name] += 1
+        for name, bucket in grams_of(text, grams):
+            seen[bucket][name] += 1
     best = {b: sorted(names, key=lambda n: (-names[n], n)) for b, names in seen.items()}
     return {bucket: names[:_SHOWN] for bucket, names in best.items()}
 
 
+def grams_of(text: str, grams: Grams) -> Iterator[tuple[str, int]]:
+    """Yield all n-grams of a text with their buckets, repeated ones repeatedly."""
+    fields = normalized(text, lowercase=grams.lowercase).split(chr(FIELD))
+    for number, field in enumerate(fields):
+        words, salt = _words(field), number * OF_A_FIELD & _FULL
+        of_words = _word_grams(words, grams.words, salt)
+        for name, h in chain(of_words, _character_grams(words, grams.characters, salt)):
+            yield name, h % grams.n_hashes
+
+
 def _words(text: str) -> list[str]:
-    kinds, words, inside = all_kinds(), [""], False
+    """Return the words, as `dsnc.features.points.all_kinds` has it, without that large table."""
+    words, inside = [""], False
     for character in text:
-        kind = kinds[ord(character)]
-        if kind == WORD or (kind == MARK and inside):
+        is_mark = inside and unicodedata.category(character)[0] == "M"
+        if is_mark or character.isalnum() or character == "_":
             words[-1] += character
             inside = True
         elif inside:

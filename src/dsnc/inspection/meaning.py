@@ -1,6 +1,9 @@
 """What codes mean: what each bit separates, and which classes are near each other.
 
-Class codes are the signs of a linear decoder's weights, or the codebook where there is one.
+Class codes are the signs of a linear decoder's weights, or the codebook where there is one. Which
+classes are confused, the codes alone hardly tell: a bit that a class does not care about counts as
+much as any. So near codes are only where to look, and how alike the class vectors are, the cosine
+of their angle, is what puts classes in order.
 """
 
 from collections.abc import Mapping
@@ -17,23 +20,28 @@ from dsnc.errors import InputError, did_you_mean
 from dsnc.model import first_index
 
 _COMPARED = 20_000  # labels that a misspelled one is compared with
+_NEAR = 32  # classes of the nearest codes, among which the most alike are sought
+_SPARE = 4  # times as many as are wanted, at least
+_BLOCK = 1 << 22  # numbers held at a time
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A class near another, and in how many bits their codes differ."""
+    """A class near another."""
 
     label: Any
-    distance: int
+    distance: int  # bits in which their codes differ
+    likeness: float  # cosine of their vectors
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two classes whose codes are near each other."""
+    """Two classes that are near each other."""
 
     first: Any
     second: Any
-    distance: int
+    distance: int  # bits in which their codes differ
+    likeness: float  # cosine of their vectors
 
 
 @dataclass(frozen=True)
@@ -83,30 +91,58 @@ def class_number(model: Any, label: Any) -> int:
 
 
 def nearest_classes(model: Any, label: Any, k: int = 10) -> list[Neighbor]:
-    """Return the k classes whose codes differ least from that of a class, nearest first."""
-    number, codes = class_number(model, label), class_codes(model)
-    distances, rows = HammingIndex(codes).search(codes.take([number]), k + 1)
-    found = zip(rows[0].tolist(), distances[0].tolist(), strict=True)
-    return [Neighbor(_label(model, row), d) for row, d in found if row != number][:k]
+    """Return k classes whose vectors are most like that of a class, the most alike first.
+
+    They are sought among those of the nearest codes, 32 or four times as many as are wanted.
+    """
+    codes, number = class_codes(model), np.array([class_number(model, label)])
+    near = _alike(HammingIndex(codes), class_weights(model), number, max(_NEAR, _SPARE * k))
+    found = zip(*(array[0, :k].tolist() for array in near), strict=True)
+    return [Neighbor(_label(model, row), d, likeness) for row, d, likeness in found]
 
 
 def closest_pairs(model: Any, k: int = 10) -> list[Pair]:
-    """Return the pairs of classes that are hardest to tell apart by their codes.
+    """Return the pairs of classes that are hardest to tell apart, the most alike first.
 
-    Every class is paired with its nearest one only.
+    Every class is paired only with the one most like it among the 32 of the nearest codes.
     """
-    codes = class_codes(model)
-    distances, rows = HammingIndex(codes).search(codes, 2)
-    own = rows[:, 0] == np.arange(len(codes))  # equal codes: the class itself may come second
-    other, distance = np.where(own, rows[:, 1], rows[:, 0]), np.where(own, distances[:, 1], 0)
-    order = np.argsort(distance, kind="stable")
-    pairs: dict[tuple[int, int], int] = {}
-    for row in order.tolist():
+    codes, weight = class_codes(model), class_weights(model)
+    if len(codes) < 2:
+        return []
+    index, near = HammingIndex(codes), min(_NEAR, len(codes) - 1)
+    step = max(1, _BLOCK // (near * codes.n_bits))
+    blocks = [np.arange(i, min(i + step, len(codes))) for i in range(0, len(codes), step)]
+    best = [[array[:, 0] for array in _alike(index, weight, rows, near)] for rows in blocks]
+    other, distance, likeness = (np.concatenate(arrays) for arrays in zip(*best, strict=True))
+    pairs: dict[tuple[int, int], Pair] = {}
+    for row in np.lexsort([distance, -likeness])[: 2 * k].tolist():  # a pair is there twice at most
         low, high = sorted((row, int(other[row])))
-        pairs.setdefault((low, high), int(distance[row]))
-        if len(pairs) == k:
-            break
-    return [Pair(_label(model, a), _label(model, b), d) for (a, b), d in pairs.items()]
+        names = _label(model, low), _label(model, high)
+        pair = Pair(*names, int(distance[row]), float(likeness[row]))
+        pairs.setdefault((low, high), pair)
+    return list(pairs.values())[:k]
+
+
+def _alike(
+    index: HammingIndex, weight: NDArray[np.float32], rows: NDArray[np.int64], near: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Return the classes near some others, their distances and likenesses: most alike first."""
+    distances, others = index.search(index.codes.take(rows), near + 1)
+    own = others == rows[:, None]
+    own[:, -1] |= ~own.any(axis=1)  # so many have its code that the class itself is not listed
+    shape = len(rows), others.shape[1] - 1
+    distances, others = distances[~own].reshape(shape), others[~own].reshape(shape)
+    likeness = np.einsum("ij,ikj->ik", _unit(weight[rows]), _unit(weight[others]))
+    order = np.lexsort([others, distances, -likeness])
+    found = (np.take_along_axis(array, order, axis=1) for array in (others, distances, likeness))
+    return tuple(found)  # type: ignore[return-value]
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors with a length of 1; one of zeros stays."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(length > 0, length, 1)).astype(np.float32)
+    return scaled
 
 
 def bit_facts(

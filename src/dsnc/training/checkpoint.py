@@ -86,19 +86,3 @@ class Checkpoint(ABC):
                     f"{self.trainer!r}. Go on with trainer={trainer!r}, choose another folder, or "
                     "delete it to start anew."
                 )
-
-
-class TorchCheckpoint(Checkpoint):
-    """Of a run of torch."""
-
-    trainer = "torch"
-
-    def _write(self, state: dict[str, Any], file: IO[bytes]) -> None:
-        import torch
-
-        torch.save(state, file)
-
-    def _read(self) -> dict[str, Any]:
-        import torch
-
-        return dict(torch.load(self.path, map_location="cpu", weights_only=True))

@@ -13,7 +13,7 @@ from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import ModuleEncoder
 from dsnc.errors import warn
 from dsnc.training.base_objective import BaseObjective
-from dsnc.training.checkpoint import Checkpoint, TorchCheckpoint
+from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.export import Trained, export, take_over
 from dsnc.training.feed import feed
@@ -25,6 +25,7 @@ from dsnc.training.settings import FREE, RunSettings
 from dsnc.training.setup import MakeObjective, set_up
 from dsnc.training.soft_vectors import SoftVectorsObjective
 from dsnc.training.steps import TorchSteps
+from dsnc.training.torch_checkpoint import TorchCheckpoint
 from dsnc.training.world import World, lone_world
 
 _SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do

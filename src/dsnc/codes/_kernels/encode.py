@@ -8,11 +8,10 @@ in float32, added in this order. Bit j is set where the logit is above 0.
 import numpy as np
 
 from dsnc.codes._kernels.tools import kernel, part, prefetch
+from dsnc.codes.plain import FINE, NOT_A_NUMBER, OUTSIDE, SCATTERED
 
 _AHEAD = 6  # entries: their weights come from beyond the second cache
 _LINE = 16  # numbers in a cache line
-
-FINE, NOT_A_NUMBER, SCATTERED, OUTSIDE = 0, 1, 2, 3  # what `encode_csr` may find
 
 
 @kernel

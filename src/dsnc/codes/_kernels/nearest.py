@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dsnc.codes import plain
 from dsnc.codes._kernels.tools import part
 
-ROW_BITS = 40
-FREE = (1 << 62) - 1
+ROW_BITS, FREE = plain.ROW_BITS, plain.FREE
 NO_SLACK = 1 << 20  # farther than any code: only the length of a list limits it
 NO_LABELS = np.empty(0, dtype=np.int64)  # each code owns itself
 NO_LABELS.flags.writeable = False

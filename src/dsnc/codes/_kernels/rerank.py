@@ -10,34 +10,11 @@ import numpy as np
 
 from dsnc.codes._kernels.nearest import FREE, ROW_BITS
 from dsnc.codes._kernels.tools import kernel, lowest_bit, part, prefetch, reordered
+from dsnc.codes.plain import STEP, SURE, TANH_TOP
+from dsnc.codes.plain import TANH_ABOVE as _A
+from dsnc.codes.plain import TANH_BELOW as _B
 
-# tanh(x) is x times a polynomial in x^2, of these coefficients, over another: as the Eigen library
-# has it, within 4e-7, and exactly 1 from _TOP on.
-_A = tuple(
-    np.float32(a)
-    for a in (
-        -2.76076847742355e-16,
-        2.00018790482477e-13,
-        -8.60467152213735e-11,
-        5.12229709037114e-08,
-        1.48572235717979e-05,
-        6.37261928875436e-04,
-        4.89352455891786e-03,
-    )
-)
-_B = tuple(
-    np.float32(b)
-    for b in (
-        1.19825839466702e-06,
-        1.18534705686654e-04,
-        2.26843463243900e-03,
-        4.89352518554385e-03,
-    )
-)
-_TOP = np.float32(7.90531110763549805)
 _LINE = 16  # numbers in a cache line
-_SURE = np.float32(1e6)  # no bit counts for more, so that no score is infinite
-_STEP = np.float32(1e-5)  # a share of the score that roundings do not lose
 
 
 @kernel
@@ -90,7 +67,7 @@ def rerank(
             if filled == k or keys[i, entry] == FREE:
                 break
             last = scores[i, filled - 1]
-            scores[i, filled] = last - _STEP * max(abs(last), np.float32(1))
+            scores[i, filled] = last - STEP * max(abs(last), np.float32(1))
             classes[i, filled] = owners[i, entry]
             filled += 1
         for place in range(filled, k):
@@ -120,7 +97,7 @@ def _line_up(classes, scores, i, filled, owner, score):
 def _soften(logits, i, hard, half, soft):
     """``soft[j] = logits[i, j] if hard else tanh(half * logits[i, j])``."""
     for j in range(logits.shape[1]):
-        x = min(max(half * logits[i, j], -_TOP), _TOP)
+        x = min(max(half * logits[i, j], -TANH_TOP), TANH_TOP)
         s = x * x
         p = (((((_A[0] * s + _A[1]) * s + _A[2]) * s + _A[3]) * s + _A[4]) * s + _A[5]) * s + _A[6]
         q = ((_B[0] * s + _B[1]) * s + _B[2]) * s + _B[3]
@@ -142,6 +119,6 @@ def _doubt(queries, i, codes, row, logits):
     for word in range(codes.shape[1]):
         differing = queries[i, word] ^ codes[row, word]
         while differing:
-            total += min(abs(logits[i, 64 * word + lowest_bit(differing)]), _SURE)
+            total += min(abs(logits[i, 64 * word + lowest_bit(differing)]), SURE)
             differing &= differing - np.uint64(1)
     return total

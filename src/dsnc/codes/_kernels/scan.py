@@ -1,4 +1,4 @@
-"""Exhaustive search over octet planes.
+"""Exhaustive search, over octet planes unless codes are far.
 
 Octet p of 512 codes lies together, so that one instruction works on as many codes as a vector
 register has octets, and distances are sums of octets. Two queries share each reading; a single one
@@ -9,7 +9,15 @@ import numpy as np
 
 from dsnc.codes._kernels.counting import fill_list
 from dsnc.codes._kernels.nearest import ROW_BITS, Lists, bound_of, insert
-from dsnc.codes._kernels.tools import add_saturated, column_distance, inlined, kernel, part, smaller
+from dsnc.codes._kernels.tools import (
+    add_saturated,
+    column_distance,
+    inlined,
+    kernel,
+    part,
+    popcount,
+    smaller,
+)
 
 BLOCK = 512  # codes in a block
 _GROUP = 32  # distances that are looked at together where a block has something near
@@ -29,8 +37,8 @@ def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows,
 
     `octets` (n_queries, n_planes) are the queries; `labels` owns the codes, or is empty where each
     owns itself; nothing enters a list that is farther than its first by more than `slack`.
-    Distances are added up in `sums` (2, tile, BLOCK): they saturate at the largest number of its
-    type. Their least in each block goes to `lows` (2, tile): only when the least of a whole tile is
+    Distances are added up in `sums` (2, tile, BLOCK): they saturate at the largest octet. Their
+    least in each block goes to `lows` (2, tile): only when the least of a whole tile is
     known, what is near enough is put into the lists. `alone` says that there is one query, which
     then goes through two blocks at once. `space` is the scratch space of `fill_list` where lists
     are made by counting, for which a tile holds all codes, and otherwise empty.
@@ -79,6 +87,26 @@ def scan(planes, n_codes, octets, rows, labels, slack, keys, owners, sums, lows,
                     if lows[side, x] <= limit:
                         start = (first + x) * BLOCK
                         _collect(sums[side, x], limit, start, n_codes, lists, query)
+
+
+@kernel
+def scan_words(words, queries, rows, labels, slack, keys, owners):
+    """Bring the lists of the queries `rows` up to date with all codes, whatever the distances.
+
+    Word by word: for codes so long that distances do not fit an octet.
+    """
+    lists = Lists(labels, slack, keys, owners)
+    for first in range(0, words.shape[0], BLOCK):
+        for i in rows:
+            bound = bound_of(lists, i)
+            for row in range(first, min(first + BLOCK, words.shape[0])):
+                distance = np.uint64(0)
+                for w in range(words.shape[1]):
+                    distance += popcount(words[row, w] ^ queries[i, w])
+                key = (np.int64(distance) << ROW_BITS) + row
+                if key < bound:
+                    insert(lists, i, key)
+                    bound = bound_of(lists, i)
 
 
 @inlined

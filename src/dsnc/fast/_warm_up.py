@@ -1,0 +1,33 @@
+"""Compile what training runs ahead of its first use."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dsnc.codes import ChangingIndex, PackedCodes
+from dsnc.fast.learner import FastLearner
+from dsnc.labels import Targets
+from dsnc.training.examples import Examples
+from dsnc.training.settings import Settings
+
+
+def _changes(n_bits: int) -> None:
+    codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
+    index = ChangingIndex(codes)
+    index.remove([0])
+    index.search(codes)
+
+
+def _training(n_bits: int) -> None:
+    examples = Examples(np.eye(4, dtype=np.float32), Targets(np.arange(4, dtype=np.int32), 4))
+    learner = FastLearner(Settings(n_bits=n_bits, max_epochs=1), examples, 4, 0, n_jobs=1)
+    learner.fit(examples, examples)
+
+
+STEPS: dict[str, Callable[[], None]] = {
+    "training": lambda: _training(8),
+    "training of long codes": lambda: _training(512),  # distances in two octets
+    "codes that change": lambda: _changes(64),
+    "long codes that change": lambda: _changes(512),
+}
+"""What there is to compile, piece by piece, in words for who waits."""
