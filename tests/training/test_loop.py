@@ -58,6 +58,8 @@ def make_validation(seed=1, weight=None):
 class Script:
     """Validation that says what it was told to say, and counts how often it was asked."""
 
+    n_sampled = None
+
     def __init__(self, *accuracies):
         self.accuracies, self.asked = accuracies, 0
 

@@ -75,6 +75,11 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     adaptive : "none", "previous" or "best"
         Double both when validation accuracy rises and halve them when it falls, against the
         accuracy before (as the paper says) or the best so far (as the authors' script does).
+    loss : "auto", "softmax" or "sampled_softmax"
+        Cross-entropy of a softmax over all classes, or an estimate of it from few: those of the
+        batch, 32 near ones for each row, and 512 drawn ones. "auto" takes the estimate from 8,192
+        classes on, where it is faster and as accurate. Validations of an epoch then look at some
+        of the rows held out, if there are very many (`history_` tells).
     label_smoothing : float
         Share of the target spread over all classes.
     class_weight : dict, "balanced" or None
@@ -144,6 +149,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     beta: float = 0.0
     gamma: float = 0.0
     adaptive: str = "none"
+    loss: str = "auto"
     label_smoothing: float = 0.0
     schedule: str = "one_cycle"
     weight_decay: float = 0.0

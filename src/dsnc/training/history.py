@@ -6,7 +6,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch's figures; the accuracy is None where it was not measured."""
+    """One epoch's figures; the accuracy is None where it was not measured.
+
+    `validation_rows` is how many of the rows held out validations look at, if not all.
+    """
 
     epoch: int
     rows: int
@@ -17,12 +20,15 @@ class Epoch:
     learning_rate: float
     seconds: float
     validation_accuracy: float | None = None
+    validation_rows: int | None = None
 
     def __str__(self) -> str:
         """Return the figures to watch."""
         text = f"loss {self.loss:.4f}"
         if self.validation_accuracy is not None:
             text += f", validation accuracy {100 * self.validation_accuracy:.2f} %"
+            if self.validation_rows is not None:
+                text += f" of {self.validation_rows:,} rows"
         return text
 
 

@@ -16,6 +16,7 @@ from dsnc.training.checkpoint import Checkpoint
 from dsnc.training.feed import Validation
 from dsnc.training.history import Epoch, History, Progress
 from dsnc.training.settings import RunSettings
+from dsnc.training.steps import make_steps
 from dsnc.training.world import World
 
 _WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
@@ -80,8 +81,9 @@ class _Run:
     ) -> None:
         self.objective, self.batches, self.settings = objective, batches, settings
         self.validation, self.world, self.checkpoint = validation, world, checkpoint
-        self.model = objective if world.size == 1 else DistributedDataParallel(objective)
+        model = objective if world.size == 1 else DistributedDataParallel(objective)
         self.optimizer = optimizer
+        self.steps = make_steps(model, objective, optimizer, batches, settings.max_epochs)
         self.history = History()
         self.best: dict[str, Any] | None = None
         self.started = time.monotonic()
@@ -93,15 +95,12 @@ class _Run:
         self.objective.train()
         sums = torch.zeros(3, dtype=torch.float64, device=self.objective.device)
         n_steps = n_rows = 0
-        for step, batch in enumerate(self.batches.epoch(number)):
+        for step, batch in enumerate(self.steps.inputs(number)):
             self._set_learning_rate(number * len(self.batches) + step)
-            terms = self.model(batch)
-            self.optimizer.zero_grad(set_to_none=True)
-            terms.total.backward()
-            self.optimizer.step()
+            terms = self.steps(batch)
             sums += torch.stack([terms.loss, terms.intra, terms.inter])
             n_steps += 1
-            n_rows += batch.place[2]
+            n_rows += batch.n_rows
             if self._is_late() and self.world.size == 1:
                 break
         self.world.spread(self.objective.buffers())  # batch statistics: each saw its own rows
@@ -115,6 +114,7 @@ class _Run:
             factor=self.objective.factor.factor,
             learning_rate=self.optimizer.param_groups[0]["lr"],
             validation_accuracy=self._validate(number) if math.isfinite(loss) else None,
+            validation_rows=self.validation.n_sampled if self.validation else None,
             seconds=self.seconds_before + time.monotonic() - self.started,
         )
         self.history.epochs.append(epoch)

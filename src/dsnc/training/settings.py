@@ -16,6 +16,7 @@ CODE_VALUES = ("bits", "signs")
 ADAPTIVE = ("none", "previous", "best")
 VALIDATION_CODES = ("hard", "sampled")
 PRECISIONS = ("bfloat16", "float32")
+LOSS_NAMES = ("auto", "softmax", "sampled_softmax")  # "auto", and the keys of `losses.LOSSES`
 _MOST_BITS = 4096  # of a code: a million classes need 20
 
 
@@ -106,8 +107,10 @@ class RunSettings:
 class SoftmaxSettings(RunSettings):
     """Settings of a model that ends in a softmax over the classes."""
 
-    loss: str = "softmax"  # a key of `training.losses.LOSSES`
+    loss: str = "softmax"
     label_smoothing: float = 0.0
+
+    names: ClassVar[dict[str, Sequence[str]]] = {**RunSettings.names, "loss": LOSS_NAMES}
 
     def _check_numbers(self) -> None:
         super()._check_numbers()
@@ -118,6 +121,7 @@ class SoftmaxSettings(RunSettings):
 class Settings(SoftmaxSettings):
     """Settings of a run of `dsnc.DSNCClassifier`."""
 
+    loss: str = "auto"
     gradient: Any = "straight_through"
     n_draws: int = 4
     code_values: str = "signs"
@@ -127,7 +131,7 @@ class Settings(SoftmaxSettings):
 
     counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_draws")
     names: ClassVar[dict[str, Sequence[str]]] = {
-        **RunSettings.names,
+        **SoftmaxSettings.names,
         "code_values": CODE_VALUES,
         "validation_codes": VALIDATION_CODES,
     }
