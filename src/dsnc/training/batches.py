@@ -138,7 +138,7 @@ class SparseSource:
         where = (starts[owner] + within).clamp_(max=len(self._indices) - 1)
         values = self._values[where].float() * self._factor[rows][owner]
         values = values.masked_fill(within >= lengths[owner], 0.0)
-        return SparseRows(self._indices[where].long(), offsets, values)
+        return SparseRows(self._indices[where].int(), offsets.int(), values)
 
 
 class Subset:

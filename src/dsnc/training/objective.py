@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import LinearEncoder, MLPEncoder
-from dsnc.gradients import DisARM, Relaxed, StraightThrough, make_gradient
+from dsnc.gradients import DisARM, Relaxed, StraightThrough, make_gradient, sample_bits
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
 from dsnc.training.losses import make_loss
@@ -73,9 +73,9 @@ class OutputObjective(BaseObjective):
         """Whether a step scores few of the classes."""
         return self.loss_of.few
 
-    def output_loss(self, batch: Batch, mean_inputs: Callable[[], Tensor]) -> LossOfInputs:
+    def output_loss(self, batch: Batch, probe: Callable[[], Tensor]) -> LossOfInputs:
         """Return the loss of the layer's inputs for a batch; see `Loss.of_batch`."""
-        return self.loss_of.of_batch(self.weight, self.bias, batch, mean_inputs)
+        return self.loss_of.of_batch(self.weight, self.bias, batch, probe)
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the loss of what the layer sees in prediction."""
@@ -139,7 +139,13 @@ class Objective(OutputObjective):
         def soft_inputs() -> Tensor:
             return self.decoder_input(torch.sigmoid(logits))
 
-        output_loss = self.output_loss(batch, soft_inputs)
+        def drawn_inputs() -> Tensor:
+            drawn = sample_bits(torch.sigmoid(logits), batch.uniform, 1)
+            return self.decoder_input(drawn[0])
+
+        output_loss, share = self.output_loss(batch, drawn_inputs), self.settings.soft_share
+        if share and self._at_once:
+            return self._loss_at_once(logits, batch, soft_inputs(), output_loss)
 
         def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
             n_draws, n_rows, n_bits = code.shape
@@ -149,11 +155,36 @@ class Objective(OutputObjective):
             return mean, each.view(n_draws, n_rows) * batch.weight
 
         total, loss = self.gradient(logits, loss_of_code, batch.uniform)
-        share = self.settings.soft_share
         if share:
             soft, _ = output_loss(soft_inputs(), batch.y, batch.weight)
             total = torch.lerp(total, soft, share)
         return total, loss
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether hard and soft bits may go through the layer together, in half the launches."""
+        return self.scores_few and type(self.gradient) in (StraightThrough, Relaxed)
+
+    def _loss_at_once(
+        self, logits: Tensor, batch: Batch, soft: Tensor, output_loss: LossOfInputs
+    ) -> tuple[Tensor, Tensor]:
+        """Return the same as `loss`, for gradients that ask for one mean and nothing else."""
+        share, n_rows = self.settings.soft_share, len(soft)
+        reported = logits.new_zeros(())
+
+        def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
+            nonlocal reported
+            n_draws = len(code)
+            hard = self.decoder_input(code).flatten(0, 1)
+            parts = [batch.weight * ((1 - share) / n_draws)] * n_draws
+            weight = torch.cat([*parts, batch.weight * share])
+            mean, each = output_loss(torch.cat([hard, soft]), batch.y.repeat(n_draws + 1), weight)
+            each = each[: n_draws * n_rows].view(n_draws, n_rows) * batch.weight
+            reported = each.sum(dim=1).mean()
+            return mean, each
+
+        total, _ = self.gradient(logits, loss_of_code, batch.uniform)
+        return total, reported
 
     @property
     def is_steady(self) -> bool:

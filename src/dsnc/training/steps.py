@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from dsnc.training.base_objective import BaseObjective, Terms
 from dsnc.training.batches import Batch, Batches, Draw
 
-_WORTH_IT = 200  # steps of a run from which on recording one pays
+WORTH_IT = 200  # steps of a run from which on recording one pays
 _WARM_UP = 3  # steps before recording, in which libraries set themselves up
 
 
@@ -147,7 +147,7 @@ def make_steps(
         objective.is_steady
         and batches.is_on_device
         and type(optimizer) is torch.optim.Adam
-        and max_epochs * len(batches) >= _WORTH_IT
+        and max_epochs * len(batches) >= WORTH_IT
     ):
         return RecordedSteps(objective, optimizer, batches)
     return PlainSteps(model, optimizer, batches)

@@ -59,7 +59,7 @@ class Loss(ABC):
         """
 
     def of_batch(
-        self, weight: Tensor, bias: Tensor, batch: Batch, mean_inputs: Callable[[], Tensor]
+        self, weight: Tensor, bias: Tensor, batch: Batch, probe: Callable[[], Tensor]
     ) -> LossOfInputs:
         """Return the loss of a layer for inputs that belong to the rows of a batch.
 
@@ -69,8 +69,9 @@ class Loss(ABC):
             The layer.
         batch : Batch
             Its rows, in their order, once or several times, are what inputs belong to.
-        mean_inputs : function
-            Returns what the layer sees of each row in the mean; for losses that need it.
+        probe : function
+            Returns (rows, c) inputs such as the layer will see, one for each row: for losses that
+            look for the classes which matter.
         """
         return lambda inputs, y, row_weight: self(inputs, weight, bias, y, row_weight)
 
