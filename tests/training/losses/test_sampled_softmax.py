@@ -51,6 +51,8 @@ def test_with_one_near_class_of_each_part_the_loss_is_about_the_exact_one():
     exact = results(SoftmaxLoss(precision=torch.float64), *problem)
     assert ours[0].item() == pytest.approx(exact[0].item(), rel=0.01)
     assert (ours[1] - exact[1]).abs().max() < 0.05
+    for a, b in zip(ours[2:], exact[2:], strict=True):
+        assert (a - b).norm() < 0.05 * b.norm()
 
 
 def test_a_run_of_classes_stands_for_all(monkeypatch):
@@ -64,21 +66,28 @@ def test_a_run_of_classes_stands_for_all(monkeypatch):
     assert totals.mean().item() == pytest.approx(exact.item(), rel=0.1)
 
 
-def test_the_nearest_of_each_part_are_found():
-    inputs, weight, bias, batch = (part.detach() if isinstance(part, torch.Tensor) else part
-                                   for part in make_problem(8, 96, n_draws=1))  # fmt: skip
-    own, _ = few._nearest(inputs, weight, bias, 8, lambda n: torch.zeros(n))
-    scores = (inputs @ weight.T + bias).view(8, 3, 32)
-    assert torch.equal(own, scores.argmax(dim=1) * 32 + torch.arange(32))
+def test_the_best_of_each_part_are_near_and_the_rest_is_summed_up():
+    inputs, weight, bias, batch = make_problem(8, 96, n_draws=1)
+    best, others, pull = few._Search.apply(weight, bias, inputs.detach(), batch.y)
+    scores = inputs.detach() @ weight.T + bias
+    assert torch.equal(best, scores.view(8, 3, 32).argmax(dim=1) * 32 + torch.arange(32))
+    rest = scores.scatter(1, best, -torch.inf).scatter(1, batch.y[:, None], -torch.inf)
+    torch.testing.assert_close(others, rest.logsumexp(dim=1))
+    torch.testing.assert_close(pull, rest.softmax(dim=1) @ weight)
+    ours = torch.autograd.grad(others.square().sum(), (weight, bias))
+    plain = torch.autograd.grad(rest.logsumexp(dim=1).square().sum(), (weight, bias))
+    for a, b in zip(ours, plain, strict=True):
+        torch.testing.assert_close(a, b)
 
 
-def test_only_classes_of_the_batch_and_near_ones_move():
+def test_no_class_moves_that_was_not_looked_at(monkeypatch):
+    monkeypatch.setattr(few, "_CPU_SEARCHED", 4 * 320)
     inputs, weight, bias, batch = make_problem(4, 3000)
     _, _, _, of_weight, of_bias = results(SampledSoftmaxLoss(precision=torch.float64), inputs,
                                           weight, bias, batch)  # fmt: skip
     moved = of_weight.abs().sum(dim=1).nonzero()[:, 0]
     assert set(batch.y.tolist()) <= set(moved.tolist())
-    assert len(moved) <= 4 + 4 * few.NEAREST
+    assert len(moved) <= 4 + 320
     assert torch.equal(moved, of_bias.nonzero()[:, 0])
 
 

@@ -6,12 +6,14 @@ Of a softmax over all classes only those with high scores matter to a row. So a 
     the row's nearest classes   of each row alone: its rivals
     all others                  as one score of the row, the logarithm of what they sum up to
 
-Each row looks for its nearest with one code, among some consecutive classes, others in each step:
-in `NEAREST` parts side by side, one class in each, which takes one pass and no sorting. The rest of
-these classes tells what all others sum up to (times classes / classes looked at): a little less
-than they do, since the best are left out, but steadily. Without it, rows would learn from their
-rivals alone, also while hardly any class is one, and nothing would come of a million classes. With
-no more than `NEAREST` classes the loss is the exact one.
+where all classes would be scored for every code that is drawn, here it is a few. Each row looks for
+its nearest with one more code, roughly (on a GPU in bfloat16), among so many consecutive classes as
+there is time for, others in each step: in `NEAREST` parts side by side, one class in each, which
+takes one pass and no sorting. The rest of these classes tells what all others sum up to (times
+classes / classes looked at), and takes its part of the gradient. Both are needed where there are
+very many classes: without others, rows would learn from their rivals alone, also while hardly any
+class is one; without their gradient, nothing would hold the scores down. With no more than
+`NEAREST` classes the loss is the exact one.
 """
 
 import math
@@ -27,8 +29,9 @@ from dsnc.training.losses.base import LossOfInputs, rows_at_once
 from dsnc.training.losses.softmax import SoftmaxLoss, to_gradient
 
 NEAREST = 32
+_NOTHING = 1e-20  # beside the row's best class
 # Scores looked at for the nearest: rows of a batch x classes.
-_CPU_SEARCHED, _GPU_SEARCHED = 1 << 24, 1 << 27
+_CPU_SEARCHED, _GPU_SEARCHED = 1 << 25, 1 << 29
 
 
 class SampledSoftmaxLoss(SoftmaxLoss):
@@ -43,11 +46,16 @@ class SampledSoftmaxLoss(SoftmaxLoss):
         with torch.no_grad():
             shared = batch.whole_y.sort().values
             repeated = F.pad(shared[1:] == shared[:-1], (1, 0))
-            own, others = _nearest(probe(), weight, bias, len(shared), batch.random)
-            place = torch.searchsorted(shared, own).clamp_(max=len(shared) - 1)
-            known = torch.cat([repeated, (shared[place] == own).flatten()])  # counted already
             target = torch.searchsorted(shared, batch.y)
-            classes = torch.cat([shared, own.flatten()]).int()  # half the work of sorting them
+            looked_at = _run_of_classes(len(weight), len(batch.y), batch.random)
+            inputs = probe()
+        layer = weight.index_select(0, looked_at), bias.index_select(0, looked_at)
+        best, others, pull = _Search.apply(*layer, inputs, (batch.y - looked_at[0]) % len(weight))
+        own = looked_at[best]
+        others = others + math.log(max(1, len(weight) - len(shared)) / len(looked_at))
+        place = torch.searchsorted(shared, own).clamp_(max=len(shared) - 1)
+        known = torch.cat([repeated, (shared[place] == own).flatten()])  # counted already
+        classes = torch.cat([shared, own.flatten()]).int()  # half the work of sorting them
         n_shared, (n_rows, n_own) = len(shared), own.shape
         vectors = F.embedding(classes, weight)
         offsets = F.embedding(classes, bias[:, None])[:, 0].masked_fill(known, -math.inf)
@@ -57,6 +65,7 @@ class SampledSoftmaxLoss(SoftmaxLoss):
             vectors[n_shared:].view(n_rows, n_own, weight.shape[1]),
             offsets[n_shared:].view(n_rows, n_own),
             others,
+            pull,
             target,
         )
 
@@ -74,35 +83,50 @@ class SampledSoftmaxLoss(SoftmaxLoss):
         return loss
 
 
-def _nearest(
-    inputs: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    n_shared: int,
-    random: Callable[[int], Tensor],
-) -> tuple[Tensor, Tensor]:
-    """Return (rows, NEAREST) classes of high scores, among a run of classes that is drawn.
-
-    And, for each row, the logarithm of what the exponentials of all other scores sum up to, less
-    those of `n_shared` classes that are scored anyway.
-    """
-    (n_rows, _), n_classes = inputs.shape, len(weight)
+def _run_of_classes(n_classes: int, n_rows: int, random: Callable[[int], Tensor]) -> Tensor:
+    """Return some consecutive classes, beginning anywhere; a multiple of the nearest of a row."""
+    begin = random(1)
+    most = (_GPU_SEARCHED if begin.device.type == "cuda" else _CPU_SEARCHED) // max(1, n_rows)
     n_own = min(NEAREST, n_classes)
-    on_gpu = inputs.device.type == "cuda"
-    most = (_GPU_SEARCHED if on_gpu else _CPU_SEARCHED) // max(1, n_rows)
-    n_searched = max(n_own, min(n_classes, most) // n_own * n_own)
-    first = (random(1) * n_classes).long()
-    run = torch.arange(n_searched, device=inputs.device)
-    classes = (run + first) % n_classes
-    kind = torch.bfloat16 if on_gpu else inputs.dtype  # which is near need not be known exactly
-    vectors = weight.index_select(0, classes).to(kind)
-    scores = torch.addmm(bias[classes].to(kind), inputs.to(kind), vectors.T)
-    top, best = scores.view(n_rows, n_searched // n_own, n_own).max(dim=1)
-    high = top.amax(dim=1, keepdim=True)
-    sums = [part.sub_(high).exp_().sum(dim=1, dtype=inputs.dtype) for part in (scores, top)]
-    rest = (sums[0] - sums[1]).clamp_(min=torch.finfo(inputs.dtype).tiny)
-    others = rest.log() + high[:, 0] + math.log(max(1, n_classes - n_shared) / n_searched)
-    return classes[best * n_own + run[:n_own]], others
+    n = max(n_own, min(n_classes, most) // n_own * n_own)
+    first = (begin * n_classes).long()
+    return (torch.arange(n, device=begin.device) + first) % n_classes
+
+
+class _Search(torch.autograd.Function):
+    """Finds near classes of rows, and what the others that were looked at sum up to."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, vectors: Tensor, bias: Tensor, inputs: Tensor, place_of_y: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        (n_rows, n_classes), n_own = (len(inputs), len(vectors)), min(NEAREST, len(vectors))
+        # On a GPU in bfloat16: neither what is near nor a sum need be known exactly.
+        kind = torch.bfloat16 if inputs.device.type == "cuda" else inputs.dtype
+        low_vectors, low_inputs = vectors.to(kind), inputs.to(kind)
+        scores = torch.addmm(bias.to(kind), low_inputs, low_vectors.T)
+        top, best = scores.view(n_rows, n_classes // n_own, n_own).max(dim=1)
+        best = best * n_own + torch.arange(n_own, device=best.device)
+        highest = top.amax(dim=1, keepdim=True)
+        mass = scores.sub_(highest).exp_().scatter_(1, best, 0.0)
+        y = torch.where(place_of_y < n_classes, place_of_y, best[:, 0])
+        mass.scatter_(1, y[:, None], 0.0)
+        total = mass.sum(dim=1, dtype=inputs.dtype).clamp_(min=_NOTHING)
+        others = total.log() + highest[:, 0]
+        pull = (mass @ low_vectors).to(inputs.dtype) / total[:, None]
+        ctx.save_for_backward(mass, total, inputs)
+        ctx.mark_non_differentiable(best, pull)
+        return best, others, pull
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_best: Tensor, grad_others: Tensor, grad_pull: Tensor
+    ) -> tuple[Any, ...]:
+        mass, total, inputs = ctx.saved_tensors
+        share = grad_others / total
+        grad_vectors = mass.T @ (inputs * share[:, None]).to(mass.dtype)
+        grad_bias = mass.T @ share.to(mass.dtype)
+        return grad_vectors.to(inputs.dtype), grad_bias.to(inputs.dtype), None, None
 
 
 class _FewCrossEntropy(torch.autograd.Function):
@@ -115,6 +139,7 @@ class _FewCrossEntropy(torch.autograd.Function):
         own: Tensor,  # (rows, own, bits)
         own_offset: Tensor,  # (rows, own)
         others: Tensor,  # (rows,)
+        pull: Tensor,  # (rows, bits): how they change with the inputs
         target: Tensor,  # (rows,): of shared
         row_weight: Tensor,  # (draws * rows,)
         precision: torch.dtype,
@@ -143,11 +168,14 @@ class _FewCrossEntropy(torch.autograd.Function):
             of_own = of_own.view(len(low), n_rows, n_own).transpose(0, 1)
             grad_inputs[block] = (of_shared @ low_shared).view(low.shape)
             grad_inputs[block] += (of_own @ low_own).transpose(0, 1)
+            of_others = scores[:, len(shared)].view(len(low), n_rows)
+            grad_inputs[block] += of_others[:, :, None] * pull
             parts = (
                 of_shared.T @ flat,
                 scores[:, : len(shared)].T @ scores.new_ones(len(flat)),
                 of_own.transpose(1, 2) @ by_row,
                 scores[:, -n_own:].view(len(low), n_rows, n_own).sum(dim=0),
+                of_others.sum(dim=0),
             )
             if gradients:
                 gradients = [a.add_(b) for a, b in zip(gradients, parts, strict=True)]
