@@ -76,10 +76,10 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         Double both when validation accuracy rises and halve them when it falls, against the
         accuracy before (as the paper says) or the best so far (as the authors' script does).
     loss : "auto", "softmax" or "sampled_softmax"
-        Cross-entropy of a softmax over all classes, or an estimate of it from few: those of the
-        batch, 32 near ones for each row, and 512 drawn ones. "auto" takes the estimate from 8,192
-        classes on, where it is faster and as accurate. Validations of an epoch then look at some
-        of the rows held out, if there are very many (`history_` tells).
+        Cross-entropy of a softmax over all classes, or an estimate of it: exact for the classes of
+        the batch and each row's 32 nearest, rough for the others. "auto" takes the estimate from
+        8,192 classes on, where it is faster. Validations of an epoch then look at some of the rows
+        held out, if there are very many (`history_` tells).
     label_smoothing : float
         Share of the target spread over all classes.
     class_weight : dict, "balanced" or None
