@@ -36,6 +36,7 @@ examples = Examples(X.astype(np.float32), Targets(y, 30), None, np.arange(200))
 held_out = examples._replace(rows=np.arange(200, 300))
 cases = {
     "linear": dict(gradient=StraightThrough(slope_growth=1.05), beta=1e-3, gamma=1e-3),
+    "few": dict(loss="sampled_softmax", gradient="disarm"),
     "mlp": dict(encoder="mlp", hidden=(32,), gradient=Reinforce(baseline="running")),
 }
 
@@ -103,7 +104,7 @@ def test_killed_and_resumed_is_uninterrupted(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert min(map(int, done.stdout.split())) >= 1
-    for case in (tmp_path / "linear", tmp_path / "mlp"):
+    for case in (tmp_path / "linear", tmp_path / "few", tmp_path / "mlp"):
         with np.load(case / "interrupted.npz") as one, np.load(case / "whole.npz") as other:
             assert one.files == other.files
             for name in one.files:

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dsnc.encoders.torch import SparseRows
+from dsnc.encoders.torch import SparseRows, embedding_bag
 from dsnc.labels import Targets
+from dsnc.training import steps
 from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
@@ -55,6 +56,7 @@ def arrays(trained):
         {"beta": 1e-3, "gamma": 1e-3},
         {"encoder": "mlp", "hidden": (32,)},
         {"gradient": "disarm"},
+        {"loss": "sampled_softmax"},
     ],
 )
 def test_the_device_learns_as_well_as_the_host(make, settings):
@@ -69,20 +71,48 @@ def test_the_device_learns_as_well_as_the_host(make, settings):
     assert all(np.isfinite(a).all() for a in arrays(after))
 
 
+PLAIN, RECORDED = {"beta": 1e-3, "gamma": 1e-3}, {}
+
+
 @pytest.mark.parametrize("make", [make_dense, make_sparse])
-def test_the_same_seed_gives_the_same_bits(make):
-    first, second = (learn(make(), "cuda", beta=1e-3, gamma=1e-3)[2] for _ in range(2))
+@pytest.mark.parametrize("settings", [PLAIN, RECORDED, {"loss": "sampled_softmax"}])
+def test_the_same_seed_gives_the_same_bits(make, settings):
+    first, second = (learn(make(), "cuda", **settings)[2] for _ in range(2))
     for a, b in zip(arrays(first), arrays(second), strict=True):
         assert np.array_equal(a, b)
 
 
-def test_killed_and_resumed_is_uninterrupted(tmp_path):
-    whole = learn(make_dense(), "cuda")[2]
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+@pytest.mark.parametrize(
+    "settings", [PLAIN, RECORDED, {"loss": "sampled_softmax", "encoder": "mlp", "hidden": (32,)}]
+)
+def test_killed_and_resumed_is_uninterrupted(make, settings, tmp_path):
+    whole = learn(make(), "cuda", **settings)[2]
     stop = lambda progress: progress.epoch.epoch == 3 and progress.stop()  # noqa: E731
-    learn(make_dense(), "cuda", checkpoint=tmp_path, callbacks=[stop])
-    resumed = learn(make_dense(), "cuda", checkpoint=tmp_path)[2]
+    learn(make(), "cuda", checkpoint=tmp_path, callbacks=[stop], **settings)
+    resumed = learn(make(), "cuda", checkpoint=tmp_path, **settings)[2]
     for a, b in zip(arrays(whole), arrays(resumed), strict=True):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("make", [make_dense, make_sparse])
+@pytest.mark.parametrize("settings", [{}, {"encoder": "mlp", "hidden": (32,)}])
+def test_recorded_steps_are_plain_ones(make, settings, monkeypatch):
+    settings = {"max_epochs": 6, **settings}  # 50 steps of 16 rows each
+    recorded = learn(make(), "cuda", **settings)
+    monkeypatch.setattr(steps, "WORTH_IT", 1 << 60)
+    plain = learn(make(), "cuda", **settings)
+    assert recorded[1].column("loss") == pytest.approx(plain[1].column("loss"), rel=1e-3)
+    assert recorded[1].best_accuracy == pytest.approx(plain[1].best_accuracy, abs=0.02)
+
+
+def test_padded_rows_are_the_same_rows():
+    X, rows = make_sparse().X, torch.tensor([50, 3, 3, 0, 999], device="cuda")
+    source = make_source(X, torch.device("cuda"), unit_rows=True)
+    plain, padded = source.take(rows), source.take(rows, 200)
+    assert len(padded.values) == len(padded.indices) == 200
+    weight = torch.randn(X.shape[1], 4, device="cuda")
+    torch.testing.assert_close(embedding_bag(padded, weight), embedding_bag(plain, weight))
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])

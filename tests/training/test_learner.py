@@ -50,6 +50,8 @@ def test_every_gradient_learns(gradient):
     [
         {"code_values": "bits"},
         {"label_smoothing": 0.1},
+        {"loss": "sampled_softmax"},
+        {"loss": "sampled_softmax", "code_values": "bits", "soft_share": 0.0},
         {"beta": 1e-3, "gamma": 1e-3},
         {"precision": "bfloat16"},
         {"batch_size": 7},

@@ -85,6 +85,23 @@ def test_a_share_of_the_loss_is_taken_on_the_probabilities(signs):
     assert mixed.loss == hard.loss  # what is reported is the codes' loss
 
 
+@pytest.mark.parametrize("name", ["straight_through", "relaxed"])
+def test_hard_and_soft_bits_may_go_through_the_layer_together(monkeypatch, name):
+    options = {"loss": "sampled_softmax", "soft_share": 0.3, "n_classes": 100}
+    objective = make(gradient=make_gradient({"name": name, "n_draws": 3}), **options)
+    logits = torch.randn(7, 3, generator=torch.Generator().manual_seed(1)).requires_grad_()
+
+    def results():
+        terms = objective(make_batch(logits, [3, 99, 3, 0, 50, 20, 21]))
+        parameters = (logits, objective.weight, objective.bias)
+        return [terms.total, terms.loss, *torch.autograd.grad(terms.total, parameters)]
+
+    together = results()
+    monkeypatch.setattr(Objective, "_at_once", False)
+    for a, b in zip(together, results(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
 def make_regularized(beta, gamma, factor=1.0):
     """Two rows, two partners each, weights that no two terms share."""
     objective = make(beta=beta, gamma=gamma)

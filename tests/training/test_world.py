@@ -53,6 +53,7 @@ def work(rank):
     learn("dense", X, 97, checkpoint=checkpoint)
     learn("sparse", S, 97, beta=1e-2, gamma=1e-2, gradient="disarm")
     learn("mlp", X, 97, encoder="mlp", hidden=(6,), normalize=False)
+    learn("few", X, 97, loss="sampled_softmax")
     learn("one", X, 160)  # a single row to validate on
     if rank != "alone":
         learn("normalized", X, 97, encoder="mlp", hidden=(6,))
@@ -121,7 +122,7 @@ def test_both_end_with_the_same_bits(results):
 
 def test_something_was_learned(results):
     _, _, first, _ = results
-    for case in ("dense", "sparse", "mlp"):
+    for case in ("dense", "sparse", "mlp", "few"):
         assert first[f"{case}/loss"][-1] < 0.95 * first[f"{case}/loss"][0]
     assert set(first["one/validation_accuracy"]) <= {0.0, 1.0}
     assert first["sparse/intra"].min() > 0

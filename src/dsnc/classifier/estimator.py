@@ -81,6 +81,11 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     adaptive : "none", "previous" or "best"
         Double both when validation accuracy rises and halve them when it falls, against the
         accuracy before (as the paper says) or the best so far (as the authors' script does).
+    loss : "auto", "softmax" or "sampled_softmax"
+        Cross-entropy of a softmax over all classes, or an estimate of it: exact for the classes of
+        the batch and each row's 32 nearest, rough for the others. "auto" takes the estimate from
+        8,192 classes on, where it is faster. Validations of an epoch then look at some of the rows
+        held out, if there are very many (`history_` tells).
     label_smoothing : float
         Share of the target spread over all classes.
     class_weight : dict, "balanced" or None
@@ -159,6 +164,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     beta: float = 0.0
     gamma: float = 0.0
     adaptive: str = "none"
+    loss: str = "auto"
     label_smoothing: float = 0.0
     schedule: str = "one_cycle"
     weight_decay: float = 0.0

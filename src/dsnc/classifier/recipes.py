@@ -9,6 +9,7 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "trainer": "torch",
         "gradient": {"name": "straight_through", "n_draws": 1, "slope_growth": 1.0001},
         "code_values": "bits",
+        "loss": "softmax",
         "soft_share": 0.0,
         "soft_vectors": False,
         "decoder": "linear",

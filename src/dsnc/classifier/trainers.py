@@ -16,6 +16,7 @@ _OF_TORCH = (
     "gradient",
     "beta",
     "gamma",
+    "loss",
     "code_values",
     "weight_decay",
     "validation_codes",

@@ -63,6 +63,16 @@ class BaseObjective(nn.Module, ABC):
         return next(self.parameters()).device
 
     @property
+    def scores_few(self) -> bool:
+        """Whether a step scores few of the classes: then validation looks at few rows."""
+        return False
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether every step does the same but for its rows, its noise and its learning rate."""
+        return False
+
+    @property
     def is_regularized(self) -> bool:
         """Whether batches must come with partners."""
         return bool(self.settings.beta or self.settings.gamma)

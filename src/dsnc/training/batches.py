@@ -8,7 +8,7 @@ that share a batch draw the same numbers and take their part of them.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,8 +31,17 @@ class RowSource(Protocol):
         """Return the number of rows."""
         ...
 
-    def take(self, rows: Tensor) -> Rows:
-        """Return some rows as float32 on the device."""
+    def take(self, rows: Tensor, room: int | None = None) -> Rows:
+        """Return some rows as float32 on the device; sparse ones in `room` places, filled up."""
+        ...
+
+    def lengths(self) -> Tensor | None:
+        """Return how many places each row takes, where rows are sparse."""
+        ...
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether all rows wait on a GPU."""
         ...
 
 
@@ -49,7 +58,15 @@ class DenseSource:
         """Return the number of rows."""
         return int(self._X.shape[0])
 
-    def take(self, rows: Tensor) -> Tensor:
+    @property
+    def is_on_device(self) -> bool:
+        """Whether all rows wait on a GPU."""
+        return self._on_device is not None
+
+    def lengths(self) -> None:
+        """Return nothing: all rows are equally long."""
+
+    def take(self, rows: Tensor, room: int | None = None) -> Tensor:
         """Return some rows as float32 on the device."""
         if self._on_device is not None:
             picked = self._on_device[rows].float()
@@ -66,8 +83,8 @@ class SparseSource:
         self._X = X
         self._device = device
         self._factor = torch.from_numpy(_inverse_norms(X)) if unit_rows else torch.ones(X.shape[0])
+        self._indptr = _to_device(X.indptr, device).long()
         if device.type == "cuda":
-            self._indptr = _to_device(X.indptr, device).long()
             self._indices = _to_device(X.indices, device)
             self._values = _to_device(X.data, device)
             self._factor = self._factor.to(device)
@@ -76,8 +93,19 @@ class SparseSource:
         """Return the number of rows."""
         return int(self._X.shape[0])
 
-    def take(self, rows: Tensor) -> SparseRows:
-        """Return some rows as float32 on the device."""
+    @property
+    def is_on_device(self) -> bool:
+        """Whether all rows wait on a GPU."""
+        return self._device.type == "cuda"
+
+    def lengths(self) -> Tensor:
+        """Return how many numbers each row has."""
+        return self._indptr.diff()
+
+    def take(self, rows: Tensor, room: int | None = None) -> SparseRows:
+        """Return some rows as float32 on the device; given `room`, padded with zeros to it."""
+        if room is not None:
+            return self._take_padded(rows, room)
         if self._device.type == "cuda":
             return self._take_on_device(rows)
         picked = self._X[rows.numpy()]
@@ -97,6 +125,21 @@ class SparseSource:
         values = values * torch.repeat_interleave(self._factor[rows], lengths)
         return SparseRows(self._indices[where].long(), offsets, values)
 
+    def _take_padded(self, rows: Tensor, room: int) -> SparseRows:
+        """Return rows in a number of places that does not depend on them, zeros after each."""
+        starts = self._indptr[rows]
+        lengths = self._indptr[rows + 1] - starts
+        ends = torch.cumsum(lengths, dim=0)
+        number = torch.arange(len(rows), device=self._device)
+        offsets = ends - lengths + number * (room - ends[-1]) // len(rows)
+        place = torch.arange(room, device=self._device)
+        owner = torch.searchsorted(offsets, place, right=True) - 1
+        within = place - offsets[owner]
+        where = (starts[owner] + within).clamp_(max=len(self._indices) - 1)
+        values = self._values[where].float() * self._factor[rows][owner]
+        values = values.masked_fill(within >= lengths[owner], 0.0)
+        return SparseRows(self._indices[where].int(), offsets.int(), values)
+
 
 class Subset:
     """Some rows of a source, numbered anew: training and validation share one X."""
@@ -108,9 +151,19 @@ class Subset:
         """Return the number of rows."""
         return len(self._rows)
 
-    def take(self, rows: Tensor) -> Rows:
+    @property
+    def is_on_device(self) -> bool:
+        """Whether all rows wait on a GPU."""
+        return self._source.is_on_device
+
+    def lengths(self) -> Tensor | None:
+        """Return how many places each row takes, where rows are sparse."""
+        lengths = self._source.lengths()
+        return None if lengths is None else lengths[self._rows]
+
+    def take(self, rows: Tensor, room: int | None = None) -> Rows:
         """Return some rows as float32 on the device."""
-        return self._source.take(self._rows[rows])
+        return self._source.take(self._rows[rows], room)
 
 
 def make_source(X: Any, device: torch.device, *, unit_rows: bool) -> RowSource:
@@ -130,6 +183,21 @@ class Batch:
     noise: torch.Generator
     partner_rows: Rows | None = None
     partners: Partners | None = None
+    all_y: Tensor | None = None  # of the whole batch
+
+    @property
+    def whole_y(self) -> Tensor:
+        """The classes of the whole batch."""
+        return self.y if self.all_y is None else self.all_y
+
+    def random(self, n: int) -> Tensor:
+        """Draw n uniform numbers, the same in every process."""
+        return torch.rand(n, generator=self.noise, device=self.noise.device)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the whole batch."""
+        return self.place[2]
 
     def uniform(self, shape: tuple[int, ...]) -> Tensor:
         """Draw uniform numbers (samples, rows, bits) for the whole batch; return this part's."""
@@ -138,6 +206,20 @@ class Batch:
             shape[0], size, *shape[2:], generator=self.noise, device=self.noise.device
         )
         return whole[:, first:last]
+
+
+class Draw(NamedTuple):
+    """What a batch is made of: its row numbers, partners, and where its noise comes from."""
+
+    whole: Tensor
+    partners: Partners | None
+    noise: torch.Generator
+    room: int  # places that the rows take, if they are sparse and on a GPU
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the whole batch."""
+        return len(self.whole)
 
 
 class Batches:
@@ -167,27 +249,65 @@ class Batches:
 
     def epoch(self, number: int) -> Iterator[Batch]:
         """Yield the batches of epoch `number`."""
+        return map(self.batch, self.draws(number))
+
+    def draws(self, number: int) -> Iterator[Draw]:
+        """Yield what the batches of epoch `number` are made of."""
         order_seed, noise_seed = np.random.SeedSequence([self._seed, number]).generate_state(2)
         generator = torch.Generator().manual_seed(int(order_seed))
         noise = torch.Generator(self._device).manual_seed(int(noise_seed))
         order = torch.randperm(len(self._y), generator=generator).to(self._device)
-        for whole in torch.split(order, self._size):
+        for whole, room in zip(torch.split(order, self._size), self._rooms(order), strict=True):
             partners = self._partners.draw(whole, generator) if self._partners else None
-            yield self._part(whole, partners, noise)
+            yield Draw(whole, partners, noise, room)
 
-    def _part(self, whole: Tensor, partners: Partners | None, noise: torch.Generator) -> Batch:
+    @property
+    def is_on_device(self) -> bool:
+        """Whether a batch can be made without the host."""
+        return self._source.is_on_device and self._partners is None and self._world.size == 1
+
+    @property
+    def size(self) -> int:
+        """Rows of a batch, but for the last."""
+        return self._size
+
+    def usual_room(self) -> int | None:
+        """Return how many places hardly any batch of sparse rows exceeds."""
+        lengths = self._source.lengths()
+        if lengths is None:
+            return None
+        some = lengths.double()
+        spread = float(some.std()) if len(some) > 1 else 0.0
+        return 1 + int(self._size * float(some.mean()) + 4 * self._size**0.5 * spread)
+
+    def _rooms(self, order: Tensor) -> list[int]:
+        """Return how many places each batch takes, if its rows are sparse and on a GPU."""
+        lengths = self._source.lengths() if self.is_on_device else None
+        if lengths is None:
+            return [0] * len(self)
+        ends = torch.cumsum(lengths[order], dim=0)
+        last = torch.arange(1, len(self) + 1, device=order.device) * self._size
+        ends = ends[last.clamp_(max=len(order)) - 1]
+        rooms: list[int] = torch.diff(ends, prepend=ends.new_zeros(1)).tolist()
+        return rooms
+
+    def batch(self, draw: Draw, room: int | None = None) -> Batch:
+        """Make this process's part of a batch; given `room`, sparse rows are padded to it."""
+        whole, partners, noise, _ = draw
         share = self._world.share(len(whole))
         rows = whole[share]
         # Divided by what a batch weighs on average, not by its own sum: heavy rows must make large
         # steps also where they are alone. DDP takes the mean over processes, hence their number.
         weight = self._weight[rows] * (self._world.size / (len(whole) * self._mean_weight))
         batch = Batch(
-            self._source.take(rows),
+            self._source.take(rows, room),
             self._y[rows],
             weight,
             (share.start, share.stop, len(whole)),
             noise,
         )
+        if self._world.size > 1:
+            batch.all_y = self._y[whole]
         if partners is not None:
             mine = Partners(*(part[share] for part in partners))
             batch.partner_rows = self._source.take(torch.cat([mine.same, mine.other]))

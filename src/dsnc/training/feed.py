@@ -15,11 +15,14 @@ from dsnc.training.regularizer import PartnerSampler
 from dsnc.training.world import World
 
 _VALIDATION_ROWS = 4096  # encoded at a time
+# Where a step scores few classes, an epoch must not score all of them for every row held out: so
+# many scores, but so many rows at least.
+_SCORES, _LEAST_ROWS = 1 << 30, 4096
 
 
 @dataclass
 class Validation:
-    """Rows that training does not see, and how much each counts."""
+    """Rows that training does not see, or some of them, and how much each counts."""
 
     source: RowSource
     targets: Targets
@@ -85,7 +88,17 @@ def feed(
         return batches, None
     if validation.X is not examples.X:
         source = make_source(validation.X, world.device, unit_rows=unit_rows)
-    return batches, Validation(*_used(validation, source, world))
+    some = _some(validation, objective, seed)
+    return batches, Validation(*_used(some, source, world))
+
+
+def _some(examples: Examples, objective: BaseObjective, seed: int) -> Examples:
+    """Return as many examples as an epoch may be validated on."""
+    most = max(_LEAST_ROWS, _SCORES // objective.n_classes)
+    if not objective.scores_few or examples.n_rows <= most:
+        return examples
+    picked = np.sort(np.random.default_rng(seed).choice(examples.n_rows, most, replace=False))
+    return examples._replace(rows=picked if examples.rows is None else examples.rows[picked])
 
 
 def _used(examples: Examples, source: RowSource, world: World) -> tuple[Any, Targets, Tensor]:

@@ -11,6 +11,7 @@ of their own into it.
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
-from dsnc.gradients import make_gradient
+from dsnc.encoders.torch import LinearEncoder, MLPEncoder
+from dsnc.gradients import DisARM, Relaxed, StraightThrough, make_gradient, sample_bits
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
-from dsnc.training.losses import LOSSES
+from dsnc.training.losses import make_loss
+from dsnc.training.losses.base import LossOfInputs
 from dsnc.training.settings import Settings, SoftmaxSettings
 
 
@@ -54,7 +57,7 @@ class OutputObjective(BaseObjective):
         bound = 1 / math.sqrt(settings.n_bits)
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
         precision = getattr(torch, settings.precision)
-        self.loss_of = LOSSES[settings.loss](settings.label_smoothing, precision)
+        self.loss_of = make_loss(settings.loss, n_classes, settings.label_smoothing, precision)
 
     @property
     def n_classes(self) -> int:
@@ -65,13 +68,19 @@ class OutputObjective(BaseObjective):
     def hidden(self, logits: Tensor) -> Tensor:
         """Return what the layer sees in prediction."""
 
-    def output_loss(self, inputs: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the weighted sum of the losses of the layer's inputs, and each loss."""
-        return self.loss_of(inputs, self.weight, self.bias, y, weight)
+    @property
+    def scores_few(self) -> bool:
+        """Whether a step scores few of the classes."""
+        return self.loss_of.few
+
+    def output_loss(self, batch: Batch, probe: Callable[[], Tensor]) -> LossOfInputs:
+        """Return the loss of the layer's inputs for a batch; see `Loss.of_batch`."""
+        return self.loss_of.of_batch(self.weight, self.bias, batch, probe)
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the loss of what the layer sees in prediction."""
-        mean, _ = self.output_loss(self.hidden(logits), batch.y, batch.weight)
+        inputs = self.hidden(logits)
+        mean, _ = self.output_loss(batch, lambda: inputs)(inputs, batch.y, batch.weight)
         return mean, mean.detach()
 
     def scores(self, logits: Tensor) -> Tensor:
@@ -127,20 +136,63 @@ class Objective(OutputObjective):
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the gradient's surrogate, and the mean loss of the codes that were drawn."""
 
+        def soft_inputs() -> Tensor:
+            return self.decoder_input(torch.sigmoid(logits))
+
+        def drawn_inputs() -> Tensor:
+            drawn = sample_bits(torch.sigmoid(logits), batch.uniform, 1)
+            return self.decoder_input(drawn[0])
+
+        output_loss, share = self.output_loss(batch, drawn_inputs), self.settings.soft_share
+        if share and self._at_once:
+            return self._loss_at_once(logits, batch, soft_inputs(), output_loss)
+
         def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
             n_draws, n_rows, n_bits = code.shape
             weight = (batch.weight / n_draws).repeat(n_draws)
             inputs = self.decoder_input(code).reshape(-1, n_bits)
-            mean, each = self.output_loss(inputs, batch.y.repeat(n_draws), weight)
+            mean, each = output_loss(inputs, batch.y.repeat(n_draws), weight)
             return mean, each.view(n_draws, n_rows) * batch.weight
 
         total, loss = self.gradient(logits, loss_of_code, batch.uniform)
-        share = self.settings.soft_share
         if share:
-            inputs = self.decoder_input(torch.sigmoid(logits))
-            soft, _ = self.output_loss(inputs, batch.y, batch.weight)
+            soft, _ = output_loss(soft_inputs(), batch.y, batch.weight)
             total = torch.lerp(total, soft, share)
         return total, loss
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether hard and soft bits may go through the layer together, in half the launches."""
+        return self.scores_few and type(self.gradient) in (StraightThrough, Relaxed)
+
+    def _loss_at_once(
+        self, logits: Tensor, batch: Batch, soft: Tensor, output_loss: LossOfInputs
+    ) -> tuple[Tensor, Tensor]:
+        """Return the same as `loss`, for gradients that ask for one mean and nothing else."""
+        share, n_rows = self.settings.soft_share, len(soft)
+        reported = logits.new_zeros(())
+
+        def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
+            nonlocal reported
+            n_draws = len(code)
+            hard = self.decoder_input(code).flatten(0, 1)
+            parts = [batch.weight * ((1 - share) / n_draws)] * n_draws
+            weight = torch.cat([*parts, batch.weight * share])
+            mean, each = output_loss(torch.cat([hard, soft]), batch.y.repeat(n_draws + 1), weight)
+            each = each[: n_draws * n_rows].view(n_draws, n_rows) * batch.weight
+            reported = each.sum(dim=1).mean()
+            return mean, each
+
+        total, _ = self.gradient(logits, loss_of_code, batch.uniform)
+        return total, reported
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether every step does the same but for its rows, its noise and its learning rate."""
+        gradient = self.gradient
+        grows = isinstance(gradient, StraightThrough) and gradient.slope_growth != 1
+        is_known = type(gradient) in (StraightThrough, Relaxed, DisARM) and not grows
+        return is_known and is_steady_encoder(self.encoder) and not self.is_regularized
 
     def decoder_input(self, code: Tensor) -> Tensor:
         """Return bits as the decoder sees them."""
@@ -187,3 +239,8 @@ class Objective(OutputObjective):
         """Take back what `get_extra_state` gave."""
         super().set_extra_state(state)
         self.gradient.load_state_dict(state["gradient"])
+
+
+def is_steady_encoder(encoder: Any) -> bool:
+    """Tell whether an encoder is one of ours: what others do, nobody knows."""
+    return isinstance(encoder, LinearEncoder | MLPEncoder)

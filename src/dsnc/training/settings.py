@@ -19,6 +19,7 @@ PRECISIONS = ("bfloat16", "float32")
 TRAINERS = ("auto", "fast", "torch")
 # What a checkpoint may differ in from the run that goes on from it.
 FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
+LOSS_NAMES = ("auto", "softmax", "sampled_softmax")  # "auto", and the keys of `losses.LOSSES`
 _MOST_BITS = 4096  # of a code: a million classes need 20
 
 
@@ -111,8 +112,10 @@ class RunSettings:
 class SoftmaxSettings(RunSettings):
     """Settings of a model that ends in a softmax over the classes."""
 
-    loss: str = "softmax"  # a key of `training.losses.LOSSES`
+    loss: str = "softmax"
     label_smoothing: float = 0.0
+
+    names: ClassVar[dict[str, Sequence[str]]] = {**RunSettings.names, "loss": LOSS_NAMES}
 
     def _check_numbers(self) -> None:
         super()._check_numbers()
@@ -124,6 +127,7 @@ class Settings(SoftmaxSettings):
     """Settings of a run of `dsnc.DSNCClassifier`."""
 
     trainer: str = "auto"
+    loss: str = "auto"
     gradient: Any = "straight_through"
     n_draws: int = 4
     code_values: str = "signs"
@@ -133,7 +137,7 @@ class Settings(SoftmaxSettings):
 
     counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_draws")
     names: ClassVar[dict[str, Sequence[str]]] = {
-        **RunSettings.names,
+        **SoftmaxSettings.names,
         "trainer": TRAINERS,
         "code_values": CODE_VALUES,
         "validation_codes": VALIDATION_CODES,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import Rows
-from dsnc.training.objective import OutputObjective
+from dsnc.training.objective import OutputObjective, is_steady_encoder
 from dsnc.training.settings import SoftmaxSettings
 
 
@@ -40,6 +40,12 @@ class SoftVectorsObjective(OutputObjective):
         self.sharpness = sharpness
         self.load_decoder(decoder.weight, decoder.bias)
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether every step does the same but for its rows and its learning rate."""
+        frozen: Any = self.encoder
+        return is_steady_encoder(frozen.encoder)
+
     def hidden(self, logits: Tensor) -> Tensor:
         """Return the soft bits."""
         return torch.tanh(logits * (self.sharpness / 2))
@@ -54,9 +60,9 @@ class _Frozen:
     """An encoder whose parameters are not the objective's: no optimizer, no DDP sees them."""
 
     def __init__(self, encoder: nn.Module) -> None:
-        self._encoder = encoder.eval()
+        self.encoder = encoder.eval()
 
     @torch.no_grad()
     def __call__(self, rows: Rows) -> Tensor:
-        logits: Tensor = self._encoder(rows)
+        logits: Tensor = self.encoder(rows)
         return logits

@@ -13,6 +13,7 @@ from dsnc.training.batches import Batches
 from dsnc.training.feed import Validation
 from dsnc.training.loop import Pass, Steps
 from dsnc.training.settings import RunSettings
+from dsnc.training.stepper import make_stepper
 from dsnc.training.world import World
 
 _WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
@@ -50,8 +51,9 @@ class TorchSteps(Steps):
         self.objective, self.batches, self.settings = objective, batches, settings
         self.validation, self.world = validation, world or World()
         self.optimizer = optimizer or objective.make_optimizer()
-        alone = self.world.size == 1
-        self.model = objective if alone else DistributedDataParallel(objective)
+        model = objective if self.world.size == 1 else DistributedDataParallel(objective)
+        n_epochs = int(settings.max_epochs)
+        self._step = make_stepper(model, objective, self.optimizer, batches, n_epochs)
         self.best: dict[str, Any] | None = None
 
     @property
@@ -65,15 +67,12 @@ class TorchSteps(Steps):
         self.objective.train()
         sums = torch.zeros(3, dtype=torch.float64, device=self.objective.device)
         n_steps = n_rows = 0
-        for step, batch in enumerate(self.batches.epoch(epoch)):
+        for step, batch in enumerate(self._step.inputs(epoch)):
             self._set_learning_rate(epoch * len(self.batches) + step)
-            terms = self.model(batch)
-            self.optimizer.zero_grad(set_to_none=True)
-            terms.total.backward()
-            self.optimizer.step()
+            terms = self._step(batch)
             sums += torch.stack([terms.loss, terms.intra, terms.inter])
             n_steps += 1
-            n_rows += batch.place[2]
+            n_rows += batch.n_rows
             if is_late() and self.world.size == 1:
                 break
         self.world.spread(self.objective.buffers())  # batch statistics: each saw its own rows

@@ -1,13 +1,20 @@
 """What a loss of the output layer is."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from dsnc.training.batches import Batch
+
 _CPU_BLOCK = 1 << 22  # scores held at a time: 16 MB
 _GPU_BLOCK = 1 << 27  # 512 MB: large products keep the device busy
+
+LossOfInputs = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""(inputs, y, row_weight) to the weighted sum of the rows' losses and each; see `Loss`."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,9 @@ class Loss(ABC):
 
     smoothing: float = 0.0
     precision: torch.dtype = torch.float32
+
+    few: ClassVar[bool] = False
+    """Whether a step scores few of the classes."""
 
     @abstractmethod
     def __call__(
@@ -47,6 +57,23 @@ class Loss(ABC):
         total : scalar, differentiable in inputs, weight and bias
         each : (n,), detached, not weighted
         """
+
+    def of_batch(
+        self, weight: Tensor, bias: Tensor, batch: Batch, probe: Callable[[], Tensor]
+    ) -> LossOfInputs:
+        """Return the loss of a layer for inputs that belong to the rows of a batch.
+
+        Parameters
+        ----------
+        weight, bias : (K, c), (K,)
+            The layer.
+        batch : Batch
+            Its rows, in their order, once or several times, are what inputs belong to.
+        probe : function
+            Returns (rows, c) inputs such as the layer will see, one for each row: for losses that
+            look for the classes which matter.
+        """
+        return lambda inputs, y, row_weight: self(inputs, weight, bias, y, row_weight)
 
 
 def rows_at_once(n_classes: int, device: torch.device) -> int:

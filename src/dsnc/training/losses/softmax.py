@@ -49,7 +49,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             block = slice(start, start + step)
             low_rows, target = rows[block].to(precision), y[block, None]
             scores = torch.addmm(bias.to(precision), low_rows, low_weight.T).to(rows.dtype)
-            each[block] = _to_gradient(scores, target, row_weight[block, None], smoothing)
+            each[block] = to_gradient(scores, target, row_weight[block, None], smoothing)
             low_scores = scores.to(precision)
             grad_rows[block] = low_scores @ low_weight
             grad_weight += (low_scores.T @ low_rows).to(weight.dtype)
@@ -64,7 +64,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return (*gradients, None, None, None, None)
 
 
-def _to_gradient(scores: Tensor, target: Tensor, row_weight: Tensor, smoothing: float) -> Tensor:
+def to_gradient(scores: Tensor, target: Tensor, row_weight: Tensor, smoothing: float) -> Tensor:
     """Turn scores in place into the gradient of the weighted loss; return the losses."""
     n_classes = scores.shape[1]
     scores -= scores.amax(dim=1, keepdim=True)
