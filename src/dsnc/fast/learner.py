@@ -147,7 +147,10 @@ class FastLearner:
             raise InputError(
                 "encoder='linear' is not the encoder that the model has; to change it, fit anew."
             )
-        self._scaling = self._scaling._replace(unit_rows=encoder.row_normalize)
+        if encoder.row_normalize:  # whatever these rows would have asked for
+            self._scaling = Scaling(unit_rows=True)
+        else:
+            self._scaling = self._scaling._replace(unit_rows=False)
         weight, bias, _ = encoder.layers[0]
         shift, factor = self._scaling.shift, self._scaling.factor
         if shift is not None and factor is not None:
