@@ -26,6 +26,7 @@ from dsnc.training.scaling import check_scaling, divides_rows, is_mostly_zeros, 
 from dsnc.training.settings import FREE, Settings
 
 _MOST_THREADS = 8  # a batch is small: more would wait for each other
+_FLAT = 1e-34  # deviation of a feature that float32 cannot be divided by
 _SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
 _SOFT_RATE = 0.5  # and half of its rate
 _SOFT_SEED = 1 << 30  # of their steps, beside those of training
@@ -275,7 +276,7 @@ def _scaling(name: str, examples: Examples, sparse: bool) -> Scaling:
         return Scaling()
     check_scaling(name, examples.X, sparse)
     shift, divisor = scale_of(examples, name, length=recipe.LENGTH)
-    factor = 1 / np.where(divisor > 0, divisor, 1)
+    factor = 1 / np.where(divisor > _FLAT, divisor, 1)
     return Scaling(shift=shift.astype(np.float32), factor=factor.astype(np.float32))
 
 
