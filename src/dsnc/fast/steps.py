@@ -108,6 +108,7 @@ class FastSteps(Steps):
     ) -> None:
         self.model, self.settings, self.held_out = model, settings, held_out
         self._feed, self._plan, self._seed = feed, plan, seed
+        batch_size = min(batch_size, feed.n_rows)
         self._n_threads = min(n_threads, batch_size)
         self._at_once = max(1, feed.at_once // batch_size) * batch_size
         self._best: Weights | None = None
