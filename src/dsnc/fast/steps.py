@@ -166,7 +166,7 @@ class FastSteps(Steps):
         n_threads, n_rows = self._n_threads, self._feed.n_rows
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
-        gate, losses = np.zeros(GATE, np.int64), np.zeros(n_threads)
+        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits))
         given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:
