@@ -1,7 +1,8 @@
 """The steps of an epoch without torch: kernels in threads that give the same bits in any number."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -169,18 +170,25 @@ class FastSteps(Steps):
         gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits))
         given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
 
+        ready = Barrier(n_threads)  # in the kernel they would wait for whoever does not come
+        running: list[Future[None]] = []
+
         def work(thread: int) -> None:
+            ready.wait()
             mine = self._batch, self._spaces[thread], self._plan, rates, seed, place
             kernels.run(*given, *mine, (thread, n_threads), gate, losses)
 
         if n_threads == 1:
             work(0)
         else:
-            running = [pool.submit(work, thread) for thread in range(n_threads)]
             try:
+                for thread in range(n_threads):
+                    running.append(pool.submit(work, thread))
                 for future in running:
                     future.result()
             finally:  # after Ctrl-C, too, nothing may go on moving the weights
+                if len(running) < n_threads:  # no thread was left to start, or Ctrl-C came
+                    ready.abort()
                 wait(running)
         return float(losses.sum())
 
