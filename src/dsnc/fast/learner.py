@@ -157,7 +157,8 @@ class FastLearner:
         if shift is not None and factor is not None:
             bias = bias + shift @ weight
             weight = weight / factor[:, None]
-        self._model = Model.of(weight, bias, decoder.weight, decoder.bias)
+        unit_rows = self._scaling.unit_rows
+        self._model = Model.of(weight, bias, decoder.weight, decoder.bias, unit_rows=unit_rows)
 
     def export(self) -> tuple[NumpyEncoder, LinearDecoder]:
         """Return what was learned; the scaling of features is inside the weights."""
