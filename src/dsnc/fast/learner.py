@@ -129,9 +129,10 @@ class FastLearner:
         self, decoder: LinearDecoder, sharpness: float, examples: Examples, call: int
     ) -> LinearDecoder:
         """Return the vectors of a decoder after a pass over the soft bits of some rows."""
-        soft = self._trained.with_classes(decoder)
-        if self._soft is not None:
-            soft.squares = self._soft.squares
+        soft, known = self._trained.with_classes(decoder), (self._soft or self._trained).squares
+        soft.squares = known._replace(
+            classes=known.classes.copy(), class_bias=known.class_bias.copy()
+        )
         pace = self._pace_of_a_pass(examples)
         train(self._soft_steps(soft, sharpness, examples, pace, call=call), pace)
         self._soft = soft
