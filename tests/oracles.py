@@ -258,13 +258,11 @@ def text_rows(grams, others, *, n_hashes, min_rows, max_features, sublinear):
 
 def noise(seed, places):
     """Numbers in [0, 1) that a 32-bit seed and places decide."""
-    result = []
-    for place in np.atleast_1d(places).tolist():
-        x = (int(seed) + place * 0x9E3779B9) % 2**32
-        x = (x ^ x >> 16) * 0x7FEB352D % 2**32
-        x = (x ^ x >> 15) * 0x846CA68B % 2**32
-        result.append(((x ^ x >> 16) >> 8) / 2**24)
-    return np.array(result)
+    low = np.uint64(2**32 - 1)
+    x = (np.uint64(seed) + np.atleast_1d(places).astype(np.uint64) * np.uint64(0x9E3779B9)) & low
+    x = (x ^ x >> np.uint64(16)) * np.uint64(0x7FEB352D) & low
+    x = (x ^ x >> np.uint64(15)) * np.uint64(0x846CA68B) & low
+    return ((x ^ x >> np.uint64(16)) >> np.uint64(8)) / 2**24
 
 
 def row_seed(seed, place):

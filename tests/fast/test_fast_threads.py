@@ -78,6 +78,12 @@ def test_soft_vectors_and_further_passes_by_any_number_of_threads():
     assert results[0] == results[1]
 
 
+def test_two_runs_at_once_do_not_disturb_each_other():
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(fit, SPARSE, 2, seed) for seed in (0, 1)]
+        assert [run.result() for run in runs] == [fit(SPARSE, 1, seed) for seed in (0, 1)]
+
+
 def test_as_many_threads_as_the_environment_says(monkeypatch):
     wanted = []
 

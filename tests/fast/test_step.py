@@ -9,7 +9,7 @@ from made_steps import exact, make_plan, make_rows, make_steps, run_twin
 from dsnc.fast._kernels.step import Weights
 
 
-def check_against_twin(plan, *, n_classes, size=32, weighted=False, n=90, epochs=2):
+def check_against_twin(plan, *, n_classes, size=32, weighted=False, n=60, epochs=2):
     examples = make_rows(n_classes, n=n, weighted=weighted)
     steps = make_steps(examples, plan, size=size)
     before = exact(steps.model.weights, plan)
@@ -53,7 +53,7 @@ def test_weights_of_rows():
     check_against_twin(make_plan(n_bits=24, smoothing=0.1), n_classes=60, weighted=True)
 
 
-@pytest.mark.parametrize("size", [1, 7, 90, 128])
+@pytest.mark.parametrize("size", [1, 7, 60, 128])
 def test_batches_of_any_size(size):
     check_against_twin(make_plan(n_bits=16), n_classes=60, size=size)
 
