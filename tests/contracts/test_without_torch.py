@@ -1,4 +1,4 @@
-"""torch is an extra: whoever only predicts does without, whoever needs it reads how to get it."""
+"""torch is an extra: who predicts or trains fast does without, who needs it reads how to get it."""
 
 import json
 import subprocess
@@ -68,7 +68,9 @@ command("warm-up")
 command("version")
 command("--help")
 
-door("fit", lambda: dsnc.DSNCClassifier().fit(X, y))
+assert dsnc.DSNCClassifier(max_epochs=2).fit(X, y).trainer_ == "fast"
+door("fit", lambda: dsnc.DSNCClassifier(trainer="torch").fit(X, y))
+door("fit mlp", lambda: dsnc.DSNCClassifier(encoder="mlp").fit(X, y))
 door("partial_fit", lambda: model.partial_fit(X, y))
 door("baseline", lambda: dsnc.baselines.MLPBaseline().fit(X, y))
 door("gradients", lambda: dsnc.gradients)
@@ -88,9 +90,10 @@ print(json.dumps(said))
 PREDICTS = ["predict", "evaluate", "encode", "inspect", "data", "warm-up", "version", "--help"]
 LEARNS = ["train", "tune", "reproduce", "demo"]
 DOORS = {
-    "fit": "DSNCClassifier.fit",
-    "partial_fit": "DSNCClassifier.partial_fit",
-    "baseline": "MLPBaseline.fit",
+    "fit": "DSNCClassifier: training",
+    "fit mlp": "DSNCClassifier: training",
+    "partial_fit": "DSNCClassifier: training",  # the model has a learning_rate of Adam
+    "baseline": "MLPBaseline: training",
     "gradients": "dsnc.gradients",
     "encoders": "dsnc.encoders.torch",
     "experiments": "dsnc.paper.experiments.reproduce",
