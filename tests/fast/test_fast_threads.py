@@ -1,6 +1,8 @@
 """The same bits for any number of threads, and what happens where threads cannot be had."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from made_steps import make_rows
 
 from comparing import same_model
 from dsnc import DSNCClassifier
+from dsnc.errors import DsncWarning
 from dsnc.fast import FastLearner, steps
 from dsnc.labels import Targets
 from dsnc.training.examples import Examples
@@ -82,6 +85,22 @@ def test_two_runs_at_once_do_not_disturb_each_other():
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(fit, SPARSE, 2, seed) for seed in (0, 1)]
         assert [run.result() for run in runs] == [fit(SPARSE, 1, seed) for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_ctrl_c_in_the_middle_of_a_kernel_keeps_the_best(n_jobs):
+    """A real signal, some time after the second epoch."""
+
+    def ctrl_c_soon(progress):
+        if progress.epoch.epoch == 2:
+            Timer(0.02, signal.raise_signal, [signal.SIGINT]).start()
+
+    settings = Settings(n_bits=20, max_epochs=10**6, callbacks=[ctrl_c_soon])
+    learner = FastLearner(settings, SPARSE, 300, 0, n_jobs)
+    with pytest.warns(DsncWarning, match="the best model so far is kept"):
+        history = learner.fit(SPARSE)
+    assert history.stopped == "interrupted" and len(history) >= 2
+    assert np.isfinite(learner.export()[1].weight).all()
 
 
 def test_as_many_threads_as_the_environment_says(monkeypatch):
