@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Barrier
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -170,26 +170,14 @@ class FastSteps(Steps):
         gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits))
         given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
 
-        ready = Barrier(n_threads)  # in the kernel they would wait for whoever does not come
-        running: list[Future[None]] = []
-
         def work(thread: int) -> None:
-            ready.wait()
             mine = self._batch, self._spaces[thread], self._plan, rates, seed, place
             kernels.run(*given, *mine, (thread, n_threads), gate, losses)
 
         if n_threads == 1:
             work(0)
         else:
-            try:
-                for thread in range(n_threads):
-                    running.append(pool.submit(work, thread))
-                for future in running:
-                    future.result()
-            finally:  # after Ctrl-C, too, nothing may go on moving the weights
-                if len(running) < n_threads:  # no thread was left to start, or Ctrl-C came
-                    ready.abort()
-                wait(running)
+            _in_all(pool, work, n_threads)
         return float(losses.sum())
 
     def _rates(self, epochs: float) -> recipe.Rates:
@@ -248,3 +236,26 @@ class FastSteps(Steps):
                 array[...] = arrays[f"{name}.{field}"]
         codes = PackedCodes.from_logits(self.model.weights.classes[:, : self.model.n_bits])
         self._layout = Layout.of(codes)
+
+
+def _in_all(pool: ThreadPoolExecutor, work: Callable[[int], None], n_threads: int) -> None:
+    """Do work in threads that will wait for each other: in all, or else in none.
+
+    Ctrl-C may come, or the system may refuse a thread, when some are there already.
+    """
+    begin, running = Event(), list[Future[None]]()
+
+    def wait_and_work(thread: int) -> None:
+        begin.wait()
+        if len(running) == n_threads:
+            work(thread)
+
+    try:
+        for thread in range(n_threads):
+            running.append(pool.submit(wait_and_work, thread))
+        begin.set()
+        for future in running:
+            future.result()
+    finally:  # after Ctrl-C, too, nothing may go on moving the weights
+        begin.set()
+        wait(running)
