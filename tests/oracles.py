@@ -254,3 +254,117 @@ def text_rows(grams, others, *, n_hashes, min_rows, max_features, sublinear):
         length = math.sqrt(sum(w * w for w in weights.values()))
         rows.append({column: w / length for column, w in weights.items()})
     return buckets, rows
+
+
+def noise(seed, places):
+    """Numbers in [0, 1) that a 32-bit seed and places decide."""
+    low = np.uint64(2**32 - 1)
+    x = (np.uint64(seed) + np.atleast_1d(places).astype(np.uint64) * np.uint64(0x9E3779B9)) & low
+    x = (x ^ x >> np.uint64(16)) * np.uint64(0x7FEB352D) & low
+    x = (x ^ x >> np.uint64(15)) * np.uint64(0x846CA68B) & low
+    return ((x ^ x >> np.uint64(16)) >> np.uint64(8)) / 2**24
+
+
+def row_seed(seed, place):
+    """32 random bits of a row, from the 64 of an epoch (splitmix64)."""
+    x = (int(seed) + place * 0x9E3779B97F4A7C15) % 2**64
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x >> 32
+
+
+def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size, n_nearest):
+    """Take the steps over all rows, moving float64 arrays in place; return the sum of the losses.
+
+    `rows` are lists of (feature, value), `weights` and `squares` those of `dsnc.fast`.
+    """
+    total = 0.0
+    for first in range(0, len(y), size):
+        batch = range(first, min(first + size, len(y)))
+        window = _window(row_seed(seed ^ 0x5851F42D4C957F2D, first), len(weights.classes), plan)
+        scored = []
+        for row in batch:
+            logits = weights.bias[0].copy()
+            for feature, value in rows[row]:
+                logits += value * weights.encoder[feature]
+            chosen = row_seed(seed, row)
+            scored.append(
+                scored_row(logits, y[row], weight[row], weights, plan, chosen, window, n_nearest)
+            )
+            total += scored[-1][0]
+        rate = [begin + (end - begin) * first / len(y) for begin, end in rates]
+        for _, classes, inputs, gradients, _ in scored:
+            for k, by_input in zip(classes, gradients.T, strict=True):
+                if abs(by_input).max() >= 1e-5:
+                    _move_class(k, by_input @ inputs, by_input.sum(), weights, squares, plan, rate)
+        for row, (*_, gradient) in zip(batch, scored, strict=True):
+            if plan.moves_encoder and gradient.any():
+                _move_features(rows[row], gradient, weights, squares, plan, rate[0])
+    return total
+
+
+def _window(chosen, n_classes, plan):
+    """Classes among which the nearest are looked for: blocks of 512, from a random one on."""
+    n_blocks = -(-n_classes // 512)
+    size, first = min(n_blocks, plan.window), 0
+    if size < n_blocks:
+        first = min(int(noise(chosen, 0)[0] * (n_blocks - size + 1)), n_blocks - size)
+    return range(512 * first, min(512 * (first + size), n_classes))
+
+
+def scored_row(logits, own, weight, weights, plan, chosen, window, n_nearest):
+    """Loss, classes, inputs, and the gradients of scores (by input and class) and of logits."""
+    n_all, n_bits, stream = len(weights.classes), len(logits), 1 << 16
+    codes = weights.classes[window.start : window.stop] > 0
+    near = [window.start + row for _, row in neighbors(codes, [logits > 0], n_nearest)[0]]
+    near = [own] + [k for k in near if k != own]
+    drawn = []
+    if len(near) < n_all:
+        places = stream * (plan.n_draws + 1) + 16 * np.arange(plan.n_uniform)
+        drawn = [min(int(share * n_all), n_all - 1) for share in noise(chosen, places)]
+        drawn = [k for k in drawn if k not in near]
+    classes = near + drawn
+    stands_for = (n_all - len(near)) / max(len(drawn), 1)
+    counts = np.array([1.0] * len(near) + [stands_for] * len(drawn))
+    chances = 1 / (1 + np.exp(-plan.sharpness * logits))
+    inputs = [
+        np.where(noise(chosen, s * stream + np.arange(n_bits)) < chances, 1.0, -1.0)
+        for s in range(plan.n_draws)
+    ]
+    shares = [(1 - plan.soft_share) / plan.n_draws for _ in inputs]
+    if plan.soft_share > 0:
+        inputs.append(2 * chances - 1)
+        shares.append(plan.soft_share)
+    target = plan.smoothing * counts / n_all
+    target[0] += 1 - plan.smoothing
+    loss, gradients = 0.0, []
+    for share, code in zip(shares, inputs, strict=True):
+        scores = weights.classes[classes] @ code + weights.class_bias[classes] + np.log(counts)
+        top = scores.max()
+        logarithm = top + math.log(np.exp(scores - top).sum())
+        loss += weight * share * (logarithm - target @ scores)
+        gradients.append(weight * share * (np.exp(scores - logarithm) - target))
+    gradients = np.array(gradients)
+    of_scores = gradients.sum(axis=0)
+    of_scores[abs(of_scores) < 1e-5] = 0
+    of_logits = (of_scores @ weights.classes[classes]) * 2 * chances * (1 - chances)
+    return loss, classes, np.array(inputs), gradients, of_logits
+
+
+def _move_class(k, gradient, of_bias, weights, squares, plan, rate):
+    square = gradient @ gradient / len(gradient)
+    squares.classes[k] = plan.fading * squares.classes[k] + square
+    weights.classes[k] -= rate[1] * gradient / math.sqrt(squares.classes[k] + 1e-10)
+    squares.class_bias[k] += of_bias**2
+    step = rate[1] * plan.bias_rate / math.sqrt(squares.class_bias[k] + 1e-10)
+    weights.class_bias[k] -= step * of_bias
+
+
+def _move_features(row, gradient, weights, squares, plan, rate):
+    square = gradient @ gradient / len(gradient)
+    squares.bias[0] += square
+    weights.bias[0] -= rate * gradient / math.sqrt(squares.bias[0] + 1e-10)
+    for feature, value in row:
+        squares.encoder[feature] = plan.fading * squares.encoder[feature] + square * value**2
+        step = rate * value / math.sqrt(squares.encoder[feature] + 1e-10)
+        weights.encoder[feature] -= step * gradient

@@ -44,7 +44,7 @@ def test_interrupted_and_resumed_is_uninterrupted(run, start, files, tmp_path):
 def test_force_throws_a_checkpoint_away(run, files, tmp_path):
     folder = tmp_path / "m.checkpoint"
     folder.mkdir()
-    (folder / "checkpoint.pt").write_bytes(b"old")
+    (folder / "checkpoint.safetensors").write_bytes(b"old")
     arguments = ["train", files / "train.svm", "-o", "m", *QUICK]
     assert "damaged" in run(*arguments, "--resume", code=1).stderr
     (folder / "notes.txt").touch()

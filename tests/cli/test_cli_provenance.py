@@ -132,11 +132,11 @@ def test_flags_have_no_type(run):
 def test_the_time_limit_is_part_of_what_is_left(capsys, monkeypatch):
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    logs = [log_epochs(100, time_limit=limit) for limit in (30.0, None)]
+    logs = [log_epochs(limit) for limit in (30.0, None)]
     monkeypatch.setattr(time, "monotonic", lambda: now + 20)
     epoch = Epoch(1, 10, 0.5, 0, 0, 1, 0.1, 20)
     for log in logs:
-        log(Progress(epoch, History([epoch])))
+        log(Progress(epoch, History([epoch]), 100))
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith(", 10.0 s left")
     assert second.endswith(", 33 min 0 s left")

@@ -13,6 +13,7 @@ from dsnc.baselines import (
     OneVsRestBaseline,
     nearest_centroid,
 )
+from dsnc.fast.rows import Feed
 from dsnc.labels import Targets
 from dsnc.training.batches import Batches
 
@@ -128,6 +129,7 @@ def test_an_interrupt_in_the_first_epoch(fitted, tmp_path, monkeypatch, name):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Batches, "epoch", interrupt)
+    monkeypatch.setattr(Feed, "take", interrupt)
     monkeypatch.setattr(nearest_centroid, "_means", interrupt)
     monkeypatch.setattr(DecisionTreeClassifier, "fit", interrupt)
     fail(fitted[name], tmp_path, KeyboardInterrupt, lambda model: model.fit(WIDE, LABELS))

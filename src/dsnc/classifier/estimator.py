@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
-from dsnc.classifier.trainers import fast_learner
+from dsnc.classifier.trainers import chosen_trainer, fast_learner
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, warn
@@ -217,6 +217,11 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
                 f"{least} bits at least; n_bits={4 * least} is a good start."
             )
         return settings
+
+    def _require_extras(self, caller: str) -> None:
+        settings: Any = self._settings()
+        if chosen_trainer(settings)[0] == "torch":
+            super()._require_extras(caller)
 
     def _make_learner(
         self, settings: RunSettings, examples: "Examples", seed: int, *, joins: bool = False

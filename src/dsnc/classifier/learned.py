@@ -153,6 +153,10 @@ class LearnedClassifier(PredictorClassifier):
     def _check_parameters(self) -> None:
         self._settings()
 
+    def _require_extras(self, caller: str) -> None:
+        """Ask for what training needs before anything is read."""
+        require("torch", extra="torch", caller=caller)
+
     def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         """Return what makes the objective: that of the paper's model."""
         from dsnc.training.objective import Objective
@@ -172,7 +176,8 @@ class LearnedClassifier(PredictorClassifier):
         joins: bool = False,
     ) -> "Learner":
         """Return what learns; `joins` says whether it may do so with other processes."""
-        require("torch", extra="torch", caller=f"{type(self).__name__}: training")
+        caller = f"{type(self).__name__}.{'fit' if joins else 'partial_fit'}"
+        require("torch", extra="torch", caller=caller)
         from dsnc.training.learner import Learner
         from dsnc.training.world import join_world
 

@@ -3,6 +3,8 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dsnc.errors import InputError
 from dsnc.training.settings import RunSettings, Settings
 
@@ -64,8 +66,8 @@ def _changed(settings: Settings, names: tuple[str, ...]) -> str:
     usual = Settings()
     for name in names:
         value, default = getattr(settings, name), getattr(usual, name)
-        if not isinstance(value, type(default)) and not isinstance(value, int | float):
+        if not isinstance(value, str | int | float | np.number):
             return f"{name}={type(value).__name__}"  # an object of the user's
         if value != default:
-            return f"{name}={value!r}"
+            return f"{name}={value!r}" if isinstance(value, str) else f"{name}={value}"
     return ""

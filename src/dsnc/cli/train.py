@@ -32,7 +32,7 @@ from dsnc.cli.progress import interruptible, log_epochs
 from dsnc.cli.quality import tell_quality
 from dsnc.cli.samples import known_rows, load_parts, rows_of
 from dsnc.cli.table_options import takes_tables
-from dsnc.errors import CheckpointError, InputError, OutputExistsError, require
+from dsnc.errors import CheckpointError, InputError, OutputExistsError
 from dsnc.progress import duration, settings_text
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Run:
         self.model._check_parameters()
         self._check_output()
         if self.learns:
-            require("torch", extra="torch", caller="dsnc train")
+            self.model._require_extras("dsnc train")
         with interruptible(self._what_is_kept):
             train = self.config.train
             parts = load_parts(

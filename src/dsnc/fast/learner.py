@@ -26,6 +26,7 @@ from dsnc.training.scaling import check_scaling, divides_rows, is_mostly_zeros, 
 from dsnc.training.settings import FREE, Settings
 
 _MOST_THREADS = 8  # a batch is small: more would wait for each other
+_FLAT = 1e-34  # deviation of a feature that float32 cannot be divided by
 _SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
 _SOFT_RATE = 0.5  # and half of its rate
 _SOFT_SEED = 1 << 30  # of their steps, beside those of training
@@ -128,9 +129,10 @@ class FastLearner:
         self, decoder: LinearDecoder, sharpness: float, examples: Examples, call: int
     ) -> LinearDecoder:
         """Return the vectors of a decoder after a pass over the soft bits of some rows."""
-        soft = self._trained.with_classes(decoder)
-        if self._soft is not None:
-            soft.squares = self._soft.squares
+        soft, known = self._trained.with_classes(decoder), (self._soft or self._trained).squares
+        soft.squares = known._replace(
+            classes=known.classes.copy(), class_bias=known.class_bias.copy()
+        )
         pace = self._pace_of_a_pass(examples)
         train(self._soft_steps(soft, sharpness, examples, pace, call=call), pace)
         self._soft = soft
@@ -147,13 +149,17 @@ class FastLearner:
             raise InputError(
                 "encoder='linear' is not the encoder that the model has; to change it, fit anew."
             )
-        self._scaling = self._scaling._replace(unit_rows=encoder.row_normalize)
+        if encoder.row_normalize:  # whatever these rows would have asked for
+            self._scaling = Scaling(unit_rows=True)
+        else:
+            self._scaling = self._scaling._replace(unit_rows=False)
         weight, bias, _ = encoder.layers[0]
         shift, factor = self._scaling.shift, self._scaling.factor
         if shift is not None and factor is not None:
             bias = bias + shift @ weight
             weight = weight / factor[:, None]
-        self._model = Model.of(weight, bias, decoder.weight, decoder.bias)
+        unit_rows = self._scaling.unit_rows
+        self._model = Model.of(weight, bias, decoder.weight, decoder.bias, unit_rows=unit_rows)
 
     def export(self) -> tuple[NumpyEncoder, LinearDecoder]:
         """Return what was learned; the scaling of features is inside the weights."""
@@ -272,7 +278,7 @@ def _scaling(name: str, examples: Examples, sparse: bool) -> Scaling:
         return Scaling()
     check_scaling(name, examples.X, sparse)
     shift, divisor = scale_of(examples, name, length=recipe.LENGTH)
-    factor = 1 / np.where(divisor > 0, divisor, 1)
+    factor = 1 / np.where(divisor > _FLAT, divisor, 1)
     return Scaling(shift=shift.astype(np.float32), factor=factor.astype(np.float32))
 
 

@@ -13,6 +13,8 @@ from dsnc.fast._kernels.vectors import LANES
 Floats = NDArray[np.float32]
 _FIRST = 0.1  # deviation of the encoder's first weights
 _SQUARES = Weights(1e-6, 1e-6, 1e-4, 1e-2)  # sums of squared gradients before the first one
+_LEFT = Weights(3.0, 10.0, 10.0, 20.0)  # and roughly where training leaves them,
+_LEFT_BY_UNIT_ROWS = 0.05  # the encoder's, where rows have length 1
 
 
 class Model:
@@ -47,10 +49,17 @@ class Model:
         return cls(Weights(encoder, np.zeros((1, width), np.float32), classes, class_bias), n_bits)
 
     @classmethod
-    def of(cls, encoder: Any, bias: Any, classes: Any, class_bias: Any) -> Self:
-        """Return a model that goes on from trained arrays."""
+    def of(
+        cls, encoder: Any, bias: Any, classes: Any, class_bias: Any, *, unit_rows: bool = False
+    ) -> Self:
+        """Return a model that goes on from trained arrays, in steps as small as at their end."""
         arrays = padded(encoder), padded(np.asarray(bias)[None]), padded(classes)
-        return cls(Weights(*arrays, np.array(class_bias, dtype=np.float32)), encoder.shape[1])
+        weights = Weights(*arrays, np.array(class_bias, dtype=np.float32))
+        model = cls(weights, encoder.shape[1])
+        left = _LEFT._replace(encoder=_LEFT_BY_UNIT_ROWS) if unit_rows else _LEFT
+        for array, value in zip(model.squares, left, strict=True):
+            array[:] = value
+        return model
 
     def with_classes(self, decoder: LinearDecoder) -> "Model":
         """Return a model of the same encoder, shared with this one, and other class vectors."""

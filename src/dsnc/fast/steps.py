@@ -1,7 +1,8 @@
 """The steps of an epoch without torch: kernels in threads that give the same bits in any number."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,7 @@ class FastSteps(Steps):
     ) -> None:
         self.model, self.settings, self.held_out = model, settings, held_out
         self._feed, self._plan, self._seed = feed, plan, seed
+        batch_size = min(batch_size, feed.n_rows)
         self._n_threads = min(n_threads, batch_size)
         self._at_once = max(1, feed.at_once // batch_size) * batch_size
         self._best: Weights | None = None
@@ -165,7 +167,7 @@ class FastSteps(Steps):
         n_threads, n_rows = self._n_threads, self._feed.n_rows
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
-        gate, losses = np.zeros(GATE, np.int64), np.zeros(n_threads)
+        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits))
         given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:
@@ -175,12 +177,7 @@ class FastSteps(Steps):
         if n_threads == 1:
             work(0)
         else:
-            running = [pool.submit(work, thread) for thread in range(n_threads)]
-            try:
-                for future in running:
-                    future.result()
-            finally:  # after Ctrl-C, too, nothing may go on moving the weights
-                wait(running)
+            _in_all(pool, work, n_threads)
         return float(losses.sum())
 
     def _rates(self, epochs: float) -> recipe.Rates:
@@ -239,3 +236,26 @@ class FastSteps(Steps):
                 array[...] = arrays[f"{name}.{field}"]
         codes = PackedCodes.from_logits(self.model.weights.classes[:, : self.model.n_bits])
         self._layout = Layout.of(codes)
+
+
+def _in_all(pool: ThreadPoolExecutor, work: Callable[[int], None], n_threads: int) -> None:
+    """Do work in threads that will wait for each other: in all, or else in none.
+
+    Ctrl-C may come, or the system may refuse a thread, when some are there already.
+    """
+    begin, running = Event(), list[Future[None]]()
+
+    def wait_and_work(thread: int) -> None:
+        begin.wait()
+        if len(running) == n_threads:
+            work(thread)
+
+    try:
+        for thread in range(n_threads):
+            running.append(pool.submit(wait_and_work, thread))
+        begin.set()
+        for future in running:
+            future.result()
+    finally:  # after Ctrl-C, too, nothing may go on moving the weights
+        begin.set()
+        wait(running)

@@ -34,8 +34,10 @@ SCRIPT = {  # for what the paper does not say
 def test_the_papers_recipe():
     assert dict(PAPER) == {
         **SCRIPT,
+        "trainer": "torch",
         "gradient": {"name": "straight_through", "n_draws": 1, "slope_growth": 1.0001},
         "code_values": "bits",
+        "loss": "softmax",
         "soft_share": 0.0,
         "soft_vectors": False,
         "decoder": "linear",

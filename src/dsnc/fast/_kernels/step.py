@@ -130,11 +130,10 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
     who : (int, int)
         Number of this thread, and of all threads.
     gate, losses
-        See `meet`; each thread writes the sum of its rows' losses.
+        See `meet`; the losses are summed for each place in the batch, whoever's it is.
     """
     thread, n_threads = who
     n_rows, size = rows.y.shape[0], batch.logits.shape[0]
-    total = 0.0
     for first in range(0, n_rows, size):
         n = min(size, n_rows - first)
         begin, end = n * thread // n_threads, n * (thread + 1) // n_threads
@@ -143,7 +142,7 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
         _find(layout, batch, begin, end, space, plan, window)
         for slot in range(begin, end):
             noise = _hash(seed, place + first + slot)
-            total += _score(rows, first + slot, slot, weights, batch, space, plan, noise)
+            losses[slot] += _score(rows, first + slot, slot, weights, batch, space, plan, noise)
         meet(gate, n_threads)
         passed = np.float32(first) / np.float32(n_rows)
         _move_classes(n, weights, squares, layout, batch, space, plan, _rate(rates[1], passed), who)
@@ -151,7 +150,6 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
             rate = _rate(rates[0], passed)
             _move_features(rows, first, n, weights, squares, batch, plan, rate, who)
         meet(gate, n_threads)
-    losses[thread] = total
 
 
 @part

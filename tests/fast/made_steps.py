@@ -1,0 +1,78 @@
+"""Steps of training over rows that are made up, and the same by their naive twin."""
+
+import numpy as np
+import scipy.sparse as sp
+
+import oracles
+from dsnc.fast import recipe
+from dsnc.fast._kernels.step import Plan, Weights
+from dsnc.fast.model import Model
+from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.steps import FastSteps
+from dsnc.labels import Targets
+from dsnc.training.examples import Examples
+from dsnc.training.settings import Settings
+
+
+def make_plan(**changes):
+    usual = {
+        "n_draws": 3,
+        "soft_share": 0.25,
+        "sharpness": 1,
+        "n_uniform": 20,
+        "window": 128,
+        "smoothing": 0,
+        "fading": 0.999,
+        "bias_rate": 0.3,
+        "moves_encoder": True,
+    } | changes
+    reals = ("soft_share", "sharpness", "smoothing", "fading", "bias_rate")
+    return Plan(**{k: np.float32(v) if k in reals else v for k, v in usual.items()})
+
+
+def make_rows(n_classes, n=90, n_features=40, seed=0, weighted=False):
+    """A few features of each row tell its class; some rows have none."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n).astype(np.int32)
+    X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.15)
+    X[np.arange(n), y % n_features] += 2
+    X[::20] = 0
+    weight = rng.exponential(size=n).astype(np.float32) if weighted else None
+    return Examples(sp.csr_array(X.astype(np.float32)), Targets(y, n_classes), weight)
+
+
+def make_steps(examples, plan, *, seed=3, size=32, n_threads=1, **settings):
+    settings = Settings(n_bits=plan.n_bits, **{"max_epochs": 2, "learning_rate": 0.3} | settings)
+    model = Model.start(examples.X.shape[1], examples.counts(), plan.n_bits, seed=1)
+    feed = Feed(examples, Scaling())
+    return FastSteps(model, feed, settings, plan, seed=seed, n_threads=n_threads, batch_size=size)
+
+
+def run_twin(steps, examples, plan, *, epochs, seed=3, size=32):
+    """Do what `steps` are about to do, slowly; return weights and losses."""
+    weights, squares = exact(steps.model.weights, plan), exact(steps.model.squares, plan)
+    settings, y = steps.settings, examples.targets.y
+    weight = np.ones(len(y)) if examples.weight is None else examples.weight
+    X, losses = examples.X, []
+    for epoch in range(epochs):
+        sequence = np.random.SeedSequence([seed, epoch])
+        order = np.random.default_rng(sequence).permutation(len(y))
+        ends = [recipe.share_of_peak(epoch + e, settings.max_epochs, "one_cycle") for e in (0, 1)]
+        rates = [[peak * end for end in ends] for peak in recipe.peak_rates(settings)]
+        rows = [list(zip(X[[i]].indices, X[[i]].data.astype(float), strict=True)) for i in order]
+        noise = int(sequence.generate_state(1, np.uint64)[0])
+        n_nearest = min(recipe.N_NEAREST, examples.targets.n_classes)
+        how = {"size": size, "n_nearest": n_nearest}
+        given = rows, y[order], weight[order], weights, squares, plan, rates, noise
+        losses.append(oracles.training_steps(*given, **how) / len(y))
+    return weights, losses
+
+
+def exact(arrays, plan):
+    """Arrays in double precision, without what fills them up."""
+    return Weights(
+        *(
+            array.astype(float)[..., : plan.n_bits] if array.ndim > 1 else array.astype(float)
+            for array in arrays
+        )
+    )

@@ -1,0 +1,116 @@
+"""Rows on their way into the kernels, and rows that tell how good an epoch was."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from made_steps import make_plan, make_rows, make_steps
+
+from dsnc.codes import Encoded
+from dsnc.decoders import SoftDecoder
+from dsnc.fast import rows as fast_rows
+from dsnc.fast import steps as fast_steps
+from dsnc.fast.model import Model, padded
+from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.steps import HeldOutRows
+from dsnc.labels import Targets
+from dsnc.training.examples import Examples
+
+SCALED = Scaling(shift=np.arange(40, dtype=np.float32), factor=np.full(40, 0.5, np.float32))
+SCALINGS = {
+    "none": (Scaling(), lambda x: x),
+    "unit_rows": (
+        Scaling(unit_rows=True),
+        lambda x: x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30),
+    ),
+    "each": (SCALED, lambda x: (x - np.arange(40)) * 0.5),
+}
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("chosen", [None, np.arange(10, 70, 2)])
+def test_rows_come_scaled_in_their_order(scaling, dense, chosen):
+    examples = make_rows(7, weighted=True)
+    if dense:
+        examples = examples._replace(X=examples.X.toarray().astype(np.float16))
+    feed = Feed(examples._replace(rows=chosen), SCALINGS[scaling][0])
+    which = np.array([5, 0, 29, 5])
+    indptr, indices, values, y, weight = feed.take(which)
+    rows = which if chosen is None else chosen[which]
+    X = examples.X if dense else examples.X.toarray()
+    found = sp.csr_array((values, indices, indptr), shape=(4, 40)).toarray()
+    expected = SCALINGS[scaling][1](X[rows].astype(np.float32))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    assert np.array_equal(y, examples.targets.y[rows])
+    assert np.array_equal(weight, examples.weight[rows])
+    assert (indptr.dtype, indices.dtype, values.dtype) == (np.int64, np.int32, np.float32)
+
+
+@pytest.mark.parametrize("at_once", [32, 50])
+def test_all_rows_are_passed_however_many_are_ready_at_a_time(at_once, monkeypatch):
+    examples = make_rows(7)
+    monkeypatch.setattr(fast_rows, "_MOST", at_once)
+    looks = []
+    steps = make_steps(examples, make_plan(n_bits=8))
+    passed = steps.run(0, lambda: bool(looks.append(1)))
+    assert (passed.rows, passed.is_whole, len(looks)) == (90, True, 3)
+    cut = steps.run(1, lambda: True)
+    assert (cut.rows, cut.is_whole) == (32, False)
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(0)
+    arrays = rng.normal(size=(40, 9)), rng.normal(size=9), rng.normal(size=(7, 9)), np.zeros(7)
+    return Model.of(*arrays)
+
+
+def naive_accuracy(model, examples, sharpness):
+    vectors = model.decoder()
+    encoded = Encoded(model.logits(examples.X))
+    shares = []
+    for sharp in sharpness:
+        decoder = SoftDecoder(vectors.weight, vectors.bias, sharpness=sharp)
+        right = decoder.top_k(encoded, 1)[0][:, 0] == examples.targets.y
+        shares.append(np.average(right, weights=examples.weight))
+    return max(shares)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("at_once", [8192, 7])
+def test_an_epoch_is_worth_the_best_of_several_sharpnesses(model, weighted, at_once, monkeypatch):
+    monkeypatch.setattr(fast_rows, "_MOST", at_once)
+    examples = make_rows(7, weighted=weighted)
+    held_out = HeldOutRows(examples, Scaling())
+    for sharpness in ((1.0,), (1.0, 0.5, 0.25)):
+        found = held_out.accuracy(model, sharpness)
+        assert found == pytest.approx(naive_accuracy(model, examples, sharpness), abs=1e-6)
+    assert held_out.n_rows == 90
+
+
+def test_of_very_many_held_out_rows_some_are_looked_at(model, monkeypatch):
+    monkeypatch.setattr(fast_steps, "_MOST_ROWS", 30)
+    examples = make_rows(7)._replace(rows=np.arange(1, 90))
+    held_out = HeldOutRows(examples, Scaling())
+    assert held_out.n_rows == 30
+    some = np.linspace(1, 89, 30).astype(int)
+    picked = Examples(examples.X[some], Targets(examples.targets.y[some], 7))
+    found = held_out.accuracy(model, (1.0,))
+    assert found == pytest.approx(naive_accuracy(model, picked, (1.0,)), abs=1e-6)
+
+
+@pytest.mark.parametrize("n_bits", [1, 15, 16, 17, 208])
+def test_rows_are_filled_up_with_zeros(n_bits):
+    array = np.ones((3, n_bits))
+    wide = padded(array)
+    assert wide.shape == (3, -(-n_bits // 16) * 16) and wide.dtype == np.float32
+    assert (wide[:, :n_bits] == 1).all() and not wide[:, n_bits:].any()
+
+
+def test_a_first_model_knows_how_frequent_classes_are():
+    model = Model.start(5, np.array([1.0, 0.0, 9.0]), 20, seed=0)
+    bias = model.weights.class_bias
+    assert bias[1] < bias[0] < bias[2] and np.isfinite(bias).all()
+    assert not model.weights.encoder[:, 20:].any() and not model.weights.bias.any()
+    other = Model.start(5, np.array([1.0, 0.0, 9.0]), 20, seed=1)
+    assert not np.array_equal(model.weights.encoder, other.weights.encoder)
