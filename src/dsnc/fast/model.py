@@ -38,15 +38,15 @@ class Model:
     def start(cls, n_features: int, counts: NDArray[Any], n_bits: int, seed: int) -> Self:
         """Return a model that knows nothing but how much each class weighs."""
         rng, width = np.random.default_rng([seed, 0]), -(-n_bits // LANES) * LANES
-        encoder = np.zeros((n_features, width), np.float32)
+        encoder = zeros(n_features, width)
         encoder[:, :n_bits] = rng.standard_normal((n_features, n_bits), dtype=np.float32)
         encoder *= np.float32(_FIRST)
-        classes = np.zeros((len(counts), width), np.float32)
+        classes = zeros(len(counts), width)
         classes[:, :n_bits] = rng.standard_normal((len(counts), n_bits), dtype=np.float32)
         classes /= np.float32(np.sqrt(n_bits))
         smoothed = counts + counts.sum() / len(counts) ** 2
         class_bias = np.log(smoothed / smoothed.mean()).astype(np.float32)
-        return cls(Weights(encoder, np.zeros((1, width), np.float32), classes, class_bias), n_bits)
+        return cls(Weights(encoder, zeros(1, width), classes, class_bias), n_bits)
 
     @classmethod
     def of(
@@ -79,6 +79,13 @@ class Model:
 def padded(array: Any) -> Floats:
     """Return a copy whose rows are filled up with zeros, as the kernels want them."""
     n_rows, n_columns = np.shape(array)
-    result = np.zeros((n_rows, -(-n_columns // LANES) * LANES), dtype=np.float32)
+    result = zeros(n_rows, -(-n_columns // LANES) * LANES)
     result[:, :n_columns] = array
     return result
+
+
+def zeros(n_rows: int, width: int) -> Floats:
+    """Return rows of zeros that begin where a cache line does, so that they touch no other."""
+    room = np.zeros(n_rows * width + LANES, dtype=np.float32)
+    first = -(room.ctypes.data // 4) % LANES
+    return room[first : first + n_rows * width].reshape(n_rows, width)

@@ -28,7 +28,7 @@ from dsnc.training.settings import RunSettings
 
 _CANDIDATES = 64  # classes that a held-out row is decided among
 _MOST_ROWS = 8192  # held-out rows that an epoch is measured on
-_SHARPNESS = (1.0, 0.5, 0.25)  # of their bits
+_SHARPNESS = (1.0, 0.4)  # of their bits
 
 
 class HeldOutRows:

@@ -25,6 +25,7 @@ from dsnc.fast._kernels.vectors import (
     LANES,
     add_scaled,
     chance,
+    claim,
     clear,
     dot,
     draw,
@@ -45,8 +46,7 @@ _NEVER = np.float32(-1e30)  # the score of no class
 _TINY = np.float32(1e-5)  # a gradient that is not worth a step
 _LEAST = np.float32(1e-10)  # in square roots
 _STREAM = 1 << 16  # places of noise apart; no code is longer
-_CLASSES_APART = 6  # bits: classes whose octets share a cache line belong to one thread
-_FEATURES_APART = 2
+_APART = 6  # bits: what shares a cache line belongs to one thread
 _AHEAD = 4  # vectors that are on their way from memory
 
 
@@ -316,6 +316,13 @@ def _to_logits(slot, n, weights, batch, space):
 
 
 @part
+def _owner(number, n_threads):
+    """Return the thread that moves a class or feature: by a hash, without a division."""
+    mixed = (np.uint64(number >> _APART) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)
+    return np.int64((mixed * np.uint64(n_threads)) >> np.uint64(32))
+
+
+@part
 def _move_classes(n_rows, weights, squares, layout, batch, space, plan, rate, who):
     """Move this thread's share of the classes that were scored, and their codes."""
     thread, n_threads = who
@@ -325,8 +332,11 @@ def _move_classes(n_rows, weights, squares, layout, batch, space, plan, rate, wh
         scores = batch.scores[slot]
         for m in range(batch.n_classes[slot]):
             k = batch.classes[slot, m]
-            if n_threads > 1 and (k >> _CLASSES_APART) % n_threads != thread:
+            if n_threads > 1 and _owner(k, n_threads) != thread:
                 continue
+            later = batch.classes[slot, min(m + _AHEAD, batch.n_classes[slot] - 1)]
+            if n_threads > 1 and _owner(later, n_threads) == thread:
+                claim(weights.classes, later)
             total, most = _ZERO, _ZERO
             for s in range(n_inputs):
                 total += scores[s, m]
@@ -342,7 +352,8 @@ def _move_classes(n_rows, weights, squares, layout, batch, space, plan, rate, wh
             add_scaled(weights.classes, k, space.vector, 0, step)
             pack(space.octets, 0, weights.classes, k)
             for p in range(planes.shape[1]):
-                planes[k // BLOCK, p, k % BLOCK] = space.octets[0, p]
+                if planes[k // BLOCK, p, k % BLOCK] != space.octets[0, p]:  # others read it, too
+                    planes[k // BLOCK, p, k % BLOCK] = space.octets[0, p]
             squares.class_bias[k] += total * total
             step = rate * plan.bias_rate / math.sqrt(squares.class_bias[k] + _LEAST)
             weights.class_bias[k] -= step * total
@@ -362,7 +373,10 @@ def _move_features(rows, first, n_rows, weights, squares, batch, plan, rate, who
             add_scaled(weights.bias, 0, batch.gradient, slot, step)
         for p in range(rows.indptr[first + slot], rows.indptr[first + slot + 1]):
             feature, value = rows.indices[p], rows.values[p]
-            if n_threads > 1 and (feature >> _FEATURES_APART) % n_threads != thread:
+            later = rows.indices[min(p + _AHEAD, rows.indptr[first + slot + 1] - 1)]
+            if n_threads > 1 and _owner(later, n_threads) == thread:
+                claim(weights.encoder, later)
+            if n_threads > 1 and _owner(feature, n_threads) != thread:
                 continue
             squares.encoder[feature] = (
                 plan.fading * squares.encoder[feature] + square * value * value

@@ -210,16 +210,25 @@ def chance(typing, seed, place):
 @intrinsic
 def fetch(typing, x, i):
     """Ask for ``x[i]`` to be brought into the cache."""
+    return types.void(x, types.intp), _fetcher(_INT(0))
 
+
+@intrinsic
+def claim(typing, x, i):
+    """Ask for ``x[i]`` to be brought into the cache of this core alone, to be written to."""
+    return types.void(x, types.intp), _fetcher(_INT(1))
+
+
+def _fetcher(writes):
     def generate(context, builder, signature, arguments):
         pointer = ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, _INT, _INT, _INT])
         with _rows(context, builder, signature, arguments, (0,)) as (b, source):
             function = _declare(b, kind, "llvm.prefetch.p0")
             where = b.bitcast(b.gep(source.row, [source.place]), pointer)
-            b.call(function, [where, _INT(0), _INT(3), _INT(1)])  # to read, to keep, data
+            b.call(function, [where, writes, _INT(3), _INT(1)])  # to keep, data
 
-    return types.void(x, types.intp), generate
+    return generate
 
 
 class _Lanes:
