@@ -105,3 +105,11 @@ def test_the_fast_one_names_what_it_cannot_do_at_the_door():
         DSNCClassifier(trainer="fast", beta=0.1).fit(X, Y)
     with pytest.raises(InputError, match="trainer='fst'.*fast"):
         DSNCClassifier(trainer="fst").fit(X, Y)
+
+
+def test_who_watches_reads_why_it_is_torch(capsys):
+    X, y = np.eye(6, 4), np.arange(6) % 2
+    DSNCClassifier(n_bits=4, max_epochs=1, beta=0.1, verbose=True).fit(X, y)
+    assert "trainer: torch, since the fast one cannot do beta=0.1\n" in capsys.readouterr().err
+    DSNCClassifier(n_bits=4, max_epochs=1, verbose=True).fit(X, y)
+    assert "trainer:" not in capsys.readouterr().err

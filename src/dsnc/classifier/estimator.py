@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -97,7 +98,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     batch_size, learning_rate, schedule, weight_decay
         `schedule` is "one_cycle" or "constant". With torch, of Adam: ``batch_size="auto"`` takes a
         fiftieth of the rows, at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for
-        dense rows and 0.01 for sparse ones. With the fast trainer, of AdaGrad: 32 rows, and 2
+        dense rows and 0.01 for sparse ones. With the fast trainer, of AdaGrad: 16 rows, and 2
         divided by the root of `n_bits`. Numbers given here are Adam's, unless trainer="fast".
     validation_fraction : float
         Share of the rows held out to choose the best epoch, where `fit` is given no others. A
@@ -140,7 +141,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         What this decoder is worth on rows that were not trained on: ``validation_accuracy``.
     history_ : dsnc.training.history.History
         What happened in training. Its accuracies are those of class vectors on hard codes (torch)
-        or on soft bits, among the nearest classes of 8,192 rows at most (fast).
+        or on soft bits, among the nearest classes of 4,096 rows at most (fast).
     trainer_ : str
         What trained: "fast" or "torch".
     n_features_in_, feature_names_in_, n_iter_
@@ -223,9 +224,16 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         if chosen_trainer(settings)[0] == "torch":
             super()._require_extras(caller)
 
+    def _why_torch(self) -> str:
+        """Return what of the settings the fast trainer cannot do; "" where it need not be told."""
+        settings: Any = self._settings()
+        return chosen_trainer(settings)[1]
+
     def _make_learner(
         self, settings: RunSettings, examples: "Examples", seed: int, *, joins: bool = False
     ) -> Any:
+        if self.verbose and (reason := self._why_torch()):
+            sys.stderr.write(f"trainer: torch, since the fast one cannot do {reason}\n")
         fast = fast_learner(
             self._settings_for(settings, examples),
             examples,

@@ -229,8 +229,11 @@ class Run:
         labels = train.labels
         if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
             options["validation"] = known_rows(parts.validation, labels)
+        on_screen = sys.stderr.isatty() and not STATE.quiet
+        reason = self.model._why_torch() if self.config.method == "dsnc" else ""
+        if reason and not on_screen:  # there, training says it
+            note(f"trainer: torch, since the fast one cannot do {reason}")
         if hasattr(self.model, "callbacks"):
-            on_screen = sys.stderr.isatty() and not STATE.quiet
             log = log_epochs(self.model.time_limit)
             self.model.set_params(**({"verbose": True} if on_screen else {"callbacks": [log]}))
         with plain_errors():

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -85,7 +86,12 @@ def tune_shortlist(
     classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
     gives, and what each set would have given.
     """
-    trials = {name: _try_out(linear, *known[name], held_out, scoring) for name in known}
+    with ThreadPoolExecutor() as pool:  # most of it is numpy and kernels, without the GIL
+        found = {
+            name: pool.submit(_try_out, linear, codes, labels, held_out, scoring)
+            for name, (codes, labels) in known.items()
+        }
+        trials = {name: future.result() for name, future in found.items()}
     reached = [
         trial.accuracy(SIZES[-1], radius) for trial in trials.values() for radius in _radii(linear)
     ]

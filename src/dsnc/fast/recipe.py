@@ -7,14 +7,14 @@ from dsnc.training.settings import RunSettings
 
 N_NEAREST, N_UNIFORM = 32, 32  # classes that are scored beside a row's own
 WINDOW = 128  # blocks of 512 classes in which the nearest are looked for
-BATCH = 32  # rows between two moves of the weights
+BATCH = 16  # rows between two moves of the weights
 FADING = 0.9999  # of sums of squared gradients
 BIAS_RATE = 0.3  # as a share of that of class vectors
 LENGTH = 15.0  # sum of a dense row's absolute values
 
 _RATE = 2.0  # of the encoder, times the root of the number of bits
 _CLASS_RATE = 1.2  # as a share of that
-_FEW_STEPS, _MANY_STEPS = 250_000, 3_000_000  # rows to pass, at least and at most
+_FEW_STEPS, _MANY_STEPS = 250_000, 2_400_000  # rows to pass, at least and at most
 _EPOCHS = (5, 20, 100)  # of very many rows, of most, and of very few
 _LONGER = 2  # rows that are dense take more epochs: there is less to learn by heart
 _FIRST, _LAST = 0.2, 0.02  # rates as a share of the peak

@@ -27,7 +27,7 @@ from dsnc.training.loop import Pass, Steps
 from dsnc.training.settings import RunSettings
 
 _CANDIDATES = 64  # classes that a held-out row is decided among
-_MOST_ROWS = 8192  # held-out rows that an epoch is measured on
+_MOST_ROWS = 4096  # held-out rows that an epoch is measured on
 _SHARPNESS = (1.0, 0.4)  # of their bits
 
 

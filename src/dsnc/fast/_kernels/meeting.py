@@ -1,5 +1,7 @@
 """Threads inside kernels that wait for each other, at the price of some hundred nanoseconds."""
 
+import sys
+
 from numba import types
 from numba.extending import intrinsic
 
@@ -8,7 +10,8 @@ from dsnc.codes._kernels.tools import part
 GATE = 16  # numbers of a gate: the two that it uses are in different cache lines
 _ROUND = 8  # where the number of the round is; the number of those who wait is in front
 _SPINS = 4096  # before a thread lets others have its core
-_give_way = types.ExternalFunction("sched_yield", types.int32())
+_NAME = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+_give_way = types.ExternalFunction(_NAME, types.int32())
 
 
 @part
