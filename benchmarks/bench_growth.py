@@ -1,6 +1,6 @@
 """How the cost of training grows with the number of classes, from a thousand to a million.
 
-python benchmarks/bench_growth.py [--classes 1000 10000 100000 1000000 --rows-per-class 2 --plot]
+python benchmarks/bench_growth.py [--classes 1000 1000000] [--rows-per-class 2] [--epochs 1]
 
 Dense rows of 64 features with a hidden code of 64 bits, `DSNCClassifier` with its defaults, every
 size in a process of its own. A row-step is one row in one epoch. The slope is that of the line
@@ -9,6 +9,7 @@ through the logarithms of classes and of seconds for a million row-steps. Memory
 """
 
 import argparse
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ train = make_dense_codes(n_rows, **shape)
 test = make_dense_codes({TEST_ROWS}, part=1, **shape)
 X, y = train.X, train.labels
 before = now()
-model = DSNCClassifier(decoder="shortlist").fit(X, y)
+epochs = "auto" if sys.argv[3] == "auto" else int(sys.argv[3])
+model = DSNCClassifier(decoder="shortlist", max_epochs=epochs).fit(X, y)
 most = peak() - before
 predictor, last = model.predictor_, model.history_.epochs[-1]
 parameters = 4e-6 * (64 + n_classes) * 65
@@ -54,12 +56,13 @@ def main() -> None:
     sizes = [1_000, 10_000, 100_000, 1_000_000]
     parser.add_argument("--classes", type=int, nargs="+", default=sizes)
     parser.add_argument("--rows-per-class", type=int, default=2)
+    parser.add_argument("--epochs", nargs="+", default=["auto"], help="of each size, or of all")
     parser.add_argument("--plot", action="store_true", help=f"draw {PICTURE.name} for the docs")
     a = parser.parse_args()
     rows: list[dict[str, object]] = []
-    for n_classes in a.classes:
+    for n_classes, epochs in zip(a.classes, itertools.cycle(a.epochs)):
         n_rows = max(LEAST_ROWS, a.rows_per_class * n_classes)
-        rows.append(peak_megabytes(ONE_SIZE, str(n_classes), str(n_rows)))
+        rows.append(peak_megabytes(ONE_SIZE, str(n_classes), str(n_rows), epochs))
         print(rows[-1], flush=True)
     classes = np.log([float(row["classes"]) for row in rows])
     seconds = np.log([float(row["s a million row-steps"]) for row in rows])
