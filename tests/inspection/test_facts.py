@@ -100,14 +100,15 @@ def test_more_classes_of_one_code_than_are_compared(model):
 
 
 def test_a_bit(model):
-    weight = look.class_weights(model)[:, 4]
-    facts = look.bit_facts(model, 4, n=3)
+    pushes = model.predictor_.encoder.layers[0].weight
+    bit = int(((pushes.max(axis=0) > 0) & (pushes.min(axis=0) < 0)).argmax())  # pushed both ways
+    weight, push = look.class_weights(model)[:, bit], pushes[:, bit]
+    facts = look.bit_facts(model, bit, n=3)
     assert facts.share_set == pytest.approx((weight > 0).mean())
     assert facts.set_classes[0] == (model.classes_[weight.argmax()], pytest.approx(weight.max()))
     assert facts.unset_classes[0][1] == pytest.approx(weight.min())
-    push = model.predictor_.encoder.layers[0].weight[:, 4]
     assert facts.set_features[0] == (f"feature {push.argmax()}", pytest.approx(push.max()))
-    named = look.bit_facts(model, 4, n=3, names={int(push.argmin()): "width"})
+    named = look.bit_facts(model, bit, n=3, names={int(push.argmin()): "width"})
     assert named.unset_features[0][0] == "width"
 
 
