@@ -6,7 +6,7 @@ from torch import nn
 
 from dsnc import PAPER, PAPER_REGULARIZED, DSNCClassifier
 from dsnc.classifier.trainers import chosen_trainer
-from dsnc.errors import InputError
+from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import StraightThrough
 from dsnc.training.settings import Settings
 from input_rows import X, Y
@@ -113,3 +113,11 @@ def test_who_watches_reads_why_it_is_torch(capsys):
     assert "trainer: torch, since the fast one cannot do beta=0.1\n" in capsys.readouterr().err
     DSNCClassifier(n_bits=4, max_epochs=1, verbose=True).fit(X, y)
     assert "trainer:" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("trainer", ["fast", "torch"])
+def test_too_few_bits_are_told_once(trainer):
+    X, y = np.eye(12), np.arange(12) % 6
+    with pytest.warns(DsncWarning, match="cannot tell 6 classes apart") as warned:
+        DSNCClassifier(n_bits=2, max_epochs=1, trainer=trainer, device="cpu").fit(X, y)
+    assert len([w for w in warned if "cannot tell" in str(w.message)]) == 1

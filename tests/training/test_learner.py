@@ -10,7 +10,7 @@ from dsnc.encoders.torch import as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
 from dsnc.labels import Targets
-from dsnc.training.examples import Examples, fingerprint
+from dsnc.training.examples import Examples, describe, fingerprint
 from dsnc.training.learner import Learner
 from dsnc.training.world import choose_device
 from made_examples import (
@@ -222,8 +222,7 @@ def test_the_fingerprint_knows_the_data(make):
 
 def test_the_model_says_what_it_was_made_from():
     examples = make_sparse()._replace(rows=np.arange(100))
-    learner = Learner(make_settings(), examples, K, 0)
-    assert learner.describe(examples) == {
+    assert describe(examples) == {
         "rows": 100,
         "features": 400,
         "sparse": True,

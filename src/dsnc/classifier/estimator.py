@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
-from dsnc.classifier.trainers import chosen_trainer, fast_learner
+from dsnc.classifier.trainers import chosen_trainer
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, warn
@@ -229,19 +229,14 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         settings: Any = self._settings()
         return chosen_trainer(settings)[1]
 
-    def _make_learner(
-        self, settings: RunSettings, examples: "Examples", seed: int, *, joins: bool = False
-    ) -> Any:
+    def _learner_of(self, settings: Any, examples: "Examples", seed: int, *, joins: bool) -> Any:
         if self.verbose and (reason := self._why_torch()):
             sys.stderr.write(f"trainer: torch, since the fast one cannot do {reason}\n")
-        fast = fast_learner(
-            self._settings_for(settings, examples),
-            examples,
-            examples.targets.n_classes,
-            seed,
-            self.n_jobs,
-        )
-        return fast or super()._make_learner(settings, examples, seed, joins=joins)
+        if chosen_trainer(settings)[0] == "torch":
+            return super()._learner_of(settings, examples, seed, joins=joins)
+        from dsnc.fast import FastLearner  # brings the compiler with it
+
+        return FastLearner(settings, examples, examples.targets.n_classes, seed, self.n_jobs)
 
     def _trained_decoder(self) -> LinearDecoder:
         return self._known_evidence().linear

@@ -176,12 +176,16 @@ class LearnedClassifier(PredictorClassifier):
         joins: bool = False,
     ) -> "Learner":
         """Return what learns; `joins` says whether it may do so with other processes."""
+        return self._learner_of(self._settings_for(settings, examples), examples, seed, joins=joins)
+
+    def _learner_of(
+        self, settings: RunSettings, examples: "Examples", seed: int, *, joins: bool
+    ) -> "Learner":
         caller = f"{type(self).__name__}.{'fit' if joins else 'partial_fit'}"
         require("torch", extra="torch", caller=caller)
         from dsnc.training.learner import Learner
         from dsnc.training.world import join_world
 
-        settings = self._settings_for(settings, examples)
         world = join_world(settings.device) if joins else None
         make_objective = self._make_objective(examples, seed)
         n_classes = examples.targets.n_classes
@@ -257,9 +261,9 @@ def _validated(predictor: Predictor, run: Run, n_jobs: int | None) -> dict[str, 
 
 def _described(run: Run) -> dict[str, Any]:
     """Return what a model was made from; held-out rows of the same X are in its fingerprint."""
-    from dsnc.training.examples import fingerprint
+    from dsnc.training.examples import describe, fingerprint
 
-    known, held_out = run.learner.describe(run.examples), run.held_out
+    known, held_out = describe(run.examples), run.held_out
     if held_out is not None:
         known["validation"] = {"rows": held_out.n_rows}
         if held_out.X is not run.examples.X:

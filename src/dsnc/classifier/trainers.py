@@ -1,15 +1,11 @@
 """Which trainer a run takes: the fast one where it can do what is asked, otherwise torch."""
 
 import os
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dsnc.errors import InputError
-from dsnc.training.settings import RunSettings, Settings
-
-if TYPE_CHECKING:
-    from dsnc.training.examples import Examples
+from dsnc.training.settings import Settings
 
 # Settings that only torch knows, and those whose numbers are Adam's: with trainer="fast" given,
 # these are its own.
@@ -40,17 +36,6 @@ def chosen_trainer(settings: Settings) -> tuple[str, str]:
         return "fast", ""
     reason = reason or _changed(settings, _OF_ADAM)
     return ("torch", reason) if reason else ("fast", "")
-
-
-def fast_learner(
-    settings: RunSettings, examples: "Examples", n_classes: int, seed: int, n_jobs: int | None
-) -> Any:
-    """Return the fast learner where it is the one to take, else None."""
-    if not isinstance(settings, Settings) or chosen_trainer(settings)[0] == "torch":
-        return None
-    from dsnc.fast import FastLearner
-
-    return FastLearner(settings, examples, n_classes, seed, n_jobs)
 
 
 def _needs_torch(settings: Settings) -> str:

@@ -1,13 +1,11 @@
 """From arrays to trained arrays without torch: the fast twin of `dsnc.training.learner`."""
 
-import hashlib
 import os
 from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layer, NumpyEncoder
@@ -19,17 +17,16 @@ from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps, HeldOutRows
 from dsnc.threads import n_threads
-from dsnc.training.examples import Examples, fingerprint
+from dsnc.training.examples import Examples
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
+from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
 from dsnc.training.scaling import check_scaling, divides_rows, is_mostly_zeros, scale_of
-from dsnc.training.settings import FREE, Settings
+from dsnc.training.settings import Settings
 
 _MOST_THREADS = 8  # a batch is small: more would wait for each other
 _FLAT = 1e-34  # deviation of a feature that float32 cannot be divided by
-_SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
-_SOFT_RATE = 0.5  # and half of its rate
-_SOFT_SEED = 1 << 30  # of their steps, beside those of training
+_SOFT_RATE = 0.5  # of vectors for soft bits, as a share of training's
 
 
 class FastLearner:
@@ -75,7 +72,10 @@ class FastLearner:
     def fit(self, examples: Examples, validation: Examples | None = None) -> History:
         """Train from the first epoch to the last."""
         begun = monotonic()
-        pace, checkpoint = self._pace(examples), self._checkpoint(examples, validation)
+        pace = self._pace(examples)
+        checkpoint = ArrayCheckpoint.of_run(
+            self.settings, self.seed, self.n_classes, examples, validation
+        )
         steps = self._steps(self._started(examples), examples, pace, validation=validation)
         history = train(steps, pace, checkpoint=checkpoint)
         self._is_over = history.stopped in (INTERRUPTED, LATE)
@@ -99,17 +99,8 @@ class FastLearner:
         left = None if limit is None else limit - self._seconds
         if self._is_over or sharpness >= 1 or (left is not None and left <= 0):
             return decoder
-        pace = self._pace(examples)
-        pace = replace(
-            pace,
-            max_epochs=-(-int(pace.max_epochs) // _SOFT_SHARE),
-            learning_rate=float(pace.learning_rate) * _SOFT_RATE,
-            schedule="one_cycle",
-            validation_every=1,
-            patience=None,
-            time_limit=left,
-            callbacks=(),
-        )
+        pace = soft_pace(self._pace(examples), left)
+        pace = replace(pace, learning_rate=float(pace.learning_rate) * _SOFT_RATE)
         steps = self._soft_steps(
             self._trained.with_classes(decoder), sharpness, examples, pace, validation=validation
         )
@@ -122,7 +113,7 @@ class FastLearner:
 
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
-        pace = self._pace_of_a_pass(examples)
+        pace = pace_of_a_pass(self._pace(examples))
         return train(self._steps(self._started(examples), examples, pace, call=call), pace)
 
     def partial_fit_soft_vectors(
@@ -133,7 +124,7 @@ class FastLearner:
         soft.squares = known._replace(
             classes=known.classes.copy(), class_bias=known.class_bias.copy()
         )
-        pace = self._pace_of_a_pass(examples)
+        pace = pace_of_a_pass(self._pace(examples))
         train(self._soft_steps(soft, sharpness, examples, pace, call=call), pace)
         self._soft = soft
         return soft.decoder()
@@ -172,15 +163,6 @@ class FastLearner:
         encoder = NumpyEncoder([Layer(weight, bias)], row_normalize=self._scaling.unit_rows)
         return encoder, self._trained.decoder()
 
-    def describe(self, examples: Examples) -> dict[str, Any]:
-        """Return what the model was made from, for its file."""
-        return {
-            "rows": examples.n_rows,
-            "features": self.n_features,
-            "sparse": bool(sp.issparse(examples.X)),
-            "fingerprint": fingerprint(examples),
-        }
-
     @property
     def _trained(self) -> Model:
         if self._model is None:
@@ -200,11 +182,6 @@ class FastLearner:
         epochs = recipe.epochs_for(self.settings, examples.n_rows, sparse=self._sparse)
         return replace(self.settings, learning_rate=rate, max_epochs=epochs)
 
-    def _pace_of_a_pass(self, examples: Examples) -> Settings:
-        calm: dict[str, Any] = {"patience": None, "time_limit": None, "callbacks": ()}
-        pace = replace(self._pace(examples), max_epochs=1, schedule="constant", verbose=False)
-        return replace(pace, **calm)
-
     def _steps(
         self,
         model: Model,
@@ -223,7 +200,7 @@ class FastLearner:
             Feed(examples, self._scaling),
             pace,
             _plan(self.settings)._replace(**plan),
-            seed=int(np.random.SeedSequence([self.seed, call]).generate_state(1)[0]),
+            seed=derived_seed(self.seed, call),
             n_threads=self._n_threads,
             held_out=held_out,
             batch_size=recipe.BATCH if isinstance(size, str) else int(size),
@@ -241,18 +218,8 @@ class FastLearner:
     ) -> FastSteps:
         plan: dict[str, Any] = {"n_draws": 0, "soft_share": np.float32(1), "moves_encoder": False}
         plan["sharpness"] = np.float32(sharpness)
-        call += _SOFT_SEED
+        call += SOFT_SEED
         return self._steps(model, examples, pace, validation=validation, call=call, **plan)
-
-    def _checkpoint(
-        self, examples: Examples, validation: Examples | None
-    ) -> ArrayCheckpoint | None:
-        if self.settings.checkpoint is None:
-            return None
-        settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in FREE}
-        data = [fingerprint(part) for part in (examples, validation) if part is not None]
-        text = f"{settings} {self.seed} {self.n_classes} {data}"
-        return ArrayCheckpoint(self.settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _plan(settings: Settings) -> Plan:

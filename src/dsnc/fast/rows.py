@@ -34,11 +34,11 @@ class Feed:
     def __init__(self, examples: Examples, scaling: Scaling) -> None:
         self._X, self._scaling = examples.X, scaling
         targets, weight = examples.used()
-        self.n_rows, self.n_features = examples.n_rows, int(examples.X.shape[1])
+        self.n_rows = examples.n_rows
         self._rows = examples.rows
         self._y = targets.y.astype(np.int32)
         self._weight = np.ones(self.n_rows, np.float32) if weight is None else weight
-        per_row = self.n_features
+        per_row = int(examples.X.shape[1])
         if sp.issparse(self._X) and scaling.factor is None:
             per_row = max(1, self._X.nnz // max(1, self._X.shape[0]))
         self.at_once = max(1, min(_MOST, _NUMBERS // per_row))

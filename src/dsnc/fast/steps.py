@@ -19,7 +19,7 @@ from dsnc.fast._kernels.meeting import GATE
 from dsnc.fast._kernels.step import Batch, Plan, Space, Weights
 from dsnc.fast._kernels.vectors import LANES
 from dsnc.fast.model import Model
-from dsnc.fast.rows import Feed
+from dsnc.fast.rows import Feed, Scaling
 from dsnc.labels import Targets
 from dsnc.rows import concatenate
 from dsnc.training.examples import Examples
@@ -42,7 +42,7 @@ class HeldOutRows:
         As of the rows that are learned from.
     """
 
-    def __init__(self, examples: Examples, scaling: Any) -> None:
+    def __init__(self, examples: Examples, scaling: Scaling) -> None:
         n = examples.n_rows
         chosen = np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
         rows = chosen if examples.rows is None else examples.rows[chosen]
@@ -115,7 +115,7 @@ class FastSteps(Steps):
         self._best: Weights | None = None
         n_classes, width = model.weights.classes.shape
         n_nearest = min(recipe.N_NEAREST, n_classes)
-        self._layout = Layout.of(PackedCodes.from_logits(model.weights.classes[:, : model.n_bits]))
+        self._layout = _laid_out(model)
         n_octets = max(self._layout.planes.shape[1], width // 8)
         n_inputs = plan.n_draws + (plan.soft_share > 0)
         most = -(-(1 + n_nearest + plan.n_uniform) // LANES) * LANES
@@ -234,8 +234,12 @@ class FastSteps(Steps):
         for name, known in sets.items():
             for field, array in (known._asdict() if known is not None else {}).items():
                 array[...] = arrays[f"{name}.{field}"]
-        codes = PackedCodes.from_logits(self.model.weights.classes[:, : self.model.n_bits])
-        self._layout = Layout.of(codes)
+        self._layout = _laid_out(self.model)
+
+
+def _laid_out(model: Model) -> Layout:
+    """Return the codes of the classes: the signs of their vectors."""
+    return Layout.of(PackedCodes.from_logits(model.weights.classes[:, : model.n_bits]))
 
 
 def _in_all(pool: ThreadPoolExecutor, work: Callable[[int], None], n_threads: int) -> None:

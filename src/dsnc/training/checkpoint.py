@@ -5,13 +5,16 @@ fingerprint of data and settings. Since an epoch's random numbers depend on the 
 alone, a run that is killed anywhere and resumed ends with the same bits as one that was not.
 """
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, Self
 
 from dsnc.errors import CheckpointError
 from dsnc.files import whole_file
+from dsnc.training.examples import Examples, fingerprint
+from dsnc.training.settings import FREE, RunSettings
 
 FILES = {"torch": "checkpoint.pt", "fast": "checkpoint.safetensors"}
 """Trainer to the name of its file in the folder."""
@@ -34,6 +37,23 @@ class Checkpoint(ABC):
     def __init__(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
         self.path = Path(folder) / FILES[self.trainer]
         self._fingerprint = fingerprint
+
+    @classmethod
+    def of_run(
+        cls,
+        settings: RunSettings,
+        seed: int,
+        n_classes: int,
+        examples: Examples,
+        validation: Examples | None,
+    ) -> Self | None:
+        """Return the checkpoint that the settings ask for; None if they do not."""
+        if settings.checkpoint is None:
+            return None
+        kept = {k: repr(v) for k, v in vars(settings).items() if k not in FREE}
+        data = [fingerprint(part) for part in (examples, validation) if part is not None]
+        text = f"{kept} {seed} {n_classes} {data}"
+        return cls(settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
 
     @abstractmethod
     def _write(self, state: dict[str, Any], file: IO[bytes]) -> None:

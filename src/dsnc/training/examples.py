@@ -38,6 +38,16 @@ class Examples(NamedTuple):
         return targets.counts(weight)
 
 
+def describe(examples: Examples) -> dict[str, Any]:
+    """Return what a model was made from, for its file."""
+    return {
+        "rows": examples.n_rows,
+        "features": int(examples.X.shape[1]),
+        "sparse": bool(sp.issparse(examples.X)),
+        "fingerprint": fingerprint(examples),
+    }
+
+
 def fingerprint(examples: Examples) -> str:
     """Return a short text that changes with the rows, classes, weights or choice of rows."""
     X = examples.X

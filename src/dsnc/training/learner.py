@@ -1,35 +1,29 @@
 """From arrays to trained arrays: set up, fit, export."""
 
-import hashlib
 from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import ModuleEncoder
 from dsnc.errors import warn
 from dsnc.training.base_objective import BaseObjective
-from dsnc.training.checkpoint import Checkpoint
-from dsnc.training.examples import Examples, fingerprint
+from dsnc.training.examples import Examples
 from dsnc.training.export import Trained, export, take_over
 from dsnc.training.feed import feed
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
 from dsnc.training.objective import Objective
+from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
 from dsnc.training.scaling import divides_rows, is_mostly_zeros
-from dsnc.training.settings import FREE, RunSettings
+from dsnc.training.settings import RunSettings
 from dsnc.training.setup import MakeObjective, set_up
 from dsnc.training.soft_vectors import SoftVectorsObjective
 from dsnc.training.steps import TorchSteps
 from dsnc.training.torch_checkpoint import TorchCheckpoint
 from dsnc.training.world import World, lone_world
-
-_SOFT_SHARE = 5  # vectors for soft bits begin where training ended: a fifth of its epochs will do
-_SOFT_SEED = 1 << 30  # of their batches, beside those of training
 
 
 class Learner:
@@ -68,7 +62,7 @@ class Learner:
         self._sparse = is_mostly_zeros(examples.X)
         self.unit_rows = divides_rows(settings.scaling, self._sparse)
         self.world = world or lone_world(settings.device)
-        generator = torch.Generator().manual_seed(_derived(seed, 0))
+        generator = torch.Generator().manual_seed(derived_seed(seed, 0))
         self.objective = set_up(
             settings, examples, n_classes, generator, make_objective, self.world.device
         )
@@ -88,7 +82,10 @@ class Learner:
         begun = monotonic()
         self.objective.expect(torch.tensor(examples.counts(), dtype=torch.float32))
         batches, held_out = self._feed(self.objective, examples, validation, self.seed, self.world)
-        pace, checkpoint = self._pace(), self._checkpoint(examples, validation)
+        pace = self._pace()
+        checkpoint = TorchCheckpoint.of_run(
+            self.settings, self.seed, self.n_classes, examples, validation
+        )
         steps = TorchSteps(self.objective, batches, pace, validation=held_out, world=self.world)
         history = train(steps, pace, checkpoint=checkpoint)
         self._is_over = history.stopped in (INTERRUPTED, LATE)
@@ -115,16 +112,9 @@ class Learner:
         if world.any(is_over):  # every process has its own clock
             return decoder
         objective = self._soft_objective(decoder, sharpness)
-        seed = _derived(self.seed, _SOFT_SEED)
+        seed = derived_seed(self.seed, SOFT_SEED)
         batches, held_out = self._feed(objective, examples, validation, seed, world)
-        pace = self._pace(
-            max_epochs=-(-int(self._pace().max_epochs) // _SOFT_SHARE),
-            schedule="one_cycle",
-            validation_every=1,
-            patience=None,
-            time_limit=left,
-            callbacks=(),
-        )
+        pace = soft_pace(self._pace(), left)
         try:
             steps = TorchSteps(objective, batches, pace, validation=held_out, world=world)
             train(steps, pace, unit="soft epoch")
@@ -135,7 +125,7 @@ class Learner:
 
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
-        seed = _derived(self.seed, call)
+        seed = derived_seed(self.seed, call)
         history, self._optimizer = self._pass(self.objective, examples, seed, self._optimizer)
         return history
 
@@ -150,7 +140,7 @@ class Learner:
             objective, optimizer = self._soft
             objective.load_decoder(decoder.weight, decoder.bias)
             objective.sharpness = sharpness
-        seed = _derived(self.seed, _SOFT_SEED + call)
+        seed = derived_seed(self.seed, SOFT_SEED + call)
         _, optimizer = self._pass(objective, examples, seed, optimizer)
         self._soft = objective, optimizer
         return objective.make_decoder()
@@ -166,20 +156,11 @@ class Learner:
         """Return what was learned."""
         return export(self.objective, self.n_features, unit_rows=self.unit_rows)
 
-    def describe(self, examples: Examples) -> dict[str, Any]:
-        """Return what the model was made from, for its file."""
-        return {
-            "rows": examples.n_rows,
-            "features": self.n_features,
-            "sparse": bool(sp.issparse(examples.X)),
-            "fingerprint": fingerprint(examples),
-        }
-
-    def _pace(self, **changes: Any) -> RunSettings:
-        """Return the settings of a run of the loop."""
+    def _pace(self) -> RunSettings:
+        """Return the settings with numbers where they say "auto"."""
         rate, epochs = self.settings.rate(sparse=self._sparse), self.settings.max_epochs
         epochs = self.settings.epochs if isinstance(epochs, str) else epochs
-        return replace(self.settings, learning_rate=rate, **{"max_epochs": epochs, **changes})
+        return replace(self.settings, learning_rate=rate, max_epochs=epochs)
 
     def _feed(
         self,
@@ -208,14 +189,7 @@ class Learner:
     ) -> tuple[History, torch.optim.Optimizer]:
         """Pass once over some rows, in this process alone."""
         world = World(device=self.world.device)
-        pace = self._pace(
-            max_epochs=1,
-            schedule="constant",
-            patience=None,
-            time_limit=None,
-            callbacks=(),
-            verbose=False,
-        )
+        pace = pace_of_a_pass(self._pace())
         optimizer = optimizer or objective.make_optimizer()
         batches, _ = self._feed(objective, examples, None, seed, world)
         steps = TorchSteps(objective, batches, pace, world=world, optimizer=optimizer)
@@ -225,15 +199,3 @@ class Learner:
         settings: Any = self.settings  # of a softmax: no other objective has soft bits
         encoder = self.objective.encoder
         return SoftVectorsObjective(settings, encoder, decoder, sharpness).to(self.world.device)
-
-    def _checkpoint(self, examples: Examples, validation: Examples | None) -> Checkpoint | None:
-        if self.settings.checkpoint is None:
-            return None
-        settings = {k: repr(v) for k, v in vars(self.settings).items() if k not in FREE}
-        data = [fingerprint(part) for part in (examples, validation) if part is not None]
-        text = f"{settings} {self.seed} {self.n_classes} {data}"
-        return TorchCheckpoint(self.settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())
-
-
-def _derived(seed: int, number: int) -> int:
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
