@@ -1,4 +1,4 @@
-"""The only code that predicts: x -> logits -> bits -> class, on plain arrays, without torch.
+"""The only code that predicts: x -> logits -> bits -> candidates -> class, without torch.
 
 Everything works by blocks of rows: a memory map is never loaded whole, sparse rows never become
 dense, and what is kept besides the answer does not grow with the number of rows.
@@ -16,12 +16,19 @@ from dsnc.decoders import DECODERS, Decoder, LinearDecoder
 from dsnc.encoders.numpy import Encoder, NumpyEncoder
 from dsnc.errors import InputError, unknown_name
 from dsnc.features import FittedTextFeatures, TextRows, are_texts
+from dsnc.rerank import FeatureReranker, Reranked
 from dsnc.rows import as_rows, concatenate, row_blocks
 from dsnc.threads import in_threads
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-_PARTS = ("encoder", "decoder", "features", "trained")  # before the dot of an array's name
+_PARTS = (
+    "encoder",
+    "decoder",
+    "features",
+    "trained",
+    "reranker",
+)  # of names of arrays
 
 
 class Predictor:
@@ -40,6 +47,8 @@ class Predictor:
     trained : LinearDecoder, optional
         The decoder that was trained with the codes, where `decoder` has rows of its own. It
         predicts nothing; other decoders and further training begin with it.
+    reranker : FeatureReranker, optional
+        Decides among the candidates of the decoder, by the features of a row.
 
     Examples
     --------
@@ -56,6 +65,7 @@ class Predictor:
         decoder: Decoder,
         features: FittedTextFeatures | None = None,
         trained: LinearDecoder | None = None,
+        reranker: FeatureReranker | None = None,
     ) -> None:
         if encoder.n_bits != decoder.n_bits:
             raise InputError(
@@ -73,11 +83,22 @@ class Predictor:
                 f"the decoder has {sizes[0]} and {sizes[1]}."
             )
         self.encoder, self.decoder, self.features = encoder, decoder, features
-        self.trained = trained
+        if reranker is not None and reranker.vectors.n_features != encoder.n_features:
+            raise InputError(
+                f"the reranker takes {reranker.vectors.n_features} features and the encoder "
+                f"{encoder.n_features}."
+            )
+        self.trained, self.reranker = trained, reranker
+        self.stages = decoder if reranker is None else Reranked(decoder, reranker)
 
-    def with_decoder(self, decoder: Decoder, trained: LinearDecoder | None = None) -> Self:
+    def with_decoder(
+        self,
+        decoder: Decoder,
+        trained: LinearDecoder | None = None,
+        reranker: FeatureReranker | None = None,
+    ) -> Self:
         """Return a predictor with the same codes and another decoder."""
-        return type(self)(self.encoder, decoder, self.features, trained)
+        return type(self)(self.encoder, decoder, self.features, trained, reranker)
 
     @property
     def n_features(self) -> int:
@@ -107,7 +128,7 @@ class Predictor:
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Return the best class of each row."""
-        X, predict = self._rows(X), self.decoder.predict
+        X, predict = self._rows(X), self.stages.predict
         if X.shape[0] <= MAX_ROWS:
             return predict(self._encode(X, slice(0, X.shape[0])))
         classes: Ints = self._decoded(X, n_jobs, lambda encoded: (predict(encoded),))[0]
@@ -116,16 +137,23 @@ class Predictor:
     def top_k(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their scores."""
         best: tuple[Ints, Floats] = self._decoded(
-            self._rows(X), n_jobs, lambda encoded: self.decoder.top_k(encoded, k)
+            self._rows(X), n_jobs, lambda encoded: self.stages.top_k(encoded, k)
         )
         return best
 
     def top_k_proba(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their probabilities."""
         best: tuple[Ints, Floats] = self._decoded(
-            self._rows(X), n_jobs, lambda encoded: self.decoder.top_k_proba(encoded, k)
+            self._rows(X), n_jobs, lambda encoded: self.stages.top_k_proba(encoded, k)
         )
         return best
+
+    def candidates(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
+        """Return the (n, k) best classes that the decoder finds, -1 where it finds fewer."""
+        found: tuple[Ints, Floats] = self._decoded(
+            self._rows(X), n_jobs, lambda encoded: self.decoder.candidates(encoded, k)
+        )
+        return found
 
     def proba(self, X: Any) -> Floats:
         """Return (n, n_classes) probabilities."""
@@ -133,12 +161,12 @@ class Predictor:
         result = np.empty((X.shape[0], self.n_classes), dtype=np.float32)
         start = 0
         for encoded in self._encoded(X):
-            result[start : start + len(encoded)] = self.decoder.proba(encoded)
+            result[start : start + len(encoded)] = self.stages.proba(encoded)
             start += len(encoded)
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, under ``encoder.``, ``decoder.``, ``features.`` and ``trained.``."""
+        """Return all arrays, under the part they belong to: ``encoder.``, ``decoder.``, ..."""
         if not isinstance(self.encoder, NumpyEncoder):
             raise InputError(
                 f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold; "
@@ -146,7 +174,7 @@ class Predictor:
             )
         arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
         arrays |= {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
-        for part in ("features", "trained"):
+        for part in ("features", "trained", "reranker"):
             owner = getattr(self, part)
             of_part = {} if owner is None else owner.arrays()
             arrays |= {f"{part}.{key}": array for key, array in of_part.items()}
@@ -177,6 +205,7 @@ class Predictor:
             DECODERS[decoder].from_arrays(parts["decoder"]),
             text.from_arrays(parts["features"]) if parts["features"] else None,
             LinearDecoder.from_arrays(parts["trained"]) if parts["trained"] else None,
+            FeatureReranker.from_arrays(parts["reranker"]) if parts["reranker"] else None,
         )
 
     def _rows(self, X: Any) -> Any:
@@ -219,4 +248,4 @@ class Predictor:
                     f"the encoder gave logits of shape {np.shape(logits)} for "
                     f"{expected[0]} rows; expected {expected}."
                 )
-        return Encoded(logits, codes, rows=lambda: X[rows], first=first)
+        return Encoded(logits, codes, source=(X, rows), first=first)

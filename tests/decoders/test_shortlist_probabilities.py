@@ -28,6 +28,7 @@ def test_probabilities_agree_with_the_prediction(seed, slope, intercept, other, 
         classes, some = decoder.top_k_proba(case.encoded, k)
         assert np.array_equal(classes, decoder.top_k(case.encoded, k)[0])
         assert np.array_equal(some, np.take_along_axis(proba, classes, axis=1))
+        assert (np.diff(some, axis=1) <= 0).all()
 
 
 @given(SEEDS, st.floats(-3, 3), st.sampled_from([0.5, 1.0, 2.0]), st.floats(-1, 1))
@@ -47,12 +48,15 @@ def test_probabilities_are_a_softmax_with_a_line_through_the_odds_of_the_best(
         best = expit(slope * logit(shares[0]) + intercept)
         rest = shares[1:] * (1 - best) / (1 - shares[0])
         each = rest[len(scored) - 1] / len(others) if others else 0.0
-        most = max([each, *rest[: len(scored) - 1]])
+        rest = np.maximum(rest[: len(scored) - 1], each)  # no candidate is less probable
+        shrink = (1 - best) / (rest.sum() + len(others) * each)
+        rest, each = rest * shrink, each * shrink
+        most = max([each, *rest])
         if best < most:  # the best class stays the most probable
             assert proba[row].max() == pytest.approx(np.sort(proba[row])[-2], rel=1e-5)
             continue
         expected = np.full(decoder.n_classes, each)
-        expected[[owner for owner, _ in scored]] = [best, *rest[: len(scored) - 1]]
+        expected[[owner for owner, _ in scored]] = [best, *rest]
         # Sorted, since equal scores may have been ordered by their roundings.
         assert np.sort(proba[row]) == pytest.approx(np.sort(expected), abs=1e-5)
 

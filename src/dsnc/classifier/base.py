@@ -39,24 +39,24 @@ class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstima
     width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is
     history_: "History"
     n_iter_: int
-    _measured: tuple[Any, dict[str, Any]] = (None, {})  # a decoder, and what it is worth
+    _measured: tuple[Any, dict[str, Any]] = (None, {})  # what decides, and what that is worth
 
     @property
     def figures_(self) -> dict[str, Any]:
-        """What the decoder that predicts is worth on rows that were not trained on.
+        """What the model is worth on rows that were not trained on.
 
         ``validation_accuracy``, of the rows that chose epoch and decoder, and ``test``, which
         `keep_test_figures` was given. Empty where nothing was measured, or another decoder has come
         since.
         """
-        decoder, figures = self._measured
-        return dict(figures) if decoder is self.predictor_.decoder else {}
+        stages, figures = self._measured
+        return dict(figures) if stages is self.predictor_.stages else {}
 
     def keep_test_figures(self, figures: Mapping[str, float]) -> None:
         """Keep figures on test rows for the model file and its card, such as ``accuracy``."""
         check_is_fitted(self, "predictor_")
         plain = {str(name): plain_number(f"figures: {name}", v) for name, v in figures.items()}
-        self._measured = (self.predictor_.decoder, {**self.figures_, "test": plain})
+        self._measured = (self.predictor_.stages, {**self.figures_, "test": plain})
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return a score of each class for each row; `predict` gives the class of the largest.

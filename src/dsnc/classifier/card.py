@@ -115,6 +115,7 @@ def _what(
         ("encoder", header["parameters"].get("encoder") or "linear"),
         (width, f"{predictor.n_bits:,}" if model.width else ""),
         ("decoder", f"{predictor.decoder.name}{reason}"),
+        ("second stage", str(predictor.reranker or "")),
         ("arrays", f"{size:,} bytes"),
     ]
     table = "\n".join(f"| {what} | {value} |" for what, value in lines if value)

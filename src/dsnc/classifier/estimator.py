@@ -7,10 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from dsnc.classifier.inputs import seed_of
 from dsnc.classifier.learned import LearnedClassifier, Run
 from dsnc.classifier.texts import as_numbers
 from dsnc.classifier.trainers import chosen_trainer
@@ -20,7 +22,8 @@ from dsnc.errors import InputError, warn
 from dsnc.labels import Targets
 from dsnc.model import CodeModel
 from dsnc.predictor import Predictor
-from dsnc.selection import DecoderReport, SelectionSettings, choose, gather
+from dsnc.selection import DecoderReport, SelectionSettings, VectorTrainer, choose, gather
+from dsnc.selection.second_stage import parse_reranker
 from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings, Settings
 
@@ -70,6 +73,10 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         one on held-out rows (see `decoder_report_`). Settings go into a dict, such
         as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all. A
         decoder that is made already is taken as it is.
+    reranker : "auto", "features", dict or None
+        A second stage: features of a row decide among the candidates that its code has found.
+        "auto" takes it where held-out rows gain clearly. A dict has settings, such as
+        ``{"name": "features", "budget": 1_000_000}`` (bytes); docs/reranker.md has them all.
     scaling : "auto", "standard", "common", "unit_rows" or "none"
         What is done to X: "auto" divides rows of mostly zeros (words) by their length; features
         of other rows by one common deviation where they seem to share a unit (pixels), else each
@@ -162,6 +169,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     soft_share: float = 0.25
     soft_vectors: bool = True
     decoder: Any = "auto"
+    reranker: Any = "auto"
     beta: float = 0.0
     gamma: float = 0.0
     adaptive: str = "none"
@@ -195,17 +203,18 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         other = copy.copy(self)
         other.decoder = decoder
         other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))
-        rows, decoder = other._known_evidence().rows, other.predictor_.decoder
+        rows, stages = other._known_evidence().rows, other.predictor_.stages
         if rows is not None:
             with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
-                worth = accuracy(rows.right(decoder), rows.weight)
-                other._measured = decoder, {"validation_accuracy": worth}
+                worth = accuracy(rows.right(stages), rows.weight)
+                other._measured = stages, {"validation_accuracy": worth}
         return other
 
     def _settings(self) -> RunSettings:
         n_threads(self.n_jobs)
         settings = super()._settings()
         parse_decoder(self.decoder, self.n_bits)
+        parse_reranker(self.reranker)
         # Training changes a module; what the user passed stays as it was.
         return replace(settings, encoder=copy.deepcopy(self.encoder))
 
@@ -246,6 +255,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         predictor: Predictor = self.predictor_
         known: Evidence | None = getattr(self, "_evidence", None)
         known = known or Evidence.left_by(predictor.decoder, predictor.trained)
+        known = known and replace(known, reranker=predictor.reranker)
         if known is None:
             raise InputError(
                 f"a model with the {predictor.decoder.name!r} decoder alone does not know the "
@@ -261,9 +271,19 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
             rows: dict[str, Any] = {"examples": run.examples, "validation": run.held_out}
             train_soft = partial(run.learner.fit_soft_vectors, linear, **rows)
             evidence = gather(trained, run.examples, run.held_out, train_soft)
+            if not run.learner.is_over:
+                evidence = replace(evidence, train_vectors=self._vector_trainer(trained, run))
         elif hasattr(self, "predictor_"):
             evidence = self._trained_further(linear, run)
         return self._chosen(trained, evidence, self.decoder)
+
+    def _vector_trainer(self, trained: Predictor, run: Run) -> VectorTrainer:
+        """Return what trains class vectors for a second stage."""
+        left = run.learner.seconds_left()
+        until = None if left is None else monotonic() + left
+        settings: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose, "until": until}
+        seed = seed_of(self.random_state)
+        return VectorTrainer(trained, run.examples, self.scaling, seed, **settings)
 
     def _trained_further(self, linear: LinearDecoder, run: Run) -> Evidence:
         """Return what is known after a pass over some examples."""
@@ -274,13 +294,16 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
             soft = run.learner.partial_fit_soft_vectors(
                 soft, scoring.sharpness, run.examples, run.calls
             )
-        return Evidence(linear, scoring=scoring, soft=soft, before=decoder)
+        reranker = self.predictor_.reranker
+        return Evidence(linear, scoring=scoring, soft=soft, before=decoder, reranker=reranker)
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""
-        chosen = choose(evidence, SelectionSettings(decoder, self.soft_vectors))
+        settings = SelectionSettings(decoder, self.soft_vectors, self.reranker)
+        chosen = choose(evidence, settings)
+        parts = chosen.decoder, chosen.trained, chosen.reranker
         fitted = {
-            "predictor_": predictor.with_decoder(chosen.decoder, chosen.trained),
+            "predictor_": predictor.with_decoder(*parts),
             "_evidence": chosen.evidence,
         }
         return fitted if chosen.report is None else {**fitted, "decoder_report_": chosen.report}

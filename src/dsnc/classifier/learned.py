@@ -223,7 +223,7 @@ class LearnedClassifier(PredictorClassifier):
         """Keep what was learned, all of it at once."""
         predictor = Predictor(*run.learner.export(), features)
         self.__dict__.update(self._choose_decoder(predictor, run))
-        self._measured = self.predictor_.decoder, _validated(self.predictor_, run, self._n_jobs())
+        self._measured = self.predictor_.stages, _validated(self.predictor_, run, self._n_jobs())
         self._labels, self.history_ = labels, history
         self.n_iter_ = len(self.history_)
         self.data_ = _described(run)

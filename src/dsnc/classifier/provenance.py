@@ -79,7 +79,7 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     of_epoch = metrics["best_epoch_accuracy" if is_new else "validation_accuracy"]
     known = is_new and metrics["validation_accuracy"] is not None
     measured = {"validation_accuracy": metrics["validation_accuracy"]} if known else {}
-    model._measured = model.predictor_.decoder, measured | ({"test": test} if test else {})
+    model._measured = model.predictor_.stages, measured | ({"test": test} if test else {})
     model.n_iter_ = metrics["epochs"]
     if "trainer" in metrics:
         model.trainer_ = metrics["trainer"]

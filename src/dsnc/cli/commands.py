@@ -1,4 +1,4 @@
-"""Kinds of commands that typer does not have, the option ``--decoder``, and unknown options."""
+"""Kinds of commands that typer does not have, options of parts, and unknown options."""
 
 import difflib
 from typing import Any
@@ -87,6 +87,23 @@ def decoder_option(help_: str, **options: Any) -> Any:
     )
 
 
+def reranker_option(help_: str, **options: Any) -> Any:
+    """Return the option; a value is a name, or a table such as ``{budget=1000000}``."""
+    return typer.Option(
+        "--reranker",
+        parser=_parse_reranker,
+        metavar="[auto|features|none]",
+        help=help_,
+        **options,
+    )
+
+
+def _parse_reranker(text: str) -> Any:
+    from dsnc.selection.second_stage import parse_reranker
+
+    return _parsed(text, parse_reranker)
+
+
 def _decoder_names() -> list[str]:
     from dsnc.decoders import decoder_names
 
@@ -94,12 +111,18 @@ def _decoder_names() -> list[str]:
 
 
 def _parse_decoder(text: str) -> Any:
-    from dsnc.cli.config import value_of
     from dsnc.decoders import parse_decoder
+
+    return _parsed(text, parse_decoder)
+
+
+def _parsed(text: str, parse: Any) -> Any:
+    """Return a name or a table of settings, or refuse what `parse` refuses."""
+    from dsnc.cli.config import value_of
 
     choice = value_of(text)
     try:
-        parse_decoder(choice)
+        parse(choice)
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
     return choice

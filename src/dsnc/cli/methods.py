@@ -51,6 +51,10 @@ OPTIONS = {  # parameter: (option, its help)
         "--decoder",
         "From code to class; auto: the best on validation rows. With settings: {name=..., ...}.",
     ),
+    "reranker": (
+        "--reranker",
+        "Whether features decide among the candidates; auto: if validation rows gain clearly.",
+    ),
     "trainer": (
         "--trainer",
         "fast: on the CPU, without torch; auto: where it can do what is asked.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli import config as c
-from dsnc.cli.commands import decoder_option
+from dsnc.cli.commands import decoder_option, reranker_option
 from dsnc.cli.common import (
     STATE,
     AsJson,
@@ -62,6 +62,7 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     encoder: Annotated[Encoder | None, option("encoder", **_MODEL)] = None,
     trainer: Annotated[Trainer | None, option("trainer", **_RUN)] = None,
     decoder: Annotated[Any, decoder_option(OPTIONS["decoder"][1], **_MODEL)] = None,
+    reranker: Annotated[Any, reranker_option(OPTIONS["reranker"][1], **_MODEL)] = None,
     beta: Annotated[float | None, option("beta", **_MODEL)] = None,
     gamma: Annotated[float | None, option("gamma", **_MODEL)] = None,
     label_smoothing: Annotated[float | None, option("label_smoothing", **_MODEL)] = None,
@@ -299,6 +300,8 @@ class Run:
             lines.append(["best epoch", f"{history.best_epoch}, {trained}"])
         if "validation_accuracy" in model.figures_:
             decoder = f"decoder {model.predictor_.decoder.name}"
+            if model.predictor_.reranker is not None:
+                decoder += ", then features"
             accuracy = percent(model.figures_["validation_accuracy"])
             lines.append(["validation accuracy", f"{accuracy} ({decoder})"])
         for trial in report.trials if report else []:

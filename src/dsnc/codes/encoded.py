@@ -1,6 +1,6 @@
 """What an encoder made of some rows, in the one form that decoders read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ MAX_ROWS, MAX_BITS = 8, 255  # what `dsnc.codes.few_rows` takes: a distance is a
 class Encoded:
     """Logits and codes of n rows, and the rows themselves.
 
-    Codes are packed, and rows are cut out of X, when they are first asked for: not every decoder
-    needs them.
+    Codes are packed, and rows are cut out of X, when they are asked for: not every decoder needs
+    them.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ class Encoded:
         The real numbers whose signs are the bits. Without them all bits are equally sure.
     codes : PackedCodes, optional
         The bits, where they are known already.
-    rows : callable, optional
-        Returns the n rows that were encoded.
+    source : (X, which), optional
+        Where the rows are: the slice, or the numbers, of those of X that were encoded.
     first : int
         The number of the first row in X, for messages.
 
@@ -38,16 +38,17 @@ class Encoded:
     1
     """
 
-    __slots__ = ("_codes", "_first", "_rows", "logits", "n_bits")
+    __slots__ = ("_codes", "_first", "logits", "n_bits", "source")
     logits: NDArray[np.float32] | None
     n_bits: int
+    source: tuple[Any, Any] | None
 
     def __init__(
         self,
         logits: ArrayLike | None = None,
         codes: PackedCodes | None = None,
         *,
-        rows: Callable[[], Any] | None = None,
+        source: tuple[Any, Any] | None = None,
         first: int = 0,
     ) -> None:
         if logits is not None:
@@ -62,7 +63,7 @@ class Encoded:
             self.logits, self.n_bits = None, codes.n_bits
         else:
             raise InputError("logits and codes are both None; give one of them at least.")
-        self._codes, self._rows, self._first = codes, rows, first
+        self._codes, self.source, self._first = codes, source, first
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -79,9 +80,10 @@ class Encoded:
     @property
     def rows(self) -> Any:
         """The rows that were encoded: an ndarray or a CSR matrix."""
-        if self._rows is None:
+        if self.source is None:
             raise InputError("rows are not known here; this decoder needs them.")
-        return self._rows()
+        X, which = self.source
+        return X[which]
 
     def numbers(self) -> NDArray[np.float32]:
         """Return the logits, for decoders that cannot do without; NaN is refused."""
@@ -100,11 +102,13 @@ class Encoded:
 
     def take(self, rows: Any) -> "Encoded":
         """Return some of the rows: a slice, a mask or their numbers."""
-        whole, first = self._rows, self._first
+        source, first = self.source, self._first
+        if source is not None:
+            source = source[0], _taken(source[1], rows)
         return Encoded(
             None if self.logits is None else self.logits[rows],
             None if self._codes is None else self._codes.take(rows),
-            rows=None if whole is None else lambda: whole()[rows],
+            source=source,
             first=first + (rows.start or 0) if isinstance(rows, slice) else first,
         )
 
@@ -116,3 +120,13 @@ class Encoded:
         for start in range(0, len(self), step):
             rows = slice(start, min(start + step, len(self)))
             yield rows, self.take(rows)
+
+
+def _taken(which: Any, rows: Any) -> Any:
+    """Return some of the rows that a slice, or an array of numbers, stands for."""
+    if not isinstance(which, slice):
+        return which[rows]
+    if isinstance(rows, slice) and rows.step in (None, 1):
+        start, stop, _ = rows.indices(which.stop - which.start)
+        return slice(which.start + start, which.start + stop)
+    return np.arange(which.start, which.stop)[rows]

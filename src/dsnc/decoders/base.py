@@ -116,6 +116,21 @@ class Decoder(ABC):
         # 0.7, and not the float32 next to it
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in values.items()}
 
+    def candidates(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the classes that deserve a second look, best first, k at most, and their scores.
+
+        They are the first ones of `top_k`. Rows with fewer than others end in classes of -1 with
+        scores of -inf.
+        """
+        return self.top_k(encoded, min(k, self.n_classes))
+
+    def reaching(self, size: int, radius: int | None = None) -> "Decoder":
+        """Return a decoder that finds `size` candidates, for a second stage, if it can find more.
+
+        `radius` is how far it may look for them, in bits; None for as far as it takes.
+        """
+        return self
+
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the best class of each row."""
         return self.top_k(encoded, 1)[0][:, 0]

@@ -86,6 +86,42 @@ class Confidence(NamedTuple):
     slope: float  # of the log-odds of the best class
     intercept: float
 
+    def shares(
+        self, scores: NDArray[Any], others: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the probabilities of the candidates, and that of each other class.
+
+        No class is more probable than one before it, and none of the others than a candidate.
+
+        Parameters
+        ----------
+        scores : array of shape (n, m)
+            Of each row's candidates, best first; -inf where there are fewer.
+        others : int array of shape (n,)
+            How many classes are not among them.
+        """
+        from scipy.special import expit, logsumexp  # not for who wants labels only
+
+        none = np.where(others > 0, self.other, -np.inf)[:, None]
+        scaled = np.concatenate([scores, none], axis=1) / self.temperature
+        rest = scaled[:, 1:]
+        with np.errstate(divide="ignore", invalid="ignore"):  # where there is nothing else
+            rest_total = logsumexp(rest, axis=1)
+            share = np.nan_to_num(np.exp(rest - rest_total[:, None]))
+            top = expit(self.slope * (scaled[:, 0] - rest_total) + self.intercept)
+        share[:, -1] /= np.maximum(others, 1)
+        share[:, :-1] = np.maximum(share[:, :-1], share[:, -1:]) * (scores[:, 1:] > -np.inf)
+        total = share[:, :-1].sum(axis=1) + others * share[:, -1]
+        share /= np.where(total > 0, total, 1)[:, None]
+        largest = share.max(axis=1)
+        top = np.where(np.isneginf(rest_total), 1, np.maximum(top, largest / (1 + largest)))
+        share *= (1 - top)[:, None]
+        # A rounding must not put another class beside the best.
+        best = np.nextafter(np.maximum(top, share.max(axis=1)).astype(np.float32), np.float32(2))
+        best = np.minimum(best, np.float32(1))
+        candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
+        return candidates, share[:, -1].astype(np.float32)
+
 
 def fit_confidence(
     scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,11 @@ class Evidence:
         Trains such vectors at a given sharpness. Without it there is nothing left to train on.
     before : Decoder, optional
         The decoder of a model that has been trained further.
+    train_vectors : callable, optional
+        Trains class vectors over features (`dsnc.rerank.ClassVectors`) for the candidates of a
+        decoder, in so many bytes, errors at such a cost. None where training is over.
+    reranker : FeatureReranker, optional
+        The second stage that the model has had so far.
     """
 
     linear: LinearDecoder
@@ -71,6 +76,8 @@ class Evidence:
     soft: LinearDecoder | None = None
     train_soft: Callable[[float], LinearDecoder] | None = None
     before: Decoder | None = None
+    train_vectors: Callable[[Decoder, int | None, float | None], Any] | None = None
+    reranker: Any = None
 
     @classmethod
     def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":

@@ -257,13 +257,10 @@ class ShortlistDecoder(SearchingDecoder):
             part[:, :common][inside] = share[:, :common][inside]
         return classes, result
 
-    def candidates(self, encoded: Encoded) -> tuple[Ints, Floats]:
-        """Return the candidates of each row, best first, and their scores.
-
-        Rows with fewer than others end in classes of -1 with scores of -inf.
-        """
+    def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
+        """Return the candidates of each row, best first, and their scores; by default all."""
         self.check_width(encoded)
-        width, parts = min(self.size, self.n_classes), []
+        width, parts = min(self.size, self.n_classes, k or self.size), []
         for _, block in encoded.blocks(_ROWS):
             ranked = self._rank(block, width)
             inside = ranked.is_candidate()
@@ -271,6 +268,12 @@ class ShortlistDecoder(SearchingDecoder):
             parts.append((np.where(inside, ranked.classes, -1), scores))
         classes, values = map(concatenate, zip(*parts, strict=True))
         return classes, values
+
+    def reaching(self, size: int, radius: int | None = None) -> Self:
+        """Return the same shortlist with at least so many candidates, from as far away."""
+        radius = self.n_bits if radius is None else max(radius, self.radius)
+        settings = {**self._settings(), "size": max(size, self.size), "radius": radius}
+        return type(self)(self.linear, self.codes, self.labels, **settings)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the linear decoder's weight and bias, the codes, their labels, the settings."""
@@ -342,26 +345,11 @@ class ShortlistDecoder(SearchingDecoder):
 
     def _shares(self, ranked: _Ranked) -> tuple[Floats, Floats]:
         """Return the probabilities of the candidates, and that of each other class."""
-        from scipy.special import expit, logsumexp  # not for who wants labels only
+        from dsnc.decoders.calibration import Confidence
 
-        others = self.n_classes - ranked.inside
         scores = np.where(ranked.is_candidate(), ranked.scores, -np.inf)
-        none = np.where(others > 0, self.other, -np.inf)[:, None]
-        scaled = np.concatenate([scores, none], axis=1) / self.temperature
-        rest = scaled[:, 1:]
-        with np.errstate(divide="ignore", invalid="ignore"):  # where there is nothing else
-            rest_total = logsumexp(rest, axis=1)
-            share = np.nan_to_num(np.exp(rest - rest_total[:, None]))
-            top = expit(self.slope * (scaled[:, 0] - rest_total) + self.intercept)
-        share[:, -1] /= np.maximum(others, 1)
-        largest = share.max(axis=1)
-        top = np.where(np.isneginf(rest_total), 1, np.maximum(top, largest / (1 + largest)))
-        share *= (1 - top)[:, None]
-        # A rounding must not put another class beside the best.
-        best = np.nextafter(np.maximum(top, share.max(axis=1)).astype(np.float32), np.float32(2))
-        best = np.minimum(best, np.float32(1))
-        candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
-        return candidates, share[:, -1].astype(np.float32)
+        confidence = Confidence(self.temperature, self.other, self.slope, self.intercept)
+        return confidence.shares(scores, self.n_classes - ranked.inside)
 
 
 @cache

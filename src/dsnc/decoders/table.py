@@ -178,6 +178,14 @@ class TableDecoder(Decoder):
             classes[rows], scores[rows] = best_classes(iter([(0, block)]), k)
         return classes, scores
 
+    def candidates(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
+        """Return the classes found; see `Decoder.candidates`."""
+        self.check_width(encoded)
+        classes, scores, counts = self._find(encoded, min(k, self.n_classes))
+        missing = np.arange(classes.shape[1]) >= counts[:, None]
+        classes[missing], scores[missing] = -1, -np.inf
+        return classes, scores
+
     def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores; see `Decoder.proba`."""
         self.check_width(encoded)

@@ -14,18 +14,17 @@ from dsnc.fast import recipe
 from dsnc.fast._kernels.step import Plan
 from dsnc.fast.checkpoint import ArrayCheckpoint
 from dsnc.fast.model import Model
-from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.rows import Feed, Scaling, scaling_of
 from dsnc.fast.steps import FastSteps, HeldOutRows
 from dsnc.threads import n_threads
 from dsnc.training.examples import Examples
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
 from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
-from dsnc.training.scaling import check_scaling, divides_rows, is_mostly_zeros, scale_of
+from dsnc.training.scaling import is_mostly_zeros
 from dsnc.training.settings import Settings
 
 _MOST_THREADS = 8  # a batch is small: more would wait for each other
-_FLAT = 1e-34  # deviation of a feature that float32 cannot be divided by
 _SOFT_RATE = 0.5  # of vectors for soft bits, as a share of training's
 
 
@@ -62,11 +61,11 @@ class FastLearner:
         self.settings, self.n_classes, self.seed = settings, n_classes, seed
         self.n_features = int(examples.X.shape[1])
         self._sparse = is_mostly_zeros(examples.X)
-        self._scaling = _scaling(settings.scaling, examples, self._sparse)
-        self._n_threads = min(_MOST_THREADS, _threads(n_jobs))
+        self._scaling = scaling_of(settings.scaling, examples, mostly_zeros=self._sparse)
+        self._n_threads = min(_MOST_THREADS, threads_to_train(n_jobs))
         self._model: Model | None = None
         self._soft: Model | None = None  # of `partial_fit`, from call to call
-        self._is_over = False  # whether the user or the clock has ended training
+        self.is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
 
     def fit(self, examples: Examples, validation: Examples | None = None) -> History:
@@ -78,9 +77,14 @@ class FastLearner:
         )
         steps = self._steps(self._started(examples), examples, pace, validation=validation)
         history = train(steps, pace, checkpoint=checkpoint)
-        self._is_over = history.stopped in (INTERRUPTED, LATE)
+        self.is_over = history.stopped in (INTERRUPTED, LATE)
         self._seconds = monotonic() - begun
         return history
+
+    def seconds_left(self) -> float | None:
+        """Return how much of the time limit training has left, if there is one."""
+        limit = self.settings.time_limit
+        return None if limit is None else limit - self._seconds
 
     def fit_soft_vectors(
         self,
@@ -95,9 +99,8 @@ class FastLearner:
         ended training before, or bits are not to be softer than training drew them, the vectors are
         left as they are.
         """
-        limit = self.settings.time_limit
-        left = None if limit is None else limit - self._seconds
-        if self._is_over or sharpness >= 1 or (left is not None and left <= 0):
+        left = self.seconds_left()
+        if self.is_over or sharpness >= 1 or (left is not None and left <= 0):
             return decoder
         pace = soft_pace(self._pace(examples), left)
         pace = replace(pace, learning_rate=float(pace.learning_rate) * _SOFT_RATE)
@@ -237,19 +240,8 @@ def _plan(settings: Settings) -> Plan:
     )
 
 
-def _scaling(name: str, examples: Examples, sparse: bool) -> Scaling:
-    """Return what is done to features; see `dsnc.training.scaling`."""
-    if divides_rows(name, sparse):
-        return Scaling(unit_rows=True)
-    if name == "none":
-        return Scaling()
-    check_scaling(name, examples.X, sparse)
-    shift, divisor = scale_of(examples, name, length=recipe.LENGTH)
-    factor = 1 / np.where(divisor > _FLAT, divisor, 1)
-    return Scaling(shift=shift.astype(np.float32), factor=factor.astype(np.float32))
-
-
-def _threads(n_jobs: int | None) -> int:
+def threads_to_train(n_jobs: int | None) -> int:
+    """Return how many threads train: as many as are asked for, else all cores."""
     if n_jobs is not None:
         return n_threads(n_jobs)
     said = os.environ.get("OMP_NUM_THREADS", "")

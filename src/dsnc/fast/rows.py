@@ -6,12 +6,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc.fast import recipe
 from dsnc.fast._kernels.step import Rows
 from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
+from dsnc.training.scaling import check_scaling, divides_rows, scale_of
 
 _NUMBERS = 1 << 22  # of rows that are ready at a time
 _MOST = 8192  # rows, so that Ctrl-C and the clock are heard in time
+_FLAT = 1e-34  # deviation of a feature that float32 cannot be divided by
 
 
 class Scaling(NamedTuple):
@@ -20,6 +23,18 @@ class Scaling(NamedTuple):
     unit_rows: bool = False
     shift: NDArray[np.float32] | None = None  # subtracted from each feature,
     factor: NDArray[np.float32] | None = None  # and then multiplied with it
+
+
+def scaling_of(name: str, examples: Examples, *, mostly_zeros: bool) -> Scaling:
+    """Return what is done to features; see `dsnc.training.scaling`."""
+    if divides_rows(name, mostly_zeros):
+        return Scaling(unit_rows=True)
+    if name == "none":
+        return Scaling()
+    check_scaling(name, examples.X, mostly_zeros)
+    shift, divisor = scale_of(examples, name, length=recipe.LENGTH)
+    factor = 1 / np.where(divisor > _FLAT, divisor, 1)
+    return Scaling(shift=shift.astype(np.float32), factor=factor.astype(np.float32))
 
 
 class Feed:
@@ -32,34 +47,41 @@ class Feed:
     """
 
     def __init__(self, examples: Examples, scaling: Scaling) -> None:
-        self._X, self._scaling = examples.X, scaling
+        self._X, self.scaling = examples.X, scaling
         targets, weight = examples.used()
         self.n_rows = examples.n_rows
         self._rows = examples.rows
-        self._y = targets.y.astype(np.int32)
-        self._weight = np.ones(self.n_rows, np.float32) if weight is None else weight
-        per_row = int(examples.X.shape[1])
+        self.y = targets.y.astype(np.int32)
+        self.weight = np.ones(self.n_rows, np.float32) if weight is None else weight
+        self.n_features = self.per_row = int(examples.X.shape[1])  # numbers of a row
         if sp.issparse(self._X) and scaling.factor is None:
-            per_row = max(1, self._X.nnz // max(1, self._X.shape[0]))
-        self.at_once = max(1, min(_MOST, _NUMBERS // per_row))
+            self.per_row = max(1, self._X.nnz // max(1, self._X.shape[0]))
+        self.at_once = max(1, min(_MOST, _NUMBERS // self.per_row))
 
     def take(self, which: NDArray[np.int64]) -> Rows:
         """Return some rows, in this order."""
         X = self.matrix(which)
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        return Rows(indptr, indices, X.data, self._y[which], self._weight[which])
+        return Rows(indptr, indices, X.data, self.y[which], self.weight[which])
 
     def matrix(self, which: NDArray[np.int64]) -> Any:
         """Return the features of some rows as a CSR matrix."""
+        rows = self.features(which)
+        if sp.issparse(rows):
+            return rows
+        return sp.csr_array(rows) if self.scaling.factor is None else _full(rows)
+
+    def features(self, which: NDArray[np.int64]) -> Any:
+        """Return the features of some rows, as an array or, where they are sparse, a CSR matrix."""
         picked = self._X[which if self._rows is None else self._rows[which]]
-        shift, factor = self._scaling.shift, self._scaling.factor
+        shift, factor = self.scaling.shift, self.scaling.factor
         if factor is not None and shift is not None:
             dense = picked.toarray() if sp.issparse(picked) else picked
-            return _full(np.subtract(dense, shift, dtype=np.float32) * factor)
+            return np.subtract(dense, shift, dtype=np.float32) * factor
         if not sp.issparse(picked):
-            picked = sp.csr_array(np.asarray(picked, dtype=np.float32))
+            picked = np.asarray(picked)
         picked = picked.astype(np.float32, copy=False)
-        return unit_rows(picked) if self._scaling.unit_rows else picked
+        return unit_rows(picked) if self.scaling.unit_rows else picked
 
 
 def _full(rows: NDArray[np.float32]) -> Any:

@@ -30,6 +30,7 @@ class ModelFacts:
     decoder: str
     decoder_settings: dict[str, Any]
     reason: str  # why this decoder; empty where nobody chose
+    second_stage: str  # empty where there is none
     trials: list[dict[str, Any]]  # what others were worth on held-out rows
     calibration: dict[str, float]
     metrics: dict[str, Any]  # as in model.json, without the decoder's report
@@ -68,6 +69,7 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
         decoder=decoder.name,
         decoder_settings={} if report is None else dict(report.settings),
         reason="" if report is None else report.reason,
+        second_stage="" if predictor.reranker is None else str(predictor.reranker),
         trials=[] if report is None else [trial._asdict() for trial in report.trials],
         calibration=calibration,
         metrics=figures(model),
@@ -93,6 +95,7 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         ("bits", f"{facts.n_bits:,}"),
         ("decoder", facts.decoder + (f": {facts.reason}" if facts.reason else "")),
         ("decoder settings", settings_text(facts.decoder_settings)),
+        ("second stage", facts.second_stage),
         ("calibration", settings_text(facts.calibration)),
         *_measured(facts),
         ("trained on", _rows(facts.data)),

@@ -7,8 +7,10 @@ from dsnc.decoders import Decoder, Evidence, LinearDecoder
 from dsnc.decoders.registry import AUTO, parse_decoder
 from dsnc.decoders.scoring import PLAIN, SCORING
 from dsnc.errors import InputError
+from dsnc.rerank import FeatureReranker
 from dsnc.selection.auto import choose_best
 from dsnc.selection.report import DecoderReport, Trial
+from dsnc.selection.second_stage import add_second_stage, parse_reranker
 from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
@@ -24,10 +26,13 @@ class SelectionSettings:
         As `dsnc.decoders.parse_decoder` takes it.
     soft_vectors : bool
         Whether decoders of soft bits may get class vectors of their own.
+    reranker : str, mapping or None
+        As `dsnc.selection.second_stage.parse_reranker` takes it.
     """
 
     decoder: Any = "auto"
     soft_vectors: bool = True
+    reranker: Any = None
 
 
 class Chosen(NamedTuple):
@@ -37,6 +42,7 @@ class Chosen(NamedTuple):
     trained: LinearDecoder | None  # the class vectors of training, where a file needs them beside
     evidence: Evidence
     report: DecoderReport | None  # None: the decoder is the one it was, and so is its report
+    reranker: FeatureReranker | None = None
 
 
 def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
@@ -60,14 +66,14 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     if before is not None and wanted.name in (AUTO, before.name):
         evidence = replace(evidence, before=None)
         decoder = before.renewed(evidence.scorer)
-        return Chosen(decoder, _beside(decoder, evidence), evidence, None)
+        return Chosen(decoder, _beside(decoder, evidence), evidence, None, evidence.reranker)
     sees_soft_bits = wanted.kind is None or wanted.kind.sees_soft_bits
     if settings.soft_vectors and sees_soft_bits and wanted.instance is None:
         fixed = {key: value for key, value in wanted.settings.items() if key in SCORING}
         evidence = with_soft_vectors(evidence, fixed)
     evidence = replace(evidence, before=None, train_soft=None)
     if wanted.instance is not None:
-        return _taken(wanted.instance, evidence)
+        return _with_features(_taken(wanted.instance, evidence), settings)
     used, reason = evidence, _AS_ASKED
     trials: list[Trial] = []
     if wanted.kind is None:
@@ -80,7 +86,19 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     if evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)
     report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, trials)
-    return Chosen(decoder, _beside(decoder, used), evidence, report)
+    return _with_features(Chosen(decoder, _beside(decoder, used), evidence, report), settings)
+
+
+def _with_features(chosen: Chosen, settings: SelectionSettings) -> Chosen:
+    """Let features decide among the candidates, where that is asked for or is worth it."""
+    wanted, evidence, report = parse_reranker(settings.reranker), chosen.evidence, chosen.report
+    found = add_second_stage(chosen.decoder, evidence, wanted)
+    evidence = replace(evidence, train_vectors=None, reranker=found.reranker)
+    if report is not None and found.tried is not None:
+        report = report.with_second_stage(found)
+    return chosen._replace(
+        decoder=found.decoder, reranker=found.reranker, evidence=evidence, report=report
+    )
 
 
 def _beside(decoder: Decoder, evidence: Evidence) -> LinearDecoder | None:

@@ -43,7 +43,8 @@ def gather(
     if held_out is None:
         return evidence
     X, targets, weight = _some_rows(held_out, _MAX_HELD_OUT)
-    return replace(evidence, held_out=HeldOut(Encoded(trained.logits(X)), targets, weight))
+    encoded = Encoded(trained.logits(X), source=(X, slice(0, len(targets))))
+    return replace(evidence, held_out=HeldOut(encoded, targets, weight))
 
 
 def _most_codes(n_bits: int, examples: "Examples") -> int:

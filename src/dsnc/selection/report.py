@@ -1,20 +1,25 @@
 """What was chosen and why: for people, also from a model file; nothing computes with it."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dsnc.decoders import DECODERS
 from dsnc.errors import InputError, unknown_name
 
+if TYPE_CHECKING:
+    from dsnc.selection.second_stage import SecondStage
+
+SECOND_STAGE = "+ features"  # as a trial is called
 _KEYS = {"chosen": str, "settings": dict, "reason": str, "trials": list}
 _TRIAL_KEYS = {
     "decoder": str,
     "settings": dict,
     "accuracy": float | int | None,
     "nanoseconds": float | int,
+    "n_bytes": int,
 }
 _MOST = 1000  # trials of a report, settings of a trial, and characters of a text
 
@@ -26,6 +31,7 @@ class Trial(NamedTuple):
     settings: dict[str, Any]
     accuracy: float  # NaN where there were no rows
     nanoseconds: float  # of decoding a row, on a typical machine
+    n_bytes: int = 0  # of a second stage
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,26 @@ class DecoderReport:
     reason: str
     trials: list[Trial] = field(default_factory=list)
 
+    def with_second_stage(self, found: "SecondStage") -> "DecoderReport":
+        """Return the report with what a second stage is worth, and whether it was taken."""
+        if found.tried is None or found.accuracies is None:
+            return self
+        without, both = found.accuracies
+        before = next((trial for trial in self.trials if trial.decoder == self.chosen), None)
+        first_ns = 0.0 if before is None else before.nanoseconds
+        settings, n_bytes = found.tried.chosen_settings(), found.tried.cost().bytes
+        trials = [
+            *self.trials,
+            Trial(SECOND_STAGE, settings, both, first_ns + found.nanoseconds, n_bytes),
+        ]
+        taken = found.reranker is not None
+        reason = (
+            f"{self.reason}; features {'decide' if taken else 'would decide'} among its "
+            f"candidates: {100 * both:.2f} % instead of {100 * without:.2f} %, for "
+            f"{found.nanoseconds / 1000:.1f} us and {n_bytes / 1e6:.1f} MB more"
+        )
+        return replace(self, reason=reason, trials=trials)
+
     def __str__(self) -> str:
         """Return the choice, the reason and a line for each trial."""
         lines = [f"{self.chosen}: {self.reason}"]
@@ -44,9 +70,13 @@ class DecoderReport:
             settings = ", ".join(f"{key}={value}" for key, value in trial.settings.items())
             lines.append(
                 f"  {trial.decoder:<10} {100 * trial.accuracy:6.2f} %  "
-                f"{trial.nanoseconds / 1000:8.2f} us  {settings}"
+                f"{trial.nanoseconds / 1000:8.2f} us  {settings}{_megabytes(trial.n_bytes)}"
             )
         return "\n".join(lines)
+
+
+def _megabytes(n_bytes: int) -> str:
+    return f", {n_bytes / 1e6:.1f} MB" if n_bytes else ""
 
 
 def plain_report(report: DecoderReport) -> dict[str, Any]:
@@ -57,6 +87,7 @@ def plain_report(report: DecoderReport) -> dict[str, Any]:
             "settings": _plain(trial.settings),
             "accuracy": None if math.isnan(trial.accuracy) else float(trial.accuracy),
             "nanoseconds": float(trial.nanoseconds),
+            "n_bytes": int(trial.n_bytes),
         }
         for trial in report.trials
     ]
@@ -76,10 +107,12 @@ def report_of(plain: Any) -> DecoderReport:
         raise InputError(f"metrics: decoder has {len(plain['trials'])} trials.")
     trials = []
     for trial in plain["trials"]:
+        if isinstance(trial, dict):
+            trial.setdefault("n_bytes", 0)  # files of the first versions have none
         _check("decoder trial", trial, _TRIAL_KEYS)
         accuracy = math.nan if trial["accuracy"] is None else float(trial["accuracy"])
         values = trial["decoder"], trial["settings"], accuracy, float(trial["nanoseconds"])
-        trials.append(Trial(*values))
+        trials.append(Trial(*values, trial["n_bytes"]))
     if plain["chosen"] not in DECODERS:
         raise unknown_name("metrics: chosen decoder", plain["chosen"][:100], DECODERS)
     return DecoderReport(plain["chosen"], plain["settings"], plain["reason"], trials)

@@ -69,7 +69,7 @@ class Learner:
         # Of `partial_fit`, from call to call: their moments are what they have learned.
         self._optimizer: torch.optim.Optimizer | None = None
         self._soft: tuple[SoftVectorsObjective, torch.optim.Optimizer] | None = None
-        self._is_over = False  # whether the user or the clock has ended training
+        self.is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
 
     @property
@@ -88,9 +88,14 @@ class Learner:
         )
         steps = TorchSteps(self.objective, batches, pace, validation=held_out, world=self.world)
         history = train(steps, pace, checkpoint=checkpoint)
-        self._is_over = history.stopped in (INTERRUPTED, LATE)
+        self.is_over = history.stopped in (INTERRUPTED, LATE)
         self._seconds = monotonic() - begun
         return history
+
+    def seconds_left(self) -> float | None:
+        """Return how much of the time limit training has left, if there is one."""
+        limit = self.settings.time_limit
+        return None if limit is None else limit - self._seconds
 
     def fit_soft_vectors(
         self,
@@ -108,7 +113,7 @@ class Learner:
         world, limit = self.world, self.settings.time_limit
         left = None if limit is None else limit - self._seconds
         sharpness = world.sum(sharpness if world.is_first else 0.0)[0]
-        is_over = self._is_over or sharpness >= 1 or (left is not None and left <= 0)
+        is_over = self.is_over or sharpness >= 1 or (left is not None and left <= 0)
         if world.any(is_over):  # every process has its own clock
             return decoder
         objective = self._soft_objective(decoder, sharpness)

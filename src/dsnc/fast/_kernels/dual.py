@@ -1,0 +1,214 @@
+"""A support vector machine for each class, by dual coordinate descent.
+
+Squared hinge and a bias, one row at a time, leaving out rows that do not matter for a while (C.-J.
+Hsieh, K.-W. Chang, C.-J. Lin, S. Keerthi, S. Sundararajan, "A dual coordinate descent method for
+large-scale linear SVM", ICML 2008).
+"""
+
+import numpy as np
+
+from dsnc.codes._kernels.tools import kernel, part, reordered
+
+_ANY = np.float32(1e30)  # no gradient is as large
+
+
+@kernel
+def share_out(y, candidates, random, seed, starts, rows):
+    """Give each class the rows of its problem: those that have it, name it, or draw it.
+
+    Called twice: with `rows` empty, ``starts[k + 1]`` counts the rows of class k. Then, with the
+    sums of these in `starts`, the rows are written; ``starts[k]`` ends up where class k ends.
+    """
+    counts = rows.shape[0] == 0
+    n_classes = np.uint64(starts.shape[0] - 1)
+    for i in range(y.shape[0]):
+        for place in range(-1, candidates.shape[1] + random):
+            if place < 0:
+                k = np.int64(y[i])
+            elif place < candidates.shape[1]:
+                k = np.int64(candidates[i, place])
+                if k < 0:
+                    continue
+            else:
+                drawn = _mixed(
+                    np.uint64(seed) + np.uint64(i) * np.uint64(random) + np.uint64(place)
+                )
+                k = np.int64(drawn % n_classes)
+            if place >= 0 and k == y[i]:
+                continue
+            if counts:
+                starts[k + 1] += 1
+            else:
+                rows[starts[k]] = i
+                starts[k] += 1
+
+
+@kernel
+def solve(
+    first,
+    last,
+    starts,
+    rows,
+    positive,
+    penalty,
+    indptr,
+    indices,
+    data,
+    squares,
+    offset,
+    n_passes,
+    tolerance,
+    seed,
+    least,
+    vector,
+    alpha,
+    order,
+    bias,
+    owners,
+    features,
+    weights,
+):
+    """Solve the problems of some classes; return how many of them there was room for, and weights.
+
+    The rows of the problem of class k are ``rows[starts[k] : starts[k + 1]]``, numbers of rows of
+    the CSR matrix; where `indices` is empty, that is dense. `positive` says whether a row has the
+    class, and `penalty` is 1 / (2 * C) of each row. Weights smaller than `least`, which is above 0,
+    are left out. `vector` (zeros, left so), `alpha` and `order` are scratch space.
+    """
+    n_found, sparse = 0, indices.shape[0] > 0
+    for k in range(first, last):
+        start = starts[k]
+        n = starts[k + 1] - start
+        if n_found + vector.shape[0] > weights.shape[0]:
+            return k, n_found
+        b = _descend(
+            rows[start : start + n],
+            positive[start : start + n],
+            penalty,
+            indptr,
+            indices,
+            data,
+            squares,
+            offset,
+            n_passes,
+            tolerance,
+            np.uint64(seed) + np.uint64(k) * np.uint64(1 << 32),
+            vector,
+            alpha,
+            order,
+        )
+        bias[k] = b * offset
+        found = owners, features, weights
+        for t in range(start, start + n):
+            # Of dense rows, the first has all features.
+            entries = indptr[rows[t] + 1] - indptr[rows[t]] if sparse else vector.shape[0]
+            for entry in range(entries):
+                j = indices[indptr[rows[t]] + entry] if sparse else entry
+                n_found = _take(k, j, least, vector, n_found, found)
+            if not sparse:
+                break
+    return last, n_found
+
+
+@part
+def _take(k, j, least, vector, n_found, found):
+    """Move a weight from the vector to those found, if it is large enough."""
+    owners, features, weights = found
+    value = vector[j]
+    vector[j] = np.float32(0)
+    if abs(value) < least:
+        return n_found
+    owners[n_found], features[n_found], weights[n_found] = k, j, value
+    return n_found + 1
+
+
+@part
+def _descend(
+    rows,
+    positive,
+    penalty,
+    indptr,
+    indices,
+    data,
+    squares,
+    offset,
+    n_passes,
+    tolerance,
+    seed,
+    vector,
+    alpha,
+    order,
+):
+    """Find the vector of one class; return its bias."""
+    n = rows.shape[0]
+    for t in range(n):
+        alpha[t], order[t] = np.float32(0), t
+    active, bound, b, drawn = n, _ANY, np.float32(0), seed
+    for _ in range(n_passes):
+        highest, lowest = -_ANY, _ANY
+        for place in range(active - 1, 0, -1):
+            drawn += np.uint64(1)
+            other = np.int64(_mixed(drawn) % np.uint64(place + 1))
+            order[place], order[other] = order[other], order[place]
+        place = 0
+        while place < active:
+            t = order[place]
+            i = rows[t]
+            sign = np.float32(1) if positive[t] else np.float32(-1)
+            z = b * offset + _dot(indptr, indices, data, i, vector)
+            slope = sign * z - np.float32(1) + penalty[i] * alpha[t]
+            if alpha[t] == 0:
+                if slope > bound:  # right by far: not to be looked at for now
+                    active -= 1
+                    order[place], order[active] = order[active], t
+                    continue
+                slope = min(slope, np.float32(0))
+            highest, lowest = max(highest, slope), min(lowest, slope)
+            if slope != 0:
+                step = slope / (squares[i] + offset * offset + penalty[i])
+                moved = max(alpha[t] - step, np.float32(0))
+                change = (moved - alpha[t]) * sign
+                alpha[t] = moved
+                b += change * offset
+                _add(indptr, indices, data, i, change, vector)
+            place += 1
+        if highest - lowest <= tolerance:
+            if active == n:
+                break
+            active, bound = n, _ANY
+        else:
+            bound = highest if highest > 0 else _ANY
+    return b
+
+
+@reordered
+def _dot(indptr, indices, data, i, vector):
+    total = np.float32(0)
+    if indices.shape[0]:
+        for p in range(indptr[i], indptr[i + 1]):
+            total += vector[indices[p]] * data[p]
+    else:
+        start = i * vector.shape[0]
+        for j in range(vector.shape[0]):
+            total += vector[j] * data[start + j]
+    return total
+
+
+@part
+def _add(indptr, indices, data, i, change, vector):
+    if indices.shape[0]:
+        for p in range(indptr[i], indptr[i + 1]):
+            vector[indices[p]] += change * data[p]
+    else:
+        start = i * vector.shape[0]
+        for j in range(vector.shape[0]):
+            vector[j] += change * data[start + j]
+
+
+@part
+def _mixed(x):
+    """Return a random number: a hash, by the last steps of splitmix64."""
+    x = x * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

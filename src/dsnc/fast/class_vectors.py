@@ -1,0 +1,229 @@
+"""Class vectors of the second stage: a support vector machine for each class, on few rows.
+
+The problem of a class has the rows that have it, those that name it among their candidates, and
+some that draw it at random: what all of them take is rows times candidates, whatever the number of
+classes. Only the largest weights are kept, and no array is as large as classes times features.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.fast._kernels.dual import share_out, solve
+from dsnc.fast.rows import Feed, Scaling
+from dsnc.rerank import ClassVectors
+
+N_RANDOM = 20  # classes that a row draws, beside its candidates
+_PASSES = 20  # over the rows of a class, at most
+_TOLERANCE = 0.1  # of the gradient
+_PAIRS = 1 << 16  # rows of the problems that are solved at a time,
+_NUMBERS = 1 << 23  # and numbers in these rows
+_ROOM = 1 << 20  # weights that are found before they are looked through
+_LEAST = 1e-4  # weights below this say nothing
+_SAMPLE = 4096  # rows that tell how long rows are
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How vectors are trained.
+
+    Parameters
+    ----------
+    C : float
+        What errors cost, for rows of length 1 on average.
+    n_weights : int
+        Weights that are kept at most, of all classes: the largest.
+    seed : int
+        Decides which rows draw which class, and the order of rows.
+    """
+
+    C: float
+    n_weights: int
+    seed: int = 0
+
+
+def train_class_vectors(
+    feed: Feed,
+    candidates: NDArray[np.int32],
+    n_classes: int,
+    recipe: Recipe,
+    *,
+    n_threads: int = 1,
+    report: Callable[[int], None] = lambda done: None,
+) -> ClassVectors:
+    """Train a vector for each class; the same ones for any number of threads.
+
+    Parameters
+    ----------
+    feed : Feed
+        Rows, their classes and weights.
+    candidates : int32 array of shape (n, m)
+        Classes that each row might be taken for; -1 where there are fewer.
+    n_classes : int
+    recipe : Recipe
+    n_threads : int
+    report : callable
+        Told how many classes are done. What it raises ends training.
+    """
+    problems = _Problems(feed, candidates, n_classes, recipe)
+    kept = _Kept(recipe.n_weights)
+    bias = np.zeros(n_classes, dtype=np.float32)
+    lock, done = threading.Lock(), 0
+    stop = threading.Event()
+
+    def work(block: tuple[int, int]) -> None:
+        nonlocal done
+        for found in problems.solve(*block, bias, kept):
+            with lock:
+                kept.add(*found)
+        with lock:
+            done += block[1] - block[0]
+            if not stop.is_set():
+                report(done)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(work, block) for block in problems.blocks()]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:  # Ctrl-C as well
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+    owners, features, weights = kept.largest()
+    shape = (n_classes, problems.n_features)
+    matrix = sp.csr_array((weights, (owners, features)), shape=shape)
+    return _unscaled(matrix, bias, feed.scaling)
+
+
+def _unscaled(matrix: Any, bias: NDArray[np.float32], scaling: Scaling) -> ClassVectors:
+    """Return vectors for rows as they come, from those for scaled rows."""
+    if scaling.factor is not None and scaling.shift is not None:
+        matrix = matrix.multiply(scaling.factor[None, :]).tocsr()
+        bias = bias - matrix @ scaling.shift
+    return ClassVectors.from_matrix(matrix, bias, unit_rows=scaling.unit_rows)
+
+
+class _Problems:
+    """The rows of each class, and what solves their problems."""
+
+    def __init__(
+        self, feed: Feed, candidates: NDArray[np.int32], n_classes: int, recipe: Recipe
+    ) -> None:
+        self._feed, self._recipe, self.n_classes = feed, recipe, n_classes
+        self.n_features = feed.n_features
+        y = feed.y
+        random = min(N_RANDOM, n_classes)
+        counted = np.zeros(n_classes + 1, dtype=np.int64)
+        shared: tuple[Any, ...] = (y, np.ascontiguousarray(candidates), random, recipe.seed)
+        share_out(*shared, counted, np.empty(0, dtype=np.int32))
+        self._starts = np.cumsum(counted)
+        self._rows = np.empty(self._starts[-1], dtype=np.int32)
+        share_out(*shared, self._starts.copy(), self._rows)
+        some = np.linspace(0, feed.n_rows - 1, min(_SAMPLE, feed.n_rows)).astype(np.int64)
+        length = max(float(_squares(feed.features(some)).mean()), 1e-30)
+        self._offset = np.float32(np.sqrt(length))  # a bias like a feature as large as a row
+        cost = recipe.C / length * feed.weight / feed.weight.mean(dtype=np.float64)
+        self._penalty = (0.5 / cost).astype(np.float32)
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield (first class, class after the last), with about as much work in each."""
+        limit = max(1, min(_PAIRS, _NUMBERS // max(1, self._feed.per_row)))
+        first = 0
+        while first < self.n_classes:
+            reached = np.searchsorted(self._starts, self._starts[first] + limit, side="right")
+            last = int(min(max(first + 1, reached - 1), self.n_classes))
+            yield first, last
+            first = last
+
+    def solve(
+        self, first: int, last: int, bias: NDArray[np.float32], kept: "_Kept"
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Yield the weights of some classes, as (classes, features, weights)."""
+        starts = self._starts[first : last + 1]
+        used = self._rows[starts[0] : starts[-1]]
+        rows, local = np.unique(used, return_inverse=True)
+        X = self._feed.features(rows)
+        dense = isinstance(X, np.ndarray)
+        shape = (np.empty(0, np.int64),) * 2 if dense else (X.indptr.astype(np.int64), X.indices)
+        values = X.reshape(-1) if dense else X.data
+        owner = np.repeat(np.arange(first, last), np.diff(starts))
+        positive = self._feed.y[used] == owner
+        longest = int(np.diff(starts).max(initial=1))
+        n_features, room = self.n_features, _ROOM + self.n_features
+        vector, alpha = np.zeros(n_features, np.float32), np.empty(longest, np.float32)
+        out = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float32)
+        own = np.empty(last - first, dtype=np.float32)
+        place = 0
+        while place < last - first:
+            place, n = solve(
+                place,
+                last - first,
+                starts - starts[0],
+                local.astype(np.int64),
+                positive,
+                self._penalty[rows],
+                *shape,
+                values,
+                _squares(X),
+                self._offset,
+                _PASSES,
+                np.float32(_TOLERANCE),
+                self._recipe.seed + first,
+                np.float32(max(_LEAST, kept.least)),
+                vector,
+                alpha,
+                np.empty(longest, np.int64),
+                own,
+                *out,
+            )
+            yield out[0][:n] + first, out[1][:n].copy(), out[2][:n].copy()
+        bias[first:last] = own
+
+
+class _Kept:
+    """The largest weights so far; which they are does not depend on the order they come in."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._n = most, 0
+        self._parts: list[tuple[NDArray[Any], ...]] = []
+        self.least = 0.0  # what is smaller cannot be among the largest any more
+
+    def add(self, *found: NDArray[Any]) -> None:
+        """Add some; forget those that are too small when there are twice too many."""
+        self._parts.append(found)
+        self._n += len(found[0])
+        if self._n > 2 * self._most:
+            self._forget()
+
+    def largest(self) -> tuple[NDArray[Any], ...]:
+        """Return classes, features and weights of the largest."""
+        self._forget()
+        return self._parts[0]
+
+    def _forget(self) -> None:
+        kinds = np.int32, np.int32, np.float32
+        columns = (
+            zip(*self._parts, strict=True) if self._parts else [[np.empty(0, k)] for k in kinds]
+        )
+        whole = [np.concatenate(column) for column in columns]
+        size = np.abs(whole[2])
+        if len(size) > self._most:
+            least = np.partition(size, len(size) - self._most)[len(size) - self._most]
+            self.least = float(least)
+            whole = [column[size >= least] for column in whole]
+        self._parts, self._n = [tuple(whole)], len(whole[0])
+
+
+def _squares(X: Any) -> NDArray[np.float32]:
+    """Return the squared length of each row."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float32)
+    return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()

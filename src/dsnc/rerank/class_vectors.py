@@ -1,0 +1,166 @@
+"""What each class thinks of each feature: few numbers for each, in few bytes."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from dsnc.arrays import bounded, check_arrays
+from dsnc.errors import InputError
+
+_TOP = 127  # the largest weight of a class, as an octet
+_SHORT = 1 << 16  # features whose numbers take two octets in a file
+BYTES = 5  # of a weight in memory: its feature and itself
+
+
+class ClassVectors:
+    """A sparse vector over the features for each class, its weights in one octet.
+
+        margin[k] = bias[k] + scale[k] * sum_j weight[k, j] * x[j]
+
+    Parameters
+    ----------
+    starts : int array of shape (n_classes + 1,)
+        Where the weights of each class begin in the next two.
+    features : int array
+        The feature of each weight, ascending within a class.
+    weights : int8 array
+    scales, bias : float arrays of shape (n_classes,)
+    n_features : int
+    unit_rows : bool
+        Whether x is divided by its length first.
+
+    Examples
+    --------
+    >>> vectors = ClassVectors.from_matrix([[1.0, 0], [0, -0.5]], bias=[0.25, 0])
+    >>> vectors.matrix().toarray()
+    array([[ 1. ,  0. ],
+           [ 0. , -0.5]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        starts: ArrayLike,
+        features: ArrayLike,
+        weights: ArrayLike,
+        scales: ArrayLike,
+        bias: ArrayLike,
+        *,
+        n_features: int,
+        unit_rows: bool = False,
+    ) -> None:
+        self.scales, self.bias = bounded("scales", scales), bounded("bias", bias)
+        self.n_classes, self.n_features = len(self.bias), int(n_features)
+        self.starts = _fixed(starts, np.int64)
+        self.features, self.weights = _fixed(features, np.uint32), _fixed(weights, np.int8)
+        self.unit_rows = bool(unit_rows)
+        if self.bias.ndim != 1 or self.scales.shape != self.bias.shape:
+            raise InputError(f"scales has shape {self.scales.shape} and bias {self.bias.shape}.")
+        if self.starts.shape != (self.n_classes + 1,) or self.features.ndim != 1:
+            raise InputError(
+                f"starts has shape {self.starts.shape}; expected ({self.n_classes + 1},)."
+            )
+        n = len(self.features)
+        if self.weights.shape != (n,) or self.starts[0] != 0 or self.starts[-1] != n:
+            raise InputError(f"{n} features and {self.weights.size} weights do not fit starts.")
+        if (np.diff(self.starts) < 0).any():
+            raise InputError("starts does not ascend.")
+        if n and int(self.features.max()) >= self.n_features:
+            raise InputError(f"features has {self.features.max()}; there are {self.n_features}.")
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, bias: ArrayLike, *, unit_rows: bool = False) -> Self:
+        """Round the rows of a matrix, one for each class; what is too small to matter goes."""
+        rows = sp.csr_array(matrix, dtype=np.float32)
+        rows.sum_duplicates()
+        counts = np.diff(rows.indptr)
+        owners = np.repeat(np.arange(len(counts)), counts)
+        largest = np.zeros(len(counts), np.float32)
+        np.maximum.at(largest, owners, np.abs(rows.data))
+        scales = np.where(largest > 0, largest / _TOP, 1).astype(np.float32)
+        weights = np.rint(rows.data / scales[owners]).astype(np.int8)
+        kept = weights != 0
+        counts = np.bincount(owners[kept], minlength=len(counts))
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        settings: dict[str, Any] = {"n_features": rows.shape[1], "unit_rows": unit_rows}
+        return cls(starts, rows.indices[kept], weights[kept], scales, bias, **settings)
+
+    def __len__(self) -> int:
+        """Return the number of weights."""
+        return len(self.weights)
+
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        arrays = self.starts, self.features, self.weights, self.scales, self.bias
+        return sum(array.nbytes for array in arrays)
+
+    def matrix(self) -> sp.csr_array:
+        """Return the weights as a (n_classes, n_features) matrix."""
+        data = self.weights * np.repeat(self.scales, np.diff(self.starts))
+        shape = (self.n_classes, self.n_features)
+        parts = data, self.features.astype(np.int64), self.starts.copy()
+        return sp.csr_array(parts, shape=shape)
+
+    def pruned(self, most: int) -> "ClassVectors":
+        """Return the same with so many weights at most: the largest."""
+        if len(self) <= most:
+            return self
+        matrix = self.matrix()
+        size = np.abs(matrix.data)
+        least = np.partition(size, len(size) - most)[len(size) - most] if most else np.inf
+        matrix.data[size < least] = 0
+        matrix.eliminate_zeros()
+        return type(self).from_matrix(matrix, self.bias, unit_rows=self.unit_rows)
+
+    @cached_property
+    def tables(self) -> tuple[NDArray[Any], ...]:
+        """What the kernel reads, in its order."""
+        return self.starts, self.features, self.weights, self.scales, self.bias
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        kind = np.uint16 if self.n_features <= _SHORT else np.uint32
+        return {
+            "counts": np.diff(self.starts).astype(np.uint32),
+            "features": self.features.astype(kind),
+            "weights": self.weights,
+            "scales": self.scales,
+            "bias": self.bias,
+            "unit_rows": np.array([self.unit_rows]),
+            "n_features": np.array([self.n_features], dtype=np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the vectors from what `arrays` gave, checking everything: a file may be hostile."""
+        is_short = getattr(arrays.get("features"), "dtype", None) == np.uint16
+        expected = {
+            "counts": "uint32 1",
+            "features": "uint16 1" if is_short else "uint32 1",
+            "weights": "int8 1",
+            "scales": "float32 1",
+            "bias": "float32 1",
+            "unit_rows": "bool 1",
+            "n_features": "int64 1",
+        }
+        check_arrays("class vectors", arrays, expected)
+        for name in ("unit_rows", "n_features"):
+            if arrays[name].size != 1:
+                raise InputError(f"class vectors: array {name!r} is not one value.")
+        starts = np.concatenate([[0], np.cumsum(arrays["counts"], dtype=np.int64)])
+        parts = (arrays[name] for name in ("features", "weights", "scales", "bias"))
+        settings = {name: arrays[name].item() for name in ("n_features", "unit_rows")}
+        return cls(starts, *parts, **settings)
+
+
+def _fixed(array: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """Return an array of this type that nobody can change, as the kernel was compiled for."""
+    fixed = np.ascontiguousarray(array, dtype=dtype)
+    if fixed.flags.writeable:
+        fixed = fixed.copy() if fixed is array else fixed
+        fixed.flags.writeable = False
+    return fixed

@@ -1,0 +1,146 @@
+"""Both stages as one decoder: codes find the candidates, features decide among them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import Encoded
+from dsnc.decoders import Decoder
+from dsnc.decoders.checks import Ints
+from dsnc.decoders.linear import Floats
+from dsnc.errors import InputError
+from dsnc.rerank.reranker import FeatureReranker
+from dsnc.rows import Cost
+
+_ROWS = 4096  # at a time
+
+
+class Reranked(Decoder):
+    """A decoder whose candidates get a second look.
+
+    Candidates within reach come first, in the order of their scores of both stages. The others
+    follow as the decoder has them. Where one candidate is within reach, the row is sure: it is
+    answered by the decoder alone.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    reranker : FeatureReranker
+    """
+
+    name: ClassVar[str] = "reranked"
+
+    def __init__(self, decoder: Decoder, reranker: FeatureReranker) -> None:
+        if decoder.n_classes != reranker.vectors.n_classes:
+            raise InputError(
+                f"the decoder has {decoder.n_classes} classes and the reranker "
+                f"{reranker.vectors.n_classes}."
+            )
+        self.decoder, self.reranker = decoder, reranker
+        self.n_bits, self.n_classes = decoder.n_bits, decoder.n_classes
+
+    def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
+        """Return the classes that get a second look, best first; see `Decoder.candidates`."""
+        classes, scores, inside = self._look(encoded)
+        beyond = np.arange(classes.shape[1]) >= inside[:, None]
+        classes[beyond], scores[beyond] = -1, -np.inf
+        return classes, scores
+
+    def predict(self, encoded: Encoded) -> Ints:
+        """Return the best class of each row."""
+        parts = [self._look(block)[0][:, 0] for _, block in encoded.blocks(_ROWS)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
+        """Find the k best classes of each row; see `Decoder.top_k`."""
+        k = self.check_k(k)
+        classes, scores = self.decoder.top_k(encoded, k)
+        for rows, block in encoded.blocks(_ROWS):
+            _put_first(classes[rows], scores[rows], *self._look(block))
+        return classes, scores
+
+    def proba(self, encoded: Encoded) -> Floats:
+        """Return probabilities; see `Decoder.proba`."""
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for where, block, unsure, classes, inside, shares, rest in self._probabilities(encoded):
+            part = result[where]
+            if not unsure.all():
+                part[:] = self.decoder.proba(block)
+            part[unsure] = rest[:, None]
+            rows, places = np.nonzero(np.arange(classes.shape[1]) < inside[:, None])
+            part[unsure[rows], classes[rows, places]] = shares[rows, places]
+        return result
+
+    def top_k_proba(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
+        """Find the k best classes of each row and their probabilities."""
+        classes, _ = self.top_k(encoded, k)
+        result = np.empty(classes.shape, dtype=np.float32)
+        for where, block, unsure, _, inside, shares, rest in self._probabilities(encoded):
+            part, common = result[where], min(k, shares.shape[1])
+            if len(unsure) < len(block):
+                part[:] = self.decoder.top_k_proba(block, k)[1]
+            within = np.arange(k) < inside[:, None]
+            values = np.repeat(rest[:, None], k, axis=1)
+            values[:, :common] = np.where(within[:, :common], shares[:, :common], rest[:, None])
+            part[unsure] = values
+        return classes, result
+
+    def cost(self) -> Cost:
+        """Return what both stages take."""
+        first, second = self.decoder.cost(), self.reranker.cost()
+        return Cost(first.operations + second.operations, first.bytes + second.bytes)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Refuse: a model file holds the two stages beside each other."""
+        return self._refuse()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Refuse: a model file holds the two stages beside each other."""
+        return cls._refuse()
+
+    @staticmethod
+    def _refuse() -> NoReturn:
+        raise InputError("two stages have no arrays of their own; each of them has.")
+
+    def _look(self, encoded: Encoded) -> tuple[Ints, Floats, Ints]:
+        """Return the candidates of each row, their scores, and how many are within reach."""
+        classes, scores = self.decoder.candidates(encoded, self.reranker.size)
+        return classes, scores, self.reranker.look(encoded, classes, scores)
+
+    def _probabilities(self, encoded: Encoded) -> Iterator[tuple[Any, ...]]:
+        """Yield (slice, those rows, numbers of the unsure ones, and what is known of these).
+
+        That is their classes, how many of these are within reach, and the probabilities of those
+        and of each other class.
+        """
+        for where, block in encoded.blocks(_ROWS):
+            classes, scores, inside = self._look(block)
+            unsure = np.flatnonzero(inside > 1)
+            classes, scores, inside = classes[unsure], scores[unsure], inside[unsure]
+            within = np.arange(classes.shape[1]) < inside[:, None]
+            scores = np.where(within, scores, -np.inf)
+            shares = self.reranker.confidence.shares(scores, self.n_classes - inside)
+            yield where, block, unsure, classes, inside, *shares
+
+
+def _put_first(classes: Ints, scores: Floats, near: Ints, looked_at: Floats, inside: Ints) -> None:
+    """Put those that got a second look before the others, whose order stays; in place.
+
+    The first classes of a decoder are the ones that get a second look, so that what follows them
+    stays where it is. Its scores move with the last one before them.
+    """
+    k = min(classes.shape[1], near.shape[1])
+    within = np.arange(k) < inside[:, None]
+    rows = np.arange(len(classes))
+    last = np.minimum(inside, classes.shape[1]) - 1
+    before, floor = (
+        scores[rows, last].copy(),
+        looked_at[rows, np.minimum(inside, near.shape[1]) - 1],
+    )
+    moved = scores + (floor - before)[:, None]
+    np.copyto(scores, np.where(np.isfinite(moved), moved, scores))
+    np.copyto(classes[:, :k], near[:, :k], where=within)
+    np.copyto(scores[:, :k], looked_at[:, :k], where=within)

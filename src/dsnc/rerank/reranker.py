@@ -1,0 +1,205 @@
+"""`FeatureReranker`: class vectors, how much they count beside a decoder, and for which rows."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.arrays import number_arrays, numbers
+from dsnc.checks import whole
+from dsnc.codes import Encoded
+from dsnc.decoders.calibration import Confidence
+from dsnc.decoders.checks import Ints, valid_real, valid_temperature
+from dsnc.decoders.linear import Floats
+from dsnc.errors import InputError
+from dsnc.kernels import can_wait
+from dsnc.rerank import plain
+from dsnc.rerank.class_vectors import ClassVectors
+from dsnc.rows import Cost
+
+LARGEST = float(np.finfo(np.float32).max)
+ALL = LARGEST  # a reach that leaves no candidate out
+_REALS = ("mix", "reach", "temperature", "other", "slope", "intercept")
+_NUMBERS = {"size": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureReranker:
+    """Gives the candidates of a decoder a second look, with the features of the row.
+
+        score[k] = mix * first[k] + margin[k]
+
+    first[k] is the score of the decoder, and margin[k] is what the class vector says.
+
+    Parameters
+    ----------
+    vectors : ClassVectors
+    mix : float
+        What a point of the decoder's score is worth.
+    reach : float
+        Candidates whose first score is farther than this below the best are not looked at. Where
+        that leaves one, the row is sure: the decoder's answer stands.
+    size : int
+        Candidates of a row at most.
+    temperature, other, slope, intercept : float
+        How scores become probabilities, as of `dsnc.decoders.calibration.Confidence`.
+    """
+
+    vectors: ClassVectors
+    mix: float = 1.0
+    reach: float = ALL
+    size: int = 16
+    temperature: float = 1.0
+    other: float = -1e9
+    slope: float = 1.0
+    intercept: float = 0.0
+    _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
+
+    name: ClassVar[str] = "features"
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and keep them as the float32 that a file holds."""
+        checked = {
+            "mix": valid_real("mix", self.mix, 0.0, LARGEST),
+            "reach": valid_real("reach", self.reach, 0.0, LARGEST),
+            "size": whole("size", self.size),
+            "temperature": valid_temperature(self.temperature),
+            "other": valid_real("other", self.other, -LARGEST, LARGEST),
+            "slope": valid_real("slope", self.slope, 0.0, LARGEST),
+            "intercept": valid_real("intercept", self.intercept, -LARGEST, LARGEST),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def confidence(self) -> Confidence:
+        """How scores become probabilities."""
+        return Confidence(self.temperature, self.other, self.slope, self.intercept)
+
+    def with_confidence(self, confidence: Confidence) -> Self:
+        """Return the same with other probabilities."""
+        return replace(self, **confidence._asdict())
+
+    def look(self, encoded: Encoded, classes: Ints, scores: Floats) -> Ints:
+        """Reorder the candidates of each row in place; return how many have been scored anew.
+
+        Parameters
+        ----------
+        encoded : Encoded
+            With its rows.
+        classes, scores : arrays of shape (n, m)
+            Of a decoder, best first; a class of -1 ends a row that has fewer.
+
+        Returns
+        -------
+        inside : int64 array of shape (n,)
+            1 where the row is sure, and scores are those of the decoder.
+        """
+        inside = np.empty(len(classes), dtype=np.int64)
+        entries = _entries(encoded)
+        vectors, settings = self.vectors, (np.float32(self.mix), np.float32(self.reach))
+        waits = can_wait(plain.seconds_to_look(classes.size))
+        look: Any = plain.second_look if waits else _kernel()
+        unit = vectors.unit_rows
+        spread = self._scratch()
+        if not look(*entries, unit, classes, scores, *vectors.tables, *settings, spread, inside):
+            raise InputError(f"X has an index beyond its {vectors.n_features} features.")
+        return inside
+
+    def margins(self, encoded: Encoded, classes: Ints) -> Floats:
+        """Return what the vectors of some classes say of each row, -inf for a class of -1."""
+        from dsnc.rerank._kernels import margins
+
+        out = np.full(classes.shape, -np.inf, dtype=np.float32)
+        vectors = self.vectors
+        rows = _entries(encoded)
+        if not margins(*rows, vectors.unit_rows, classes, *vectors.tables, self._scratch(), out):
+            raise InputError(f"X has an index beyond its {vectors.n_features} features.")
+        return out
+
+    def _scratch(self) -> Floats:
+        """Return a space as wide as the features, of this thread; it is left as it was, zeros."""
+        try:
+            spread: Floats = self._local.spread
+        except AttributeError:
+            spread = self._local.spread = np.zeros(self.vectors.n_features, dtype=np.float32)
+        return spread
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the scratch space."""
+        return {name: value for name, value in vars(self).items() if name != "_local"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a new one."""
+        self.__dict__.update(state, _local=threading.local())
+
+    def chosen_settings(self) -> dict[str, Any]:
+        """Return the settings as a report shows them."""
+        reach = None if self.reach == ALL else round(self.reach, 4)
+        return {
+            "size": self.size,
+            "mix": round(self.mix, 4),
+            "reach": reach,
+            "weights": len(self.vectors),
+        }
+
+    def __str__(self) -> str:
+        """Return what it is, for people."""
+        far = "" if self.reach == ALL else f" within {self.reach:.3g} of the best score"
+        return (
+            f"features decide among {self.size} candidates at most{far}: {len(self.vectors):,} "
+            f"weights, {self.vectors.nbytes / 1e6:.1f} MB; a point of the decoder's score counts "
+            f"{self.mix:.3g}"
+        )
+
+    def cost(self) -> Cost:
+        """Return the operations that `size` candidates take, and the bytes of all vectors."""
+        per_class = len(self.vectors) / max(1, self.vectors.n_classes)
+        return Cost(self.size * (2 * per_class + 2), self.vectors.nbytes)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        return self.vectors.arrays() | number_arrays(self, _NUMBERS)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the reranker from its arrays, checking them."""
+        own = {name: array for name, array in arrays.items() if name in _NUMBERS}
+        for name, kind in _NUMBERS.items():
+            found = own.get(name)
+            if found is None or f"{found.dtype} {found.ndim}" != kind:
+                raise InputError(f"reranker: array {name!r} is missing or not {kind}.")
+        others = {name: array for name, array in arrays.items() if name not in _NUMBERS}
+        return cls(ClassVectors.from_arrays(others), **numbers("reranker", own, _NUMBERS))
+
+
+def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+    """Return rows as the kernel takes them: as CSR, or two empty arrays and all values."""
+    if encoded.source is None:
+        raise InputError("rows are not known here; the second stage needs them.")
+    X, which = encoded.source
+    if not sp.issparse(X):
+        dense = np.ascontiguousarray(X[which], dtype=np.float32)
+        return _NOTHING, _NOTHING, dense.reshape(-1)
+    if not isinstance(which, slice):
+        X = X[which]
+        which = slice(0, X.shape[0])
+    indptr = X.indptr[which.start : which.stop + 1]
+    first, last = indptr[0], indptr[-1]
+    own = np.asarray(indptr - first, dtype=np.int64)
+    indices = np.asarray(X.indices[first:last], dtype=np.int64)
+    return own, indices, np.asarray(X.data[first:last], dtype=np.float32)
+
+
+@cache
+def _kernel() -> Any:
+    """Return the kernel, which brings the compiler with it."""
+    from dsnc.rerank._kernels import second_look
+
+    return second_look

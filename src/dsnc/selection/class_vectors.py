@@ -1,0 +1,120 @@
+"""Class vectors over features for a second stage, trained on the candidates of a decoder."""
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.decoders import Decoder
+from dsnc.errors import warn
+from dsnc.predictor import Predictor
+from dsnc.progress import progress_bar
+
+if TYPE_CHECKING:
+    from dsnc.rerank import ClassVectors
+    from dsnc.training.examples import Examples
+
+N_CANDIDATES = 20  # of a row, in training
+_BUDGET = 8_000_000  # bytes, or half of what the rest of the model has
+_UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
+_ROWS = 1 << 14  # at a time
+
+
+class _TooLate(Exception):
+    """The time limit has been reached."""
+
+
+@dataclass(frozen=True)
+class VectorTrainer:
+    """Trains class vectors for the candidates that a decoder finds for the training rows.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Whose encoder makes the codes.
+    examples : Examples
+        The training rows.
+    scaling : str
+        As of `dsnc.training.scaling`.
+    seed : int
+    n_jobs : int, optional
+        Threads; by default as many as train. The vectors do not depend on it.
+    verbose : bool
+        Draw a progress bar on stderr.
+    until : float, optional
+        When there is no time left, by `time.monotonic`.
+    """
+
+    predictor: Predictor
+    examples: "Examples"
+    scaling: str
+    seed: int
+    n_jobs: int | None = None
+    verbose: bool = False
+    until: float | None = None
+
+    def __call__(
+        self, decoder: Decoder, budget: int | None = None, C: float | None = None
+    ) -> "ClassVectors | None":
+        """Return the vectors; None where time is up, or the user has had enough.
+
+        Parameters
+        ----------
+        decoder : Decoder
+            That finds the candidates.
+        budget : int, optional
+            Bytes of the vectors in memory, at most.
+        C : float, optional
+            What errors cost, for rows of length 1 on average.
+        """
+        from dsnc.fast.class_vectors import Recipe, train_class_vectors
+        from dsnc.fast.learner import threads_to_train
+        from dsnc.fast.rows import Feed, scaling_of
+        from dsnc.rerank.class_vectors import BYTES
+        from dsnc.training.scaling import is_mostly_zeros
+
+        n_threads, n_classes = threads_to_train(self.n_jobs), decoder.n_classes
+        mostly_zeros = is_mostly_zeros(self.examples.X)
+        scaling = scaling_of(self.scaling, self.examples, mostly_zeros=mostly_zeros)
+        if budget is None:
+            budget = max(_BUDGET, self._other_bytes() // 2)
+        if C is None:
+            C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
+        recipe = Recipe(C, budget // BYTES, self.seed)
+        with progress_bar(n_classes, self.verbose, "class vector") as draw:
+
+            def report(done: int) -> None:
+                if self.until is not None and monotonic() > self.until:
+                    raise _TooLate
+                draw(done, "")
+
+            try:
+                report(0)
+                found = self._candidates(decoder, n_threads)
+                feed = Feed(self.examples, scaling)
+                settings: dict[str, Any] = {"n_threads": n_threads, "report": report}
+                return train_class_vectors(feed, found, n_classes, recipe, **settings)
+            except (_TooLate, KeyboardInterrupt) as error:
+                ended = "Interrupted" if isinstance(error, KeyboardInterrupt) else "Time was up"
+                warn(f"{ended} before the second stage was trained; it is left out.")
+                return None
+
+    def _candidates(self, decoder: Decoder, n_threads: int) -> NDArray[np.int32]:
+        """Return the first candidates of each training row."""
+        predictor, examples = self.predictor.with_decoder(decoder), self.examples
+        rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
+        width = min(N_CANDIDATES, decoder.n_classes)
+        found = np.empty((len(rows), width), dtype=np.int32)
+        for start in range(0, len(rows), _ROWS):
+            block = slice(start, start + _ROWS)
+            X = examples.X[rows[block]]
+            found[block] = predictor.candidates(X, width, n_jobs=n_threads)[0]
+        return found
+
+    def _other_bytes(self) -> int:
+        """Return what the model takes without a second stage."""
+        parts = self.predictor.encoder, self.predictor.decoder
+        costs = [part.cost() for part in parts if hasattr(part, "cost")]
+        return sum(cost.bytes for cost in costs)

@@ -1,0 +1,260 @@
+"""Whether features decide among the candidates, and how: chosen on rows held out of training."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.checks import real, whole
+from dsnc.decoders import Decoder, Evidence, HeldOut
+from dsnc.decoders.calibration import fit_confidence
+from dsnc.decoders.checks import Check
+from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy, lower_bound
+from dsnc.errors import InputError, unknown_name
+from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
+from dsnc.rerank.reranker import ALL
+
+RERANKERS = ("auto", "features", "none")
+MOST = 64  # candidates of a row that settings are chosen among
+_SIZES = (8, 16, 32, MOST)
+_MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
+_SHARES = (1, 2, 4, 8, 16)  # of the weights that are left, inverted
+_QUANTILES = np.linspace(0, 1, 33)[1:-1]  # of how far candidates are below the best
+_LOSS = TOLERANCE / 2  # accuracy that something cheaper may lose
+_WEIGHT_NS, _CANDIDATE_NS = 1.0, 20.0  # on a typical machine
+
+
+@dataclass(frozen=True)
+class RerankerSettings:
+    """What a user may say about the second stage; what is None is chosen.
+
+    Parameters
+    ----------
+    wanted : bool, optional
+        None: if held-out rows gain clearly.
+    budget : int, optional
+        Bytes of its class vectors in memory, at most. By default 8 MB, or half of the bytes of the
+        rest of the model where that is more.
+    size : int, optional
+        Candidates of a row that get a second look.
+    mix : float, optional
+        What a point of the decoder's score is worth.
+    reach : float, optional
+        How far below the best a candidate's first score may be.
+    C : float, optional
+        What errors cost in training, for rows of length 1 on average.
+    """
+
+    wanted: bool | None = None
+    budget: int | None = None
+    size: int | None = None
+    mix: float | None = None
+    reach: float | None = None
+    C: float | None = None
+
+
+_CHECKS: dict[str, Check] = {
+    "budget": lambda name, value: whole(name, value, least=0),
+    "size": whole,
+    "mix": real,
+    "reach": real,
+    "C": lambda name, value: real(name, value, above=True),
+}
+
+
+def parse_reranker(choice: Any) -> RerankerSettings:
+    """Return what is asked for, or refuse what cannot work, before anything is trained.
+
+    Parameters
+    ----------
+    choice : "auto", "features", "none", None or mapping
+        A mapping has a name and settings, such as ``{"name": "features", "budget": 1_000_000}``.
+
+    Examples
+    --------
+    >>> parse_reranker("auto").wanted, parse_reranker(None).wanted
+    (None, False)
+    """
+    if choice is None or (isinstance(choice, str) and choice == "none"):
+        return RerankerSettings(wanted=False)
+    settings: dict[str, Any] = {}
+    if isinstance(choice, Mapping):
+        settings = dict(choice)
+        choice = settings.pop("name", "features")
+    if not isinstance(choice, str) or choice not in RERANKERS:
+        raise unknown_name("reranker", choice, RERANKERS)
+    for key, value in settings.items():
+        if key not in _CHECKS:
+            raise unknown_name("reranker setting", key, _CHECKS)
+        _CHECKS[key](key, value)
+    return RerankerSettings(wanted=None if choice == "auto" else True, **settings)
+
+
+class SecondStage(NamedTuple):
+    """What was chosen, and what it is worth."""
+
+    decoder: Decoder  # that finds the candidates
+    reranker: FeatureReranker | None
+    tried: FeatureReranker | None = None
+    accuracies: tuple[float, float] | None = None  # without and with it
+    nanoseconds: float = 0.0  # of a row, beside those of the decoder
+
+
+def add_second_stage(
+    decoder: Decoder, evidence: Evidence, settings: RerankerSettings
+) -> SecondStage:
+    """Return a decoder and the second stage for its candidates, where there is to be one.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        Chosen, and calibrated.
+    evidence : Evidence
+    settings : RerankerSettings
+    """
+    rows = evidence.rows
+    if rows is not None and rows.encoded.source is None:
+        rows = None
+    enough = rows is not None and len(rows.targets) >= FEWEST
+    if settings.wanted is False or (settings.wanted is None and not enough):
+        return SecondStage(decoder, None)
+    wide = decoder.reaching(MOST)
+    if rows is None:
+        return _as_it_is(decoder, evidence, settings)
+    sample = rows.take(MAX_ROWS)
+    vectors = _trained(wide, evidence, settings)
+    if vectors is None:
+        return SecondStage(decoder, None)
+    trial = _Trial.of(wide, vectors, sample)
+    reranker = trial.reranker(settings)
+    found = _nearest_enough(decoder, reranker, sample)
+    reranker = _calibrated(found, reranker, rows)
+    both, alone = sample.right(Reranked(found, reranker)), sample.right(decoder)
+    accuracies = accuracy(alone, sample.weight), accuracy(both, sample.weight)
+    inside = (Reranked(found, reranker).candidates(sample.encoded)[0] >= 0).sum(axis=1)
+    looked_at = float(np.where(inside > 1, inside, 0).mean())
+    per_class = len(reranker.vectors) / reranker.vectors.n_classes
+    nanoseconds = looked_at * (_CANDIDATE_NS + _WEIGHT_NS * per_class)
+    gains = lower_bound(both, alone, sample.weight) > TOLERANCE
+    if settings.wanted is None and not gains:
+        return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
+    return SecondStage(found, reranker, reranker, accuracies, nanoseconds)
+
+
+def _as_it_is(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> SecondStage:
+    """Return the second stage where no held-out rows can choose: the one before, or a plain one."""
+    reranker = evidence.reranker
+    if reranker is None:
+        if evidence.train_vectors is None:
+            raise InputError(
+                "reranker='features' has nothing to learn from here: give it to fit, which sees "
+                "the rows."
+            )
+        vectors = evidence.train_vectors(decoder.reaching(MOST), settings.budget, settings.C)
+        if vectors is None:
+            return SecondStage(decoder, None)
+        reranker = FeatureReranker(vectors)
+    given = {name: getattr(settings, name) for name in ("size", "mix", "reach")}
+    reranker = replace(reranker, **{name: v for name, v in given.items() if v is not None})
+    return SecondStage(decoder.reaching(reranker.size), reranker)
+
+
+def _trained(wide: Decoder, evidence: Evidence, settings: RerankerSettings) -> ClassVectors | None:
+    """Return new vectors where there are rows to learn from, else those of the model so far."""
+    vectors: ClassVectors | None
+    if evidence.train_vectors is not None:
+        vectors = evidence.train_vectors(wide, settings.budget, settings.C)
+    else:
+        vectors = None if evidence.reranker is None else evidence.reranker.vectors
+    return vectors
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The candidates of held-out rows, with what both stages say of them."""
+
+    decoder: Decoder
+    vectors: ClassVectors
+    rows: HeldOut
+    classes: NDArray[np.int64]
+    first: NDArray[np.float32]
+    is_true: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, decoder: Decoder, vectors: ClassVectors, rows: HeldOut) -> "_Trial":
+        classes, first = decoder.candidates(rows.encoded, MOST)
+        return cls(decoder, vectors, rows, classes, first, rows.targets.contains(classes))
+
+    def reranker(self, settings: RerankerSettings) -> FeatureReranker:
+        """Return the most accurate setting, and then the cheapest that loses next to nothing."""
+        width = self.classes.shape[1]
+        margins = self._margins(self.vectors)
+        mix = settings.mix
+        if mix is None:
+            worth = [self._accuracy(mix * self._first() + margins) for mix in _MIXES]
+            smooth = np.convolve(np.pad(worth, 1, mode="edge"), np.ones(3) / 3, "valid")
+            mix = _MIXES[int(smooth.argmax())]
+        first = mix * self._first()
+        best = self._accuracy(first + margins)
+        size = settings.size
+        if size is None:
+            sizes = [*(s for s in _SIZES if s < width), width]
+            size = next(s for s in sizes if self._accuracy(first + margins, s) >= best - _LOSS)
+        best = self._accuracy(first + margins, size)
+        vectors = self.vectors
+        for share in _SHARES[1:]:
+            fewer = self.vectors.pruned(len(self.vectors) // share)
+            of_fewer = self._margins(fewer)
+            if self._accuracy(first + of_fewer, size) >= best - _LOSS:
+                vectors, margins = fewer, of_fewer
+        reach = settings.reach
+        if reach is None:
+            reach = self._reach(first + margins, size)
+        return FeatureReranker(vectors, mix=mix, reach=reach, size=size)
+
+    def _first(self) -> NDArray[np.float32]:
+        return np.where(self.classes >= 0, self.first, 0)
+
+    def _margins(self, vectors: ClassVectors) -> NDArray[np.float32]:
+        return FeatureReranker(vectors).margins(self.rows.encoded, self.classes)
+
+    def _accuracy(self, scores: NDArray[np.float32], size: int = MOST, reach: float = ALL) -> float:
+        """Return the accuracy of these scores among the first candidates of each row."""
+        within = self.first[:, :1] - self.first[:, :size] <= reach
+        best = np.where(within, scores[:, :size], -np.inf).argmax(axis=1)
+        return accuracy(self.is_true[np.arange(len(best)), best], self.rows.weight)
+
+    def _reach(self, scores: NDArray[np.float32], size: int) -> float:
+        """Return the shortest reach that loses next to nothing."""
+        least = self._accuracy(scores, size) - _LOSS
+        below = self.first[:, :1] - self.first[:, 1:size]
+        below = below[np.isfinite(below)]
+        reaches = np.unique(np.quantile(below, _QUANTILES)).tolist() if len(below) else []
+        found = (r for r in reaches if self._accuracy(scores, size, r) >= least)
+        return next(found, ALL)
+
+
+def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -> Decoder:
+    """Return the decoder that looks no farther for its candidates than it has to."""
+    farthest = decoder.reaching(reranker.size)
+    least = accuracy(sample.right(Reranked(farthest, reranker)), sample.weight) - _LOSS
+    for radius in itertools.takewhile(lambda r: r < decoder.n_bits, (0, 4, 8, 16, 32)):
+        nearer = decoder.reaching(reranker.size, radius)
+        if accuracy(sample.right(Reranked(nearer, reranker)), sample.weight) >= least:
+            return nearer
+    return farthest
+
+
+def _calibrated(decoder: Decoder, reranker: FeatureReranker, rows: HeldOut) -> FeatureReranker:
+    """Return the same reranker with honest probabilities for the rows that it decides."""
+    sample = rows.take(MAX_ROWS)
+    classes, scores = Reranked(decoder, reranker).candidates(sample.encoded)
+    unsure = (classes >= 0).sum(axis=1) > 1
+    if not unsure.any():
+        return reranker
+    weight = None if sample.weight is None else sample.weight[unsure]
+    places = sample.places(classes)[unsure]
+    return reranker.with_confidence(fit_confidence(scores[unsure], places, weight))
