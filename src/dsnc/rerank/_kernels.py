@@ -2,14 +2,31 @@
 
     score[k] = mix * first[k] + bias[k] + scale[k] * sum_j weight[k, j] * x[j]
 
-The row is spread over a scratch space as wide as all features, and the few weights of a candidate
-are read from one end to the other: they lie side by side in memory, which is faster than looking up
-the features of the row in a table.
+A dense row is multiplied with the weights of a candidate from one end to the other. A sparse row
+has far fewer features than a class has weights, so that each is looked up: the weights of a class
+are a hash table, half full, with linear probing. A slot has the number of the feature and, in its
+last octet, the weight; 0 is a free one.
 """
 
 import numpy as np
 
 from dsnc.codes._kernels.tools import kernel, part, prefetch, reordered
+
+_FACTOR = np.uint32(2654435761)  # 2**32 divided by the golden ratio
+
+
+@kernel
+def fill_table(starts, features, weights, slots):
+    """Write the weights of each class into its part of the table, which has twice the places."""
+    for k in range(starts.shape[0] - 1):
+        base, size = 2 * starts[k], 2 * (starts[k + 1] - starts[k])
+        for p in range(starts[k], starts[k + 1]):
+            place = _place(features[p], size)
+            while slots[base + place] != 0:
+                place = place + 1 if place + 1 < size else 0
+            slots[base + place] = (np.uint64(features[p]) << np.uint64(8)) | np.uint64(
+                np.uint8(weights[p])
+            )
 
 
 @kernel
@@ -21,23 +38,22 @@ def second_look(
     classes,
     scores,
     starts,
-    features,
+    named,
     weights,
     scales,
     bias,
     mix,
     reach,
-    spread,
     inside,
 ):
-    """Reorder the candidates of each row in place; tell whether all features are within bounds.
+    """Reorder the candidates of each row in place, and count those that were scored anew.
 
     `classes` and `scores` come best first, and -1 ends a row that has fewer. Those that are no more
-    than `reach` below the first are scored anew, and counted in `inside`; the others stay behind
-    them. Rows are CSR, or dense one after the other where `indptr` is empty. `spread` is scratch
-    space: zeros, and zeros again afterwards.
+    than `reach` below the first are scored anew; the others stay behind them. Rows are CSR, and
+    `named` is a table; where `indptr` is empty, rows are dense, one after the other, and `named`
+    and `weights` are features and weights in their order.
     """
-    dense = indptr.shape[0] == 0
+    width = data.shape[0] // max(1, classes.shape[0])
     for i in range(classes.shape[0]):
         near = 0
         while near < classes.shape[1] and classes[i, near] >= 0:
@@ -47,79 +63,84 @@ def second_look(
         inside[i] = near
         if near < 2:
             continue
-        for c in range(near):
-            prefetch(features, starts[classes[i, c]])
-            prefetch(weights, starts[classes[i, c]])
-        if dense:
-            row = data[i * spread.shape[0] : (i + 1) * spread.shape[0]]
-        else:
-            if not _spread_out(indptr, indices, data, i, spread):
-                return False
-            row = spread
-        norm = _norm(indptr, indices, data, i, row) if unit else np.float32(1)
+        start = indptr[i] if indptr.shape[0] else i * width
+        stop = indptr[i + 1] if indptr.shape[0] else start + width
+        norm = _norm(data, start, stop) if unit else np.float32(1)
         for c in range(near):
             k = classes[i, c]
-            worth = _worth(features, weights, starts[k], starts[k + 1], row)
+            if indptr.shape[0]:
+                worth = _looked_up(indices, data, start, stop, named, starts, k)
+            else:
+                worth = _multiplied(data, start, named, weights, starts, k)
             margin = bias[k] + scales[k] * worth / norm
             _line_up(classes, scores, i, c, k, mix * scores[i, c] + margin)
-        if not dense:
-            _clear(indices, indptr[i], indptr[i + 1], spread)
-    return True
 
 
 @kernel
-def margins(
-    indptr, indices, data, unit, classes, starts, features, weights, scales, bias, spread, out
-):
+def margins(indptr, indices, data, unit, classes, starts, named, weights, scales, bias, out):
     """Write what the vectors of some classes say of each row; arguments are as of `second_look`."""
-    dense = indptr.shape[0] == 0
+    width = data.shape[0] // max(1, classes.shape[0])
     for i in range(classes.shape[0]):
-        if dense:
-            row = data[i * spread.shape[0] : (i + 1) * spread.shape[0]]
-        else:
-            if not _spread_out(indptr, indices, data, i, spread):
-                return False
-            row = spread
-        norm = _norm(indptr, indices, data, i, row) if unit else np.float32(1)
+        start = indptr[i] if indptr.shape[0] else i * width
+        stop = indptr[i + 1] if indptr.shape[0] else start + width
+        norm = _norm(data, start, stop) if unit else np.float32(1)
         for c in range(classes.shape[1]):
             k = classes[i, c]
-            if k >= 0:
-                worth = _worth(features, weights, starts[k], starts[k + 1], row)
-                out[i, c] = bias[k] + scales[k] * worth / norm
-        if not dense:
-            _clear(indices, indptr[i], indptr[i + 1], spread)
-    return True
+            if k < 0:
+                continue
+            if indptr.shape[0]:
+                worth = _looked_up(indices, data, start, stop, named, starts, k)
+            else:
+                worth = _multiplied(data, start, named, weights, starts, k)
+            out[i, c] = bias[k] + scales[k] * worth / norm
 
 
 @part
-def _spread_out(indptr, indices, data, i, spread):
-    """Write a row of entries over all features; tell whether all are within bounds."""
-    for p in range(indptr[i], indptr[i + 1]):
-        if np.uint64(indices[p]) >= np.uint64(spread.shape[0]):
-            _clear(indices, indptr[i], p, spread)
-            return False
-        spread[indices[p]] += np.float32(data[p])
-    return True
+def _looked_up(indices, data, start, stop, slots, starts, k):
+    """Return the sum over the entries of a sparse row."""
+    base, size = 2 * starts[k], 2 * (starts[k + 1] - starts[k])
+    total = np.float32(0)
+    if size == 0:
+        return total
+    for p in range(start, stop):
+        prefetch(slots, base + _place(indices[p], size))
+    for p in range(start, stop):
+        feature = np.uint64(indices[p])
+        place = _place(indices[p], size)
+        while True:
+            slot = np.uint64(slots[base + place])
+            if slot == 0:
+                break
+            if slot >> np.uint64(8) == feature:
+                total += np.float32(np.int8(slot & np.uint64(255))) * np.float32(data[p])
+                break
+            place = place + 1 if place + 1 < size else 0
+    return total
 
 
 @reordered
-def _worth(features, weights, start, stop, row):
+def _multiplied(data, start, features, weights, starts, k):
+    """Return the sum over the weights of a class, for a dense row."""
     total = np.float32(0)
-    for p in range(start, stop):
-        total += np.float32(weights[p]) * row[features[p]]
+    for p in range(starts[k], starts[k + 1]):
+        total += np.float32(weights[p]) * data[start + features[p]]
     return total
 
 
 @part
-def _norm(indptr, indices, data, i, row):
-    """Return the length of a row, 1 of a row of zeros; an entry in two pieces is their sum."""
+def _place(feature, size):
+    """Return where a feature belongs in a table: a hash, brought into range by a product."""
+    mixed = np.uint32(feature) * _FACTOR
+    return np.int64((np.uint64(np.uint32(mixed)) * np.uint64(size)) >> np.uint64(32))
+
+
+@part
+def _norm(data, start, stop):
+    """Return the length of a row, 1 of a row of zeros."""
     total = np.float64(0)
-    if indptr.shape[0] == 0:
-        for j in range(row.shape[0]):
-            total += np.float64(row[j]) * np.float64(row[j])
-    else:
-        for p in range(indptr[i], indptr[i + 1]):
-            total += np.float64(np.float32(data[p])) * np.float64(row[indices[p]])
+    for p in range(start, stop):
+        value = np.float64(np.float32(data[p]))
+        total += value * value
     return np.float32(np.sqrt(total)) if total > 0 else np.float32(1)
 
 
@@ -133,9 +154,3 @@ def _line_up(classes, scores, i, place, owner, score):
         scores[i, place], classes[i, place] = scores[i, place - 1], classes[i, place - 1]
         place -= 1
     scores[i, place], classes[i, place] = score, owner
-
-
-@part
-def _clear(indices, start, stop, spread):
-    for p in range(start, stop):
-        spread[indices[p]] = np.float32(0)

@@ -13,7 +13,7 @@ from dsnc.errors import InputError
 
 _TOP = 127  # the largest weight of a class, as an octet
 _SHORT = 1 << 16  # features whose numbers take two octets in a file
-BYTES = 5  # of a weight in memory: its feature and itself
+_IN_A_SLOT = 1 << 24  # features that have room beside a weight in four octets
 
 
 class ClassVectors:
@@ -94,9 +94,8 @@ class ClassVectors:
 
     @property
     def nbytes(self) -> int:
-        """What they take in memory."""
-        arrays = self.starts, self.features, self.weights, self.scales, self.bias
-        return sum(array.nbytes for array in arrays)
+        """What they take in a file."""
+        return 12 * self.n_classes + bytes_of_weight(self.n_features) * len(self)
 
     def matrix(self) -> sp.csr_array:
         """Return the weights as a (n_classes, n_features) matrix."""
@@ -117,16 +116,34 @@ class ClassVectors:
         return type(self).from_matrix(matrix, self.bias, unit_rows=self.unit_rows)
 
     @cached_property
-    def tables(self) -> tuple[NDArray[Any], ...]:
-        """What the kernel reads, in its order."""
+    def sorted_weights(self) -> tuple[NDArray[Any], ...]:
+        """What the kernel reads for dense rows, in its order."""
         return self.starts, self.features, self.weights, self.scales, self.bias
+
+    @cached_property
+    def table(self) -> tuple[NDArray[Any], ...]:
+        """What the kernel reads for sparse rows: the same, by a hash; made when first needed."""
+        from dsnc.rerank._kernels import fill_table
+
+        slots = np.zeros(2 * len(self), np.uint32 if self.n_features <= _IN_A_SLOT else np.uint64)
+        fill_table(self.starts, self.features, self.weights, slots)
+        slots.flags.writeable = False
+        return self.starts, slots, self.weights, self.scales, self.bias
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the table, which is made from the rest."""
+        return {name: value for name, value in vars(self).items() if name != "table"}
+
+    @property
+    def _kind(self) -> type:
+        """The type that has room for a feature."""
+        return np.uint16 if self.n_features <= _SHORT else np.uint32
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        kind = np.uint16 if self.n_features <= _SHORT else np.uint32
         return {
             "counts": np.diff(self.starts).astype(np.uint32),
-            "features": self.features.astype(kind),
+            "features": self.features.astype(self._kind),
             "weights": self.weights,
             "scales": self.scales,
             "bias": self.bias,
@@ -155,6 +172,11 @@ class ClassVectors:
         parts = (arrays[name] for name in ("features", "weights", "scales", "bias"))
         settings = {name: arrays[name].item() for name in ("n_features", "unit_rows")}
         return cls(starts, *parts, **settings)
+
+
+def bytes_of_weight(n_features: int) -> int:
+    """Return what a weight takes in a file: the number of its feature, and itself."""
+    return (2 if n_features <= _SHORT else 4) + 1
 
 
 def _fixed(array: ArrayLike, dtype: Any) -> NDArray[Any]:

@@ -14,9 +14,9 @@ def seconds_to_look(n_candidates: int) -> float:
 
 
 def second_look(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float32],
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
     unit: bool,
     classes: NDArray[np.int64],
     scores: NDArray[np.float32],
@@ -27,31 +27,25 @@ def second_look(
     bias: NDArray[np.float32],
     mix: np.float32,
     reach: np.float32,
-    spread: NDArray[np.float32],
     inside: NDArray[np.int64],
-) -> bool:
-    """Do what the kernel of this name does; see there."""
+) -> None:
+    """Do what the kernel of this name does, with features and weights in their order."""
+    width = len(data) // max(1, len(classes))
     for i in range(len(classes)):
         near = int(((classes[i] >= 0) & (scores[i, :1] - scores[i] <= reach)).sum())
         inside[i] = near
         if near < 2:
             continue
-        row: Any = spread
-        if len(indptr):
-            entries = slice(indptr[i], indptr[i + 1])
-            if (indices[entries] >= len(spread)).any():
-                return False
-            np.add.at(row, indices[entries], data[entries])
-        else:
-            row = data[i * len(spread) : (i + 1) * len(spread)]
-        norm = np.float32(np.sqrt(np.square(row, dtype=np.float64).sum())) if unit else 1
+        part = slice(indptr[i], indptr[i + 1]) if len(indptr) else slice(i * width, (i + 1) * width)
+        named = indices[part] if len(indptr) else np.arange(width)
+        values = data[part].astype(np.float32)
+        norm = np.float32(np.sqrt(np.square(values, dtype=np.float64).sum())) if unit else 0
         some = classes[i, :near].copy()
         for place, k in enumerate(some):
-            part = slice(starts[k], starts[k + 1])
-            worth = np.dot(weights[part].astype(np.float32), row[features[part]])
-            scores[i, place] = mix * scores[i, place] + bias[k] + scales[k] * worth / (norm or 1)
+            own = slice(starts[k], starts[k + 1])
+            _, ours, theirs = np.intersect1d(features[own], named, return_indices=True)
+            worth = np.dot(weights[own][ours].astype(np.float32), values[theirs])
+            margin = bias[k] + scales[k] * worth / (norm or 1)
+            scores[i, place] = mix * scores[i, place] + margin
         order = np.lexsort((some, -scores[i, :near]))
         classes[i, :near], scores[i, :near] = some[order], scores[i, :near][order]
-        if len(indptr):
-            spread[indices[entries]] = 0
-    return True

@@ -66,7 +66,7 @@ class Reranked(Decoder):
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for where, block, unsure, classes, inside, shares, rest in self._probabilities(encoded):
             part = result[where]
-            if not unsure.all():
+            if len(unsure) < len(block):
                 part[:] = self.decoder.proba(block)
             part[unsure] = rest[:, None]
             rows, places = np.nonzero(np.arange(classes.shape[1]) < inside[:, None])

@@ -1,8 +1,7 @@
 """`FeatureReranker`: class vectors, how much they count beside a decoder, and for which rows."""
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -26,7 +25,8 @@ LARGEST = float(np.finfo(np.float32).max)
 ALL = LARGEST  # a reach that leaves no candidate out
 _REALS = ("mix", "reach", "temperature", "other", "slope", "intercept")
 _NUMBERS = {"size": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
-_NOTHING = np.empty(0, dtype=np.int64)
+_NOTHING = np.empty(0, dtype=np.int32)
+_DIRECT = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,6 @@ class FeatureReranker:
     other: float = -1e9
     slope: float = 1.0
     intercept: float = 0.0
-    _local: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     name: ClassVar[str] = "features"
 
@@ -102,42 +101,23 @@ class FeatureReranker:
             1 where the row is sure, and scores are those of the decoder.
         """
         inside = np.empty(len(classes), dtype=np.int64)
-        entries = _entries(encoded)
-        vectors, settings = self.vectors, (np.float32(self.mix), np.float32(self.reach))
+        rows, vectors = _entries(encoded, unit=self.vectors.unit_rows), self.vectors
+        settings = np.float32(self.mix), np.float32(self.reach)
         waits = can_wait(plain.seconds_to_look(classes.size))
+        tables = vectors.sorted_weights if waits or not len(rows[0]) else vectors.table
         look: Any = plain.second_look if waits else _kernel()
-        unit = vectors.unit_rows
-        spread = self._scratch()
-        if not look(*entries, unit, classes, scores, *vectors.tables, *settings, spread, inside):
-            raise InputError(f"X has an index beyond its {vectors.n_features} features.")
+        look(*rows, vectors.unit_rows, classes, scores, *tables, *settings, inside)
         return inside
 
     def margins(self, encoded: Encoded, classes: Ints) -> Floats:
         """Return what the vectors of some classes say of each row, -inf for a class of -1."""
         from dsnc.rerank._kernels import margins
 
-        out = np.full(classes.shape, -np.inf, dtype=np.float32)
-        vectors = self.vectors
-        rows = _entries(encoded)
-        if not margins(*rows, vectors.unit_rows, classes, *vectors.tables, self._scratch(), out):
-            raise InputError(f"X has an index beyond its {vectors.n_features} features.")
+        out, vectors = np.full(classes.shape, -np.inf, dtype=np.float32), self.vectors
+        rows = _entries(encoded, unit=vectors.unit_rows)
+        tables = vectors.table if len(rows[0]) else vectors.sorted_weights
+        margins(*rows, vectors.unit_rows, classes, *tables, out)
         return out
-
-    def _scratch(self) -> Floats:
-        """Return a space as wide as the features, of this thread; it is left as it was, zeros."""
-        try:
-            spread: Floats = self._local.spread
-        except AttributeError:
-            spread = self._local.spread = np.zeros(self.vectors.n_features, dtype=np.float32)
-        return spread
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the scratch space."""
-        return {name: value for name, value in vars(self).items() if name != "_local"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make a new one."""
-        self.__dict__.update(state, _local=threading.local())
 
     def chosen_settings(self) -> dict[str, Any]:
         """Return the settings as a report shows them."""
@@ -179,7 +159,7 @@ class FeatureReranker:
         return cls(ClassVectors.from_arrays(others), **numbers("reranker", own, _NUMBERS))
 
 
-def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+def _entries(encoded: Encoded, *, unit: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return rows as the kernel takes them: as CSR, or two empty arrays and all values."""
     if encoded.source is None:
         raise InputError("rows are not known here; the second stage needs them.")
@@ -187,14 +167,15 @@ def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     if not sp.issparse(X):
         dense = np.ascontiguousarray(X[which], dtype=np.float32)
         return _NOTHING, _NOTHING, dense.reshape(-1)
-    if not isinstance(which, slice):
+    if not isinstance(which, slice) or X.data.dtype not in _DIRECT or X.indices.dtype != np.int32:
         X = X[which]
-        which = slice(0, X.shape[0])
-    indptr = X.indptr[which.start : which.stop + 1]
-    first, last = indptr[0], indptr[-1]
-    own = np.asarray(indptr - first, dtype=np.int64)
-    indices = np.asarray(X.indices[first:last], dtype=np.int64)
-    return own, indices, np.asarray(X.data[first:last], dtype=np.float32)
+        indices, data = X.indices.astype(np.int32), X.data.astype(np.float32)
+        return X.indptr, indices, data
+    if unit and not X.has_canonical_format:
+        X = X[which]
+        X.sum_duplicates()
+        return X.indptr, X.indices, X.data
+    return X.indptr[which.start : which.stop + 1], X.indices, X.data
 
 
 @cache

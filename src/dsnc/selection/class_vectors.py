@@ -65,14 +65,14 @@ class VectorTrainer:
         decoder : Decoder
             That finds the candidates.
         budget : int, optional
-            Bytes of the vectors in memory, at most.
+            Bytes of the vectors in a file, at most.
         C : float, optional
             What errors cost, for rows of length 1 on average.
         """
         from dsnc.fast.class_vectors import Recipe, train_class_vectors
         from dsnc.fast.learner import threads_to_train
         from dsnc.fast.rows import Feed, scaling_of
-        from dsnc.rerank.class_vectors import BYTES
+        from dsnc.rerank.class_vectors import bytes_of_weight
         from dsnc.training.scaling import is_mostly_zeros
 
         n_threads, n_classes = threads_to_train(self.n_jobs), decoder.n_classes
@@ -82,7 +82,8 @@ class VectorTrainer:
             budget = max(_BUDGET, self._other_bytes() // 2)
         if C is None:
             C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
-        recipe = Recipe(C, budget // BYTES, self.seed)
+        n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
+        recipe = Recipe(C, n_weights, self.seed)
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
 
             def report(done: int) -> None:

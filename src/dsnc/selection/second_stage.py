@@ -23,6 +23,7 @@ _SIZES = (8, 16, 32, MOST)
 _MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
 _SHARES = (1, 2, 4, 8, 16)  # of the weights that are left, inverted
 _QUANTILES = np.linspace(0, 1, 33)[1:-1]  # of how far candidates are below the best
+_JUDGES = 1 << 14  # held-out rows that decide whether there is to be a second stage
 _LOSS = TOLERANCE / 2  # accuracy that something cheaper may lose
 _WEIGHT_NS, _CANDIDATE_NS = 1.0, 20.0  # on a typical machine
 
@@ -36,7 +37,7 @@ class RerankerSettings:
     wanted : bool, optional
         None: if held-out rows gain clearly.
     budget : int, optional
-        Bytes of its class vectors in memory, at most. By default 8 MB, or half of the bytes of the
+        Bytes of its class vectors in a file, at most. By default 8 MB, or half of the bytes of the
         rest of the model where that is more.
     size : int, optional
         Candidates of a row that get a second look.
@@ -132,13 +133,14 @@ def add_second_stage(
     reranker = trial.reranker(settings)
     found = _nearest_enough(decoder, reranker, sample)
     reranker = _calibrated(found, reranker, rows)
-    both, alone = sample.right(Reranked(found, reranker)), sample.right(decoder)
-    accuracies = accuracy(alone, sample.weight), accuracy(both, sample.weight)
+    judges = rows.take(_JUDGES)
+    both, alone = judges.right(Reranked(found, reranker)), judges.right(decoder)
+    accuracies = accuracy(alone, judges.weight), accuracy(both, judges.weight)
     inside = (Reranked(found, reranker).candidates(sample.encoded)[0] >= 0).sum(axis=1)
     looked_at = float(np.where(inside > 1, inside, 0).mean())
     per_class = len(reranker.vectors) / reranker.vectors.n_classes
     nanoseconds = looked_at * (_CANDIDATE_NS + _WEIGHT_NS * per_class)
-    gains = lower_bound(both, alone, sample.weight) > TOLERANCE
+    gains = lower_bound(both, alone, judges.weight) > 0
     if settings.wanted is None and not gains:
         return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)
@@ -207,19 +209,20 @@ class _Trial:
         vectors = self.vectors
         for share in _SHARES[1:]:
             fewer = self.vectors.pruned(len(self.vectors) // share)
-            of_fewer = self._margins(fewer)
-            if self._accuracy(first + of_fewer, size) >= best - _LOSS:
+            of_fewer = self._margins(fewer, size)
+            if self._accuracy(first[:, :size] + of_fewer, size) >= best - _LOSS:
                 vectors, margins = fewer, of_fewer
         reach = settings.reach
         if reach is None:
-            reach = self._reach(first + margins, size)
+            reach = self._reach(first[:, :size] + margins[:, :size], size)
         return FeatureReranker(vectors, mix=mix, reach=reach, size=size)
 
     def _first(self) -> NDArray[np.float32]:
         return np.where(self.classes >= 0, self.first, 0)
 
-    def _margins(self, vectors: ClassVectors) -> NDArray[np.float32]:
-        return FeatureReranker(vectors).margins(self.rows.encoded, self.classes)
+    def _margins(self, vectors: ClassVectors, size: int = MOST) -> NDArray[np.float32]:
+        classes = np.ascontiguousarray(self.classes[:, :size])
+        return FeatureReranker(vectors).margins(self.rows.encoded, classes)
 
     def _accuracy(self, scores: NDArray[np.float32], size: int = MOST, reach: float = ALL) -> float:
         """Return the accuracy of these scores among the first candidates of each row."""

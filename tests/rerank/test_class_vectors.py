@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsnc.errors import InputError
+from dsnc.rerank import ClassVectors
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_vectors(seed, n_classes=6, n_features=20):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < 0.5)
+    return matrix.astype(np.float32), ClassVectors.from_matrix(matrix, rng.normal(size=n_classes))
+
+
+@given(SEEDS)
+def test_weights_are_rounded_to_a_part_of_the_largest_of_their_class(seed):
+    matrix, vectors = random_vectors(seed)
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    assert (np.abs(vectors.matrix().toarray() - matrix) <= largest / 254 * 1.001).all()
+    assert len(vectors) == vectors.matrix().nnz  # what is rounded to 0 is not kept
+    assert (
+        np.diff(vectors.features.astype(int))[
+            np.diff(np.repeat(range(6), np.diff(vectors.starts))) == 0
+        ]
+        > 0
+    ).all()
+
+
+@given(SEEDS, st.integers(0, 80))
+def test_pruning_keeps_the_largest(seed, most):
+    _, vectors = random_vectors(seed)
+    fewer, before = vectors.pruned(most), np.abs(vectors.matrix().data)
+    kept = np.abs(fewer.matrix().data)
+    assert len(kept) <= max(
+        most, (before >= np.sort(before)[::-1][min(most, len(before)) - 1]).sum()
+    )
+    if len(kept) < len(before):
+        assert np.sort(kept) == pytest.approx(np.sort(before)[len(before) - len(kept) :], rel=1e-5)
+    assert np.array_equal(fewer.bias, vectors.bias)
+
+
+@pytest.mark.parametrize("n_features", [20, 70_000])
+def test_arrays_bring_back_the_same_vectors(n_features):
+    matrix = sp.csr_array(([1.0, -2.0], ([0, 2], [0, n_features - 1])), shape=(3, n_features))
+    vectors = ClassVectors.from_matrix(matrix, [1, 2, 3], unit_rows=True)
+    arrays = vectors.arrays()
+    assert arrays["features"].dtype == (np.uint16 if n_features <= 65_536 else np.uint32)
+    again = ClassVectors.from_arrays(arrays)
+    assert (again.matrix() != vectors.matrix()).nnz == 0
+    assert (again.unit_rows, again.n_features, again.bias.tolist()) == (True, n_features, [1, 2, 3])
+    assert vectors.nbytes > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("features", np.array([7, 9], np.uint16), "features has 9; there are 9"),
+        ("counts", np.array([1, 2], np.uint32), "do not fit starts"),
+        ("weights", np.array([1], np.int8), "do not fit starts"),
+        ("scales", np.array([1, np.nan], np.float32), "scales has values"),
+        ("bias", np.array([1], np.float32), "bias"),
+        ("unit_rows", np.array([True, False]), "not one value"),
+        ("n_features", np.array([9.0]), "expected int64"),
+        ("weights", None, "missing arrays"),
+    ],
+)
+def test_hostile_arrays_are_refused(name, value, message):
+    vectors = ClassVectors.from_matrix([[0] * 7 + [1, 0], [0] * 8 + [1]], [0, 0])
+    arrays = vectors.arrays() | {name: value}
+    if value is None:
+        del arrays[name]
+    with pytest.raises(InputError, match=message):
+        ClassVectors.from_arrays(arrays)

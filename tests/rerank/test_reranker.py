@@ -1,0 +1,118 @@
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from made_stages import Stages
+
+import oracles
+from dsnc.codes import Encoded
+from dsnc.errors import InputError
+from dsnc.kernels import deferred
+from dsnc.rerank import ClassVectors, FeatureReranker
+
+SEEDS = st.integers(0, 2**32 - 1)
+MIXES = st.sampled_from([0.0, 0.5, 1.0])
+REACHES = st.sampled_from([0.0, 0.5, 2.0, 1e9])
+
+
+@given(SEEDS, st.booleans(), st.booleans(), MIXES, REACHES)
+def test_candidates_within_reach_are_ordered_by_both_scores(seed, dense, unit, mix, reach):
+    stages = Stages(seed, dense=dense, unit=unit)
+    expected = oracles.second_look(
+        stages.X, stages.classes, stages.scores, stages.vectors, mix, reach
+    )
+    for found in (stages.look(mix=mix, reach=reach), plainly(stages, mix=mix, reach=reach)):
+        for row, (classes, scores, inside) in enumerate(zip(*found, strict=True)):
+            order, values, near = expected[row]
+            assert inside == near
+            assert classes.tolist() == order
+            assert scores == pytest.approx(values, abs=1e-5)
+
+
+def plainly(stages, **settings):
+    with deferred(1e9):
+        return stages.look(**settings)
+
+
+@given(SEEDS, st.booleans())
+def test_margins_are_products_with_the_vectors(seed, unit):
+    stages = Stages(seed, unit=unit)
+    length = np.linalg.norm(stages.X, axis=1, keepdims=True)
+    rows = stages.X / np.where(length > 0, length, 1) if unit else stages.X
+    expected = rows @ stages.vectors.matrix().toarray().T + stages.vectors.bias
+    found = FeatureReranker(stages.vectors).margins(stages.encoded, stages.classes)
+    there = stages.classes >= 0
+    wanted = np.take_along_axis(expected, np.maximum(stages.classes, 0), axis=1)
+    assert found[there] == pytest.approx(wanted[there], abs=1e-5)
+    assert (found[~there] == -np.inf).all()
+
+
+def test_rows_may_be_scattered_and_of_any_type():
+    stages = Stages(3, unit=True)
+    expected = stages.look()
+    X = sp.csr_matrix(stages.X)
+    halves = sp.csr_matrix(
+        (np.repeat(X.data, 2) / 2, np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape
+    )
+    for rows in (halves, X.astype(np.float64), X.astype(np.int8), stages.X.astype(np.float16)):
+        stages.encoded = Encoded(np.zeros((12, 4)), source=(rows, slice(0, 12)))
+        _, scores, inside = stages.look()  # roundings may order equal ones
+        np.testing.assert_allclose(scores, expected[1], rtol=1e-5, atol=1e-5)
+        assert np.array_equal(inside, expected[2])
+    some = np.array([5, 2])
+    stages.encoded = stages.encoded.take(some)
+    stages.classes, stages.scores = stages.classes[some], stages.scores[some]
+    assert np.array_equal(stages.look()[0], expected[0][some])
+
+
+def test_rows_that_are_not_known_are_asked_for():
+    stages = Stages(0)
+    with pytest.raises(InputError, match="rows are not known here"):
+        FeatureReranker(stages.vectors).look(
+            Encoded(np.zeros((12, 4))), stages.classes, stages.scores
+        )
+
+
+def test_threads_and_pickles_have_a_scratch_space_of_their_own():
+    stages = Stages(1, n=200)
+    reranker = pickle.loads(pickle.dumps(FeatureReranker(stages.vectors, mix=0.5)))
+    expected = stages.look(mix=0.5)[0]
+
+    def look(_):
+        classes, scores = stages.classes.copy(), stages.scores.copy()
+        reranker.look(stages.encoded, classes, scores)
+        return classes
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(np.array_equal(found, expected) for found in pool.map(look, range(20)))
+
+
+def test_arrays_bring_back_the_same_reranker():
+    stages = Stages(2)
+    reranker = FeatureReranker(
+        stages.vectors, mix=0.3, reach=1.5, size=9, temperature=2, other=-3, slope=0.5, intercept=1
+    )
+    again = FeatureReranker.from_arrays(reranker.arrays())
+    assert again.chosen_settings() == reranker.chosen_settings()
+    assert again.confidence == reranker.confidence
+    assert again.cost() == reranker.cost()
+    assert "within 1.5 of the best score" in str(again)
+    for name in ("mix", "size"):
+        arrays = reranker.arrays()
+        del arrays[name]
+        with pytest.raises(InputError, match=f"{name}.*is missing"):
+            FeatureReranker.from_arrays(arrays)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("mix", -1), ("mix", np.nan), ("reach", -0.1), ("size", 0), ("size", 2.5), ("temperature", 0)],
+)
+def test_settings_that_cannot_work_are_refused(setting, value):
+    vectors = ClassVectors.from_matrix(np.eye(2), [0, 0])
+    with pytest.raises(InputError, match=setting):
+        FeatureReranker(vectors, **{setting: value})
