@@ -28,7 +28,7 @@ def rows_and_labels(n, part):
 
 def quick(**settings):
     fast = {"n_bits": 14, "max_epochs": 6, "learning_rate": 0.1, "n_draws": 1, "batch_size": 200}
-    return DSNCClassifier(**{**fast, "device": "cpu", **settings})
+    return DSNCClassifier(**{**fast, "device": "cpu", "reranker": None, **settings})
 
 
 X, Y = rows_and_labels(4000, part=0)

@@ -13,7 +13,7 @@ from dsnc.decoders import Decoder, Evidence, HeldOut
 from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Check
 from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy, lower_bound
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError, unknown_name, warn
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
 
@@ -119,8 +119,11 @@ def add_second_stage(
     rows = evidence.rows
     if rows is not None and rows.encoded.source is None:
         rows = None
-    enough = rows is not None and len(rows.targets) >= FEWEST
-    if settings.wanted is False or (settings.wanted is None and not enough):
+    if settings.wanted is False:
+        return SecondStage(decoder, None)
+    if evidence.train_vectors is None and rows is None:
+        return _kept(decoder, evidence, settings)
+    if settings.wanted is None and (rows is None or len(rows.targets) < FEWEST):
         return SecondStage(decoder, None)
     wide = decoder.reaching(MOST)
     if rows is None:
@@ -146,22 +149,38 @@ def add_second_stage(
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)
 
 
-def _as_it_is(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> SecondStage:
-    """Return the second stage where no held-out rows can choose: the one before, or a plain one."""
+def _kept(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> SecondStage:
+    """Return the second stage that the model has had, for a decoder that scores as its own did."""
     reranker = evidence.reranker
     if reranker is None:
-        if evidence.train_vectors is None:
+        if settings.wanted:
             raise InputError(
                 "reranker='features' has nothing to learn from here: give it to fit, which sees "
                 "the rows."
             )
-        vectors = evidence.train_vectors(decoder.reaching(MOST), settings.budget, settings.C)
-        if vectors is None:
-            return SecondStage(decoder, None)
-        reranker = FeatureReranker(vectors)
-    given = {name: getattr(settings, name) for name in ("size", "mix", "reach")}
-    reranker = replace(reranker, **{name: v for name, v in given.items() if v is not None})
+        return SecondStage(decoder, None)
+    if decoder.evidence() is None:
+        warn(
+            f"The second stage is left out: it was made for scores of class vectors, and nothing "
+            f"is left to make it anew for those of the {decoder.name!r} decoder."
+        )
+        return SecondStage(decoder, None)
+    return SecondStage(decoder.reaching(reranker.size), _set(reranker, settings))
+
+
+def _as_it_is(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> SecondStage:
+    """Return a second stage that no held-out rows have chosen anything of."""
+    vectors = _trained(decoder.reaching(MOST), evidence, settings)
+    if vectors is None:
+        return SecondStage(decoder, None)
+    reranker = _set(FeatureReranker(vectors), settings)
     return SecondStage(decoder.reaching(reranker.size), reranker)
+
+
+def _set(reranker: FeatureReranker, settings: RerankerSettings) -> FeatureReranker:
+    """Return a reranker with what is set."""
+    given = {name: getattr(settings, name) for name in ("size", "mix", "reach")}
+    return replace(reranker, **{name: v for name, v in given.items() if v is not None})
 
 
 def _trained(wide: Decoder, evidence: Evidence, settings: RerankerSettings) -> ClassVectors | None:
