@@ -1,9 +1,9 @@
-"""A step of training on a GPU: all classes or few, plain or recorded; and what few are worth.
+"""A step of training on a GPU: all classes or few, in which precision, plain or recorded.
 
 python benchmarks/bench_gpu_step.py [--bits 100 200] [--data FOLDER --epochs 20 --seeds 3]
 
 Times are of sparse rows in batches of 1,000. Given a folder of sparse counts with a predefined
-split, such as bible12k, it also trains on these to the end with both losses, at 64 bits, and
+split, such as bible12k, it also trains on these to the end in each way, at 64 bits, and
 measures test rows, by the linear decoder on soft and on hard bits. Without a GPU everything is a
 hundredth as large, to see that it runs.
 """
@@ -17,7 +17,7 @@ import torch
 
 from dsnc.data import Dataset, load_dataset, make_sparse_topics
 from dsnc.labels import Targets
-from dsnc.training import steps
+from dsnc.training import stepper
 from dsnc.training.examples import Examples
 from dsnc.training.history import Progress
 from dsnc.training.learner import Learner
@@ -27,7 +27,9 @@ from harness import report
 ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 SHARE = 1 if ON_GPU else 100
-LOSSES = ("softmax", "sampled_softmax")
+WAYS = [("softmax", "float32"), ("sampled_softmax", "float32")]
+if ON_GPU:
+    WAYS.insert(0, ("softmax", "bfloat16"))
 
 
 def learn(
@@ -54,13 +56,13 @@ def step_times(n_bits: int) -> list[dict[str, object]]:
     examples = Examples(data.X, Targets(data.y.astype(np.int32), n_classes))
     pace = {"n_bits": n_bits, "batch_size": batch, "max_epochs": 5, "scaling": "none"}
     rows = []
-    for loss in LOSSES:
+    for loss, precision in WAYS:
         for worth_it, way in ((1 << 60, "plain"), (0, "recorded")):
-            steps.WORTH_IT = worth_it
-            _, seconds = learn(examples, None, loss=loss, **pace)
+            stepper.WORTH_IT = worth_it
+            _, seconds = learn(examples, None, loss=loss, precision=precision, **pace)
             milliseconds = 1e3 * min(seconds) / (n_rows / batch)
-            row = {"classes": n_classes, "bits": n_bits, "loss": loss, "steps": way}
-            rows.append(row | {"ms/step": milliseconds})
+            row = {"classes": n_classes, "bits": n_bits, "loss": loss, "precision": precision}
+            rows.append(row | {"steps": way, "ms/step": milliseconds})
     return rows
 
 
@@ -74,7 +76,7 @@ def weighted(data: Dataset) -> sp.csr_array:
 
 
 def accuracies(data: Dataset, n_epochs: int, n_seeds: int) -> list[dict[str, object]]:
-    """Return a row for each loss."""
+    """Return a row for each loss and precision."""
     X, targets = weighted(data), Targets(data.y.astype(np.int32), data.n_classes)
     train, held_out = (
         Examples(X, targets, None, data.splits[part]) for part in ("train", "validation")
@@ -82,12 +84,13 @@ def accuracies(data: Dataset, n_epochs: int, n_seeds: int) -> list[dict[str, obj
     test = data.splits["test"]
     y = torch.from_numpy(data.y[test].astype(np.int64)).to(DEVICE)
     rows = []
-    for loss in LOSSES:
+    for loss, precision in WAYS:
         found, seconds = [], []
         for seed in range(n_seeds):
             begun = time.perf_counter()
-            pace = {"max_epochs": n_epochs, "validation_every": 10, "loss": loss}
-            trained = learn(train, held_out, seed, n_bits=64, **pace)[0].export()
+            pace = {"max_epochs": n_epochs, "validation_every": 10, "n_bits": 64}
+            how = {"loss": loss, "precision": precision}
+            trained = learn(train, held_out, seed, **pace, **how)[0].export()
             seconds.append(time.perf_counter() - begun)
             logits = torch.from_numpy(trained.encoder.logits(X[test])).to(DEVICE)
             decoder = trained.decoder
@@ -95,8 +98,9 @@ def accuracies(data: Dataset, n_epochs: int, n_seeds: int) -> list[dict[str, obj
             for bits in (torch.tanh(logits / 2), torch.sign(logits)):
                 answers = torch.addmm(bias, bits, weight.T).argmax(dim=1)
                 found.append(100 * float((answers == y).float().mean()))
-        row = {"loss": loss, "epochs": n_epochs, "seeds": n_seeds, "s": float(np.mean(seconds))}
-        rows.append(row | {"soft %": np.mean(found[::2]), "hard %": np.mean(found[1::2])})
+        row = {"loss": loss, "precision": precision, "epochs": n_epochs, "seeds": n_seeds}
+        figures = {"s": seconds, "soft %": found[::2], "hard %": found[1::2]}
+        rows.append(row | {name: float(np.mean(values)) for name, values in figures.items()})
     return rows
 
 
@@ -110,7 +114,7 @@ def main() -> None:
     a = parser.parse_args()
     report("gpu_step", [row for bits in a.bits for row in step_times(bits)])
     if a.data:
-        steps.WORTH_IT = 200
+        stepper.WORTH_IT = 200
         report("gpu_step_accuracy", accuracies(load_dataset(a.data), a.epochs, a.seeds))
 
 

@@ -34,6 +34,7 @@ OF_BOTH = [
     {},
     {"device": "cpu"},
     {"n_bits": 200},
+    {"precision": "float32"},
     {"beta": np.float32(0), "gamma": 0, "weight_decay": np.float64(0)},
     {"n_draws": 1, "soft_share": 0.0, "soft_vectors": False},
     {"label_smoothing": 0.1, "scaling": "none", "schedule": "constant"},

@@ -85,9 +85,10 @@ def test_a_share_of_the_loss_is_taken_on_the_probabilities(signs):
     assert mixed.loss == hard.loss  # what is reported is the codes' loss
 
 
+@pytest.mark.parametrize("loss", ["softmax", "sampled_softmax"])
 @pytest.mark.parametrize("name", ["straight_through", "relaxed"])
-def test_hard_and_soft_bits_may_go_through_the_layer_together(monkeypatch, name):
-    options = {"loss": "sampled_softmax", "soft_share": 0.3, "n_classes": 100}
+def test_hard_and_soft_bits_may_go_through_the_layer_together(monkeypatch, name, loss):
+    options = {"loss": loss, "soft_share": 0.3, "n_classes": 100}
     objective = make(gradient=make_gradient({"name": name, "n_draws": 3}), **options)
     logits = torch.randn(7, 3, generator=torch.Generator().manual_seed(1)).requires_grad_()
 

@@ -69,7 +69,7 @@ class MLPBaseline(LearnedClassifier):
     label_smoothing: float = 0.0
     schedule: str = "one_cycle"
     weight_decay: float = 1e-6
-    precision: str = "float32"
+    precision: str = "auto"
 
     def _settings(self) -> RunSettings:
         whole("n_units", self.n_units)

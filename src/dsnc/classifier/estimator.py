@@ -92,8 +92,8 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     loss : "auto", "softmax" or "sampled_softmax"
         Cross-entropy of a softmax over all classes, or an estimate of it: exact for the classes of
         the batch and each row's 32 nearest, rough for the others. "auto" takes the estimate from
-        8,192 classes on, where it is faster. Validations of an epoch then look at some of the rows
-        held out, if there are very many (`history_` tells).
+        8,192 classes on where it is faster: not on a GPU in bfloat16. Then validations of an epoch
+        look at some of the rows held out, if there are very many (`history_` tells).
     label_smoothing : float
         Share of the target spread over all classes.
     class_weight : dict, "balanced" or None
@@ -121,8 +121,9 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         Stop after so many seconds, with the best model so far.
     device : str
         "auto", "cpu", "cuda", ...
-    precision : "float32" or "bfloat16"
-        Of the large matrix products in training.
+    precision : "auto", "float32" or "bfloat16"
+        Of the large matrix products in training. "auto" is bfloat16 on a GPU that is fast with it,
+        for up to 256 bits, otherwise float32.
     checkpoint : path, optional
         A folder where every epoch is saved; `fit` with the same data and settings goes on there.
     callbacks : sequence of callable
@@ -178,7 +179,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     schedule: str = "one_cycle"
     weight_decay: float = 0.0
     validation_codes: str = "hard"
-    precision: str = "float32"
+    precision: str = "auto"
     n_jobs: int | None = None
 
     def with_decoder(self, decoder: Any, X: Any = None, y: Any = None) -> Self:

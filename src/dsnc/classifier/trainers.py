@@ -1,6 +1,7 @@
 """Which trainer a run takes: the fast one where it can do what is asked, otherwise torch."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,6 +44,8 @@ def _needs_torch(settings: Settings) -> str:
         return f"device={settings.device!r}"
     if os.environ.get("WORLD_SIZE", "1") != "1":
         return "several processes (WORLD_SIZE is set)"
+    if settings.precision == "float32":  # which is what the fast trainer has
+        settings = replace(settings, precision="auto")
     return _changed(settings, _OF_TORCH)
 
 

@@ -24,7 +24,7 @@ from dsnc.encoders.torch import LinearEncoder, MLPEncoder
 from dsnc.gradients import DisARM, Relaxed, StraightThrough, make_gradient, sample_bits
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
-from dsnc.training.losses import make_loss
+from dsnc.training.losses import Loss, make_loss
 from dsnc.training.losses.base import LossOfInputs
 from dsnc.training.settings import Settings, SoftmaxSettings
 
@@ -52,17 +52,22 @@ class OutputObjective(BaseObjective):
         generator: torch.Generator,
     ) -> None:
         super().__init__(settings, encoder)
+        self.settings: SoftmaxSettings = settings
         self.weight = nn.Parameter(torch.empty(n_classes, settings.n_bits))
         self.bias = nn.Parameter(torch.zeros(n_classes))
         bound = 1 / math.sqrt(settings.n_bits)
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
-        precision = getattr(torch, settings.precision)
-        self.loss_of = make_loss(settings.loss, n_classes, settings.label_smoothing, precision)
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.weight)
+
+    @property
+    def loss_of(self) -> Loss:
+        """The loss: which one it is may depend on where the layer is."""
+        how = self.settings
+        return make_loss(how.loss, self.weight, how.label_smoothing, how.precision)
 
     @abstractmethod
     def hidden(self, logits: Tensor) -> Tensor:
@@ -163,7 +168,7 @@ class Objective(OutputObjective):
     @property
     def _at_once(self) -> bool:
         """Whether hard and soft bits may go through the layer together, in half the launches."""
-        return self.scores_few and type(self.gradient) in (StraightThrough, Relaxed)
+        return type(self.gradient) in (StraightThrough, Relaxed)
 
     def _loss_at_once(
         self, logits: Tensor, batch: Batch, soft: Tensor, output_loss: LossOfInputs

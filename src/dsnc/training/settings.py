@@ -15,7 +15,7 @@ SCHEDULES = ("constant", "one_cycle")
 CODE_VALUES = ("bits", "signs")
 ADAPTIVE = ("none", "previous", "best")
 VALIDATION_CODES = ("hard", "sampled")
-PRECISIONS = ("bfloat16", "float32")
+PRECISIONS = ("auto", "bfloat16", "float32")
 TRAINERS = ("auto", "fast", "torch")
 # What a checkpoint may differ in from the run that goes on from it.
 FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
@@ -44,7 +44,7 @@ class RunSettings:
     patience: int | None = None
     time_limit: float | None = None
     device: str = "auto"
-    precision: str = "float32"
+    precision: str = "auto"
     checkpoint: Any = None
     callbacks: Sequence[Callable[..., Any]] = ()
     verbose: bool = False

@@ -132,5 +132,5 @@ def test_auto_takes_few_classes_of_very_many():
         ("softmax", MANY, SoftmaxLoss),
         ("sampled_softmax", 2, SampledSoftmaxLoss),
     ]:
-        loss = make_loss(name, n_classes, 0.1, torch.bfloat16)
+        loss = make_loss(name, torch.empty(n_classes, 2), 0.1, "bfloat16")
         assert type(loss) is kind and loss.smoothing == 0.1 and loss.precision == torch.bfloat16
