@@ -47,7 +47,9 @@ def explain(
     rows: Annotated[
         int, typer.Option(min=1, max=_MOST_ROWS, help="How many rows of a file, the first ones.")
     ] = 5,
-    top: Annotated[int, typer.Option(min=1, help="How many features of each row are shown.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=1, help="How many features are shown, for the label and against it.")
+    ] = 6,
     html: Annotated[
         Path | None, typer.Option(help="Write a page, texts in color; needs the extra report.")
     ] = None,
@@ -111,14 +113,15 @@ def _blocks(
 
 def _show(explanation: "Explanation", top: int) -> None:
     from dsnc.explanation import words
+    from dsnc.explanation.marks import shades
 
-    if explanation.text is not None:
-        if sys.stdout.isatty():
-            from rich.console import Console
+    if explanation.text is not None and sys.stdout.isatty():
+        from rich.console import Console
 
-            Console().print(colored(explanation), soft_wrap=True)
-        else:
-            typer.echo(escape(explanation.text))
+        Console().print(colored(explanation), soft_wrap=True)
+    elif explanation.text is not None:
+        pieces = shades(explanation.text, explanation.marks)
+        typer.echo("".join(escape(piece) for piece, _ in pieces))
     typer.echo(escape(words.headline(explanation)))
     typer.echo(words.who_decided(explanation))
     typer.echo(f"code {words.code_line(explanation)}\n")

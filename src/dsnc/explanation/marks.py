@@ -1,5 +1,6 @@
 """Where the n-grams of a text stand in it, and what each of its characters adds by them."""
 
+import math
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from dsnc.features import FittedTextFeatures
+from dsnc.features.grams import FIELD
 from dsnc.features.naming import placed_grams
 from dsnc.features.points import normalized
 
@@ -55,23 +57,24 @@ def mark(
 def shades(text: str, marks: tuple[float, ...]) -> list[tuple[str, int]]:
     """Cut a text into pieces of one shade: above 0 for the winner, below against it, up to 4.
 
+    Fields of a text are shown with a bar between them.
+
     Examples
     --------
     >>> shades("abc", (1.0, 1.0, -0.5))
     [('ab', 4), ('c', -2)]
     """
     top = max(map(abs, marks), default=0.0)
-    if not top:
-        return [(text, 0)] if text else []
-    levels = [_shade(value / top) for value in marks]
+    levels = [_shade(value / top) if top else 0 for value in marks]
     pairs = groupby(zip(text, levels, strict=True), key=lambda pair: pair[1])
-    return [("".join(character for character, _ in some), level) for level, some in pairs]
+    pieces = [("".join(character for character, _ in some), level) for level, some in pairs]
+    return [(piece.replace(chr(FIELD), " | "), level) for piece, level in pieces]
 
 
 def _shade(share: float) -> int:
     if abs(share) < _FAINT:
         return 0
-    shade = min(LEVELS, int(abs(share) * LEVELS) + (abs(share) * LEVELS % 1 > 0))
+    shade = math.ceil(abs(share) * LEVELS)
     return shade if share > 0 else -shade
 
 
