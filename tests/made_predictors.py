@@ -57,8 +57,8 @@ def soft(rng, **settings):
     return SoftDecoder(linear.weight, linear.bias, sharpness=1.4, prior=0.5, **settings)
 
 
-def nearest(rng, n_neighbors=1):
-    known = codes(rng, 20), owners(rng, 20, N_CLASSES - 11)  # most classes have no code
+def nearest(rng, n_neighbors=1, n_known=3):
+    known = codes(rng, 20), owners(rng, 20, n_known)  # most classes have no code
     return NearestDecoder(*known, N_CLASSES, n_neighbors=n_neighbors)
 
 
@@ -73,6 +73,7 @@ DECODERS = {
     "table": table,
     "table of one": lambda rng: table(rng, probes=1),
     "nearest": nearest,
+    "nearest of one": lambda rng: nearest(rng, n_known=1),
     "nearest five": lambda rng: nearest(rng, n_neighbors=5),
     "codebook": lambda rng: CodebookDecoder(codes(rng, N_CLASSES)),
 }

@@ -11,10 +11,13 @@ from dsnc.decoders import ScoresDecoder, SoftDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError
 from dsnc.explanation import explain
-from dsnc.explanation.first_stage import first_stage
+from dsnc.explanation.first_stage import CLASS_BIAS, DOUBT, NO_CODE, VOTES, first_stage
 from dsnc.labels import Labels
 from dsnc.predictor import Predictor
 from made_predictors import DECODERS, ENCODERS, LABELS, N_FEATURES, RERANKERS, make, reranker, rows
+
+NOT_OF_BITS = (CLASS_BIAS, DOUBT, NO_CODE, VOTES)
+ROUNDED = ("linear", "nearest", "nearest of one", "nearest five", "codebook")
 
 
 def assert_adds_up(predictor, X, explanations):
@@ -24,9 +27,9 @@ def assert_adds_up(predictor, X, explanations):
         assert sum(values) == pytest.approx(explanation.lead, rel=1e-4, abs=1e-4)
         if explanation.candidates[1].found:
             assert explanation.lead == pytest.approx(best - second, rel=1e-5, abs=1e-5)
-        of_bits = [term.first for term in explanation.terms if term.kind == "bit"]
-        if of_bits:
-            assert sum(of_bits) == pytest.approx(sum(bit.part for bit in explanation.bits))
+        of_bits = sum(bit.part for bit in explanation.bits)
+        shared = sum(term.first for term in explanation.terms if term.name not in NOT_OF_BITS)
+        assert shared == pytest.approx(of_bits, rel=1e-4, abs=1e-4)
         assert np.all(np.diff(np.abs(values)) <= 0)
 
 
@@ -44,6 +47,9 @@ def test_terms_add_up(decoder, encoder, second):
         assert [e.probability for e in found] == pytest.approx(shares[:, 0].tolist())
         bits = predictor.encode(X).to_bits().astype(int)
         assert [e.code for e in found] == ["".join(map(str, row)) for row in bits]
+        names = {term.name for e in found for term in e.terms}
+        hard = decoder in ROUNDED and encoder in ("linear", "unit")
+        assert ("rounding of the bits" in names) == hard
         kinds = {term.kind for e in found for term in e.terms}
         assert ("bit" in kinds) == (encoder in ("mlp", "module"))
         assert ("feature" in kinds) == ("bit" not in kinds or any(e.second_stage for e in found))
