@@ -35,21 +35,17 @@ def code_line(explanation: Explanation) -> str:
 
 
 def candidate_table(explanation: Explanation) -> Table:
-    """Return the candidates, best first."""
-    rows = [
-        [
-            _percent(candidate.probability),
-            f"{candidate.score:.3f}",
-            f"{candidate.first:.3f}",
-            "" if candidate.margin is None else f"{candidate.margin:.3f}",
-            str(candidate.label) + ("" if candidate.found else " (no candidate)"),
-        ]
-        for candidate in explanation.candidates
-    ]
+    """Return the candidates, best first; those without a second look have a first score only."""
+    twice, rows = explanation.second_stage, []
+    for each in explanation.candidates:
+        looked_at = each.margin is not None or not twice
+        margin = "" if each.margin is None else f"{each.margin:.3f}"
+        score = f"{each.score:.3f}" if looked_at else ""
+        name = f"{each.label}" if each.found else f"{each.label} (no candidate)"
+        cells = [_percent(each.probability), score, f"{each.first:.3f}", margin, name]
+        rows.append(cells if twice else [*cells[:2], name])
     columns = ["probability", "score", "first stage", "second stage", "class"]
-    if explanation.second_stage:
-        return columns, rows
-    return [*columns[:2], columns[-1]], [[*row[:2], row[-1]] for row in rows]
+    return columns if twice else [*columns[:2], "class"], rows
 
 
 def term_table(explanation: Explanation, top: int = TOP) -> Table:
