@@ -73,6 +73,10 @@ def test_wrong_uses(run, files, model, source, message):
     assert message in " ".join(run("explain", files / model, source, code=1).stderr.split())
 
 
+def test_no_rows(run, files):
+    assert "- has no rows" in run("explain", files / "texts", "-", input="", code=1).stderr
+
+
 def test_a_model_without_codes_is_refused(run, files):
     run("train", files / "train.svm", "-o", "m", "--method", "nearest_centroid")
     said = run("explain", "m", files / "test.svm", code=1).stderr

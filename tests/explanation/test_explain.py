@@ -160,6 +160,38 @@ def test_names_and_numbers_of_features():
     assert {t.name for t in terms if t.feature == 0} == {"feature 1"}
 
 
+class Changed(SoftDecoder):
+    """A decoder of a user's, which is not what it says to be."""
+
+    name = "changed"
+
+    def _inputs(self, encoded):
+        return super()._inputs(encoded) ** 2
+
+
+def test_a_decoder_that_scores_in_a_way_of_its_own_is_refused():
+    predictor, rng = make()
+    own = Changed(predictor.decoder.weight, predictor.decoder.bias)
+    with pytest.raises(InputError, match="decoder 'changed' cannot be explained"):
+        explain(predictor.with_decoder(own), rows(rng), LABELS)
+
+
+@pytest.mark.parametrize("decoder", ["soft", "linear", "shortlist"])
+def test_numbers_that_no_float_holds(decoder):
+    predictor, _ = make(decoder)
+    X = 1e300 * np.eye(1, N_FEATURES)  # its logits are infinite, and its bits are right
+    found = explain(predictor, X, LABELS)
+    assert [e.label for e in found] == LABELS.of(predictor.predict(X)).tolist()
+    assert_adds_up(predictor, X, found)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_numbers_that_no_second_stage_can_add():
+    predictor, _ = make("soft", second="yes")
+    with pytest.raises(InputError, match=r"X\[1\] cannot be explained: its values are too large"):
+        explain(predictor, 1e300 * np.eye(2, N_FEATURES) * [[0.0], [1.0]], LABELS)
+
+
 def test_wrong_uses():
     predictor, _ = make()
     with pytest.raises(InputError, match=r"X has 1,001 rows; explain takes 1,000 at most"):

@@ -78,6 +78,8 @@ def explain(
     with deferred(), plain_errors():
         for block in _blocks(estimator, source, rows, first_index, table or {}):
             explained += estimator.explain(block)
+    if not explained:
+        raise InputError(f"{source} has no rows.")
     if html is not None:
         from dsnc.explanation import explanation_page
 

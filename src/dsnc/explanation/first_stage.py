@@ -71,10 +71,7 @@ def first_stage(
     if isinstance(decoder, LinearDecoder):
         return _linear(decoder, _signs(logits), _slope("soft_signs", 1.0), pair)
     if not isinstance(decoder, ShortlistDecoder | TableDecoder):
-        raise InputError(
-            f"decoder {decoder.name!r} cannot be explained: its scores are not known as a sum over "
-            "bits. Those of 'linear', 'soft', 'shortlist', 'table' and 'nearest' are."
-        )
+        raise not_a_sum(decoder)
     bits = np.tanh(np.float32(decoder.sharpness / 2) * logits)
     slope = _slope("soft_signs", decoder.sharpness)
     stage = _linear(decoder.linear, bits, slope, pair, decoder.prior)
@@ -82,6 +79,14 @@ def first_stage(
         doubts = [_doubt(decoder, logits, number) for number in pair]
         stage.constants[DOUBT] = -decoder.closeness * (doubts[0] - doubts[1])
     return stage
+
+
+def not_a_sum(decoder: Decoder) -> InputError:
+    """Return what is said of a decoder that is none of ours."""
+    return InputError(
+        f"decoder {decoder.name!r} cannot be explained: its scores are not known as a sum over "
+        "bits. Those of 'linear', 'soft', 'shortlist', 'table' and 'nearest' are."
+    )
 
 
 def _linear(
