@@ -12,7 +12,7 @@ from dsnc.codes import Encoded
 from dsnc.errors import InputError
 from dsnc.explanation.marks import mark
 from dsnc.explanation.parts import Parts, Row, class_vector, parts_of, row_of
-from dsnc.explanation.ranking import Ranking, rank, with_true_scores
+from dsnc.explanation.ranking import Ranking, candidates_of, rank
 from dsnc.explanation.result import FEATURE, Bit, Candidate, Explanation, Term
 from dsnc.features import TextRows, are_texts
 from dsnc.labels import Labels
@@ -48,7 +48,7 @@ def explain(
     encoded = Encoded(logits, source=(rows, slice(0, rows.shape[0])))
     ranking = rank(predictor, encoded)
     shown = partial(_shown, predictor, labels, names, first_index)
-    ranked = (Ranking(*(array[i] for array in ranking)) for i in range(len(logits)))
+    ranked = (ranking.take(i) for i in range(len(logits)))
     known: Sequence[str | None] = [None] * len(logits) if texts is None else texts
     parts = zip(logits, ranked, known, strict=True)
     return [shown(row_of(rows, i), *part) for i, part in enumerate(parts)]
@@ -65,7 +65,7 @@ def _shown(
     text: str | None,
 ) -> Explanation:
     """Explain the answer for one row."""
-    ranking = with_true_scores(predictor, logits, ranking)
+    ranking = candidates_of(predictor, logits, ranking)
     answers = labels.of(ranking.classes).tolist()
     parts = parts_of(predictor, row, logits, ranking)
     features: list[int] = row.features.tolist()

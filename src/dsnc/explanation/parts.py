@@ -63,7 +63,7 @@ def parts_of(
     none, reranker = np.zeros(len(row.features)), predictor.reranker
     if len(ranking.classes) < 2:
         return Parts(np.zeros(len(logits)), none, none, [])
-    pair, stage = compared(predictor, logits, ranking, 1)
+    pair, stage = compared(predictor, logits, ranking)
     told = float(ranking.first[0] - ranking.first[1])
     size = np.abs(stage.bits * stage.weight).sum() + np.abs(ranking.first[:2]).sum()
     if abs(told - stage.lead()) > _MISTAKEN * (1 + size):  # it scores in a way of its own

@@ -1,6 +1,6 @@
 """The best classes of some rows, and what both stages say of them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ class Ranking(NamedTuple):
     probabilities: Doubles
     found: NDArray[np.bool_]  # by the decoder; others stand behind those, their scores made up
     looked_at: NDArray[np.bool_]  # by the second stage
+
+    def take(self, which: Any) -> "Ranking":
+        """Return one or some of them."""
+        return Ranking(*(array[which] for array in self))
 
 
 def rank(predictor: Predictor, encoded: Encoded) -> Ranking:
@@ -58,22 +62,22 @@ def _are_in(classes: Ints, others: Ints) -> NDArray[np.bool_]:
 
 
 def compared(
-    predictor: Predictor, logits: NDArray[np.float32], ranking: Ranking, place: int
+    predictor: Predictor, logits: NDArray[np.float32], ranking: Ranking
 ) -> tuple[tuple[int, int], FirstStage]:
-    """Return the winner and another class, and what the decoder has for the one."""
-    pair = int(ranking.classes[0]), int(ranking.classes[place])
-    lead = float(ranking.first[0] - ranking.first[place])
+    """Return the winner and the runner-up of a row, and what the decoder has for the one."""
+    pair = int(ranking.classes[0]), int(ranking.classes[1])
+    lead = float(ranking.first[0] - ranking.first[1])
     return pair, first_stage(predictor.decoder, logits, pair, lead)
 
 
-def with_true_scores(
-    predictor: Predictor, logits: NDArray[np.float32], ranking: Ranking
-) -> Ranking:
-    """Give classes that the decoder has not found the scores that they would have."""
-    first, scores = ranking.first.copy(), ranking.scores.copy()
-    for place in np.flatnonzero(~ranking.found).tolist():
-        _, stage = compared(predictor, logits, ranking, place)
-        first[place] = first[0] - stage.lead()
-        if not ranking.looked_at.any():
-            scores[place] = first[place]
-    return ranking._replace(first=first, scores=scores)
+def candidates_of(predictor: Predictor, logits: NDArray[np.float32], ranking: Ranking) -> Ranking:
+    """Leave out what is no candidate of a row, but for a runner-up where there is one candidate.
+
+    That one gets the score that it would have if the decoder had found it.
+    """
+    ranking = ranking.take(slice(max(2, np.count_nonzero(ranking.found))))
+    if ranking.found.all():
+        return ranking
+    first = ranking.first.copy()
+    first[1] = first[0] - compared(predictor, logits, ranking)[1].lead()
+    return ranking._replace(first=first, scores=first)

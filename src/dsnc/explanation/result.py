@@ -74,7 +74,7 @@ class Explanation:
         The bits of the row, "0" and "1", bit 0 first.
     bits : tuple of Bit
     candidates : tuple of Candidate
-        Best first, ten at most.
+        Best first, ten at most; the runner-up is listed even if the decoder has not found it.
     terms : tuple of Term
         They add up to the lead; the largest first, whatever its sign.
     text : str or None
