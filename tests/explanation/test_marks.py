@@ -33,14 +33,14 @@ def test_an_n_gram_is_what_stands_there(text):
     grams = TextFeatures(min_rows=1)._grams()
     clean = normalized(text, lowercase=True)
     names = []
-    for gram in placed_grams(clean, grams):
-        names.append((gram.name, gram.bucket))
-        there = clean[gram.start : gram.stop]
-        if gram.name.startswith("'"):
-            assert gram.name.strip("'").strip() == there
+    for name, bucket, start, stop in placed_grams(clean, grams):
+        names.append((name, bucket))
+        there = clean[start:stop]
+        if name.startswith("'"):
+            assert name.strip("'").strip() == there
         else:
-            assert gram.name.split()[0] == there[: len(gram.name.split()[0])]
-            assert there.endswith(gram.name.split()[-1])
+            assert name.split()[0] == there[: len(name.split()[0])]
+            assert there.endswith(name.split()[-1])
     assert names == list(grams_of(text, grams))
 
 

@@ -35,16 +35,16 @@ def mark(
     grams = features.grams_
     clean, pieces = _aligned(text, lowercase=grams.lowercase)
     column_of = {int(features.buckets_[column]): column for column in values}
-    found = [g for g in placed_grams(clean, grams) if g.bucket in column_of]
-    counts = Counter(gram.bucket for gram in found)
+    found = [gram for gram in placed_grams(clean, grams) if gram[1] in column_of]
+    counts = Counter(bucket for _, bucket, _, _ in found)
     seen: defaultdict[int, Counter[str]] = defaultdict(Counter)
     steps = np.zeros(len(clean) + 1)
-    for gram in found:
-        column = column_of[gram.bucket]
-        seen[column][gram.name] += 1
-        share = values[column] / counts[gram.bucket]
-        steps[gram.start] += share
-        steps[gram.stop] -= share
+    for name, bucket, start, stop in found:
+        column = column_of[bucket]
+        seen[column][name] += 1
+        share = values[column] / counts[bucket]
+        steps[start] += share
+        steps[stop] -= share
     names = {column: " / ".join(n for n, _ in c.most_common(_SHOWN)) for column, c in seen.items()}
     of_clean, marks, start = np.cumsum(steps[:-1]), [], 0
     for piece, length in pieces:

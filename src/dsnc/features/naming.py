@@ -3,8 +3,6 @@
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import NamedTuple
 
 from dsnc.features.grams import (
     FIELD,
@@ -16,7 +14,6 @@ from dsnc.features.grams import (
     OF_WORDS,
     PRIME,
     Grams,
-    Sizes,
 )
 from dsnc.features.points import normalized
 
@@ -24,13 +21,7 @@ _SHOWN = 3  # n-grams of a column
 _FULL = (1 << 32) - 1
 
 
-class PlacedGram(NamedTuple):
-    """An n-gram, its bucket, and the characters of a normalized text that it covers."""
-
-    name: str
-    bucket: int
-    start: int
-    stop: int
+Placed = tuple[str, int, int, int]  # an n-gram, its bucket, where it begins and ends
 
 
 def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]:
@@ -48,20 +39,17 @@ def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]
 
 def grams_of(text: str, grams: Grams) -> Iterator[tuple[str, int]]:
     """Yield all n-grams of a text with their buckets, repeated ones repeatedly."""
-    for gram in placed_grams(normalized(text, lowercase=grams.lowercase), grams):
-        yield gram.name, gram.bucket
+    for name, bucket, _, _ in placed_grams(normalized(text, lowercase=grams.lowercase), grams):
+        yield name, bucket
 
 
-def placed_grams(text: str, grams: Grams) -> Iterator[PlacedGram]:
+def placed_grams(text: str, grams: Grams) -> Iterator[Placed]:
     """Yield all n-grams of a text that is normalized already, and where they stand in it."""
     first = 0
     for number, field in enumerate(text.split(chr(FIELD))):
         words, salt = _words(field, first), number * OF_A_FIELD & _FULL
-        of_words = _word_grams(words, grams.words, salt)
-        for name, h, start, stop in chain(
-            of_words, _character_grams(words, grams.characters, salt)
-        ):
-            yield PlacedGram(name, h % grams.n_hashes, start, stop)
+        yield from _word_grams(words, grams, salt)
+        yield from _character_grams(words, grams, salt)
         first += len(field) + 1
 
 
@@ -83,31 +71,33 @@ def _words(text: str, first: int) -> list[tuple[int, str]]:
     return words if inside else words[:-1]
 
 
-def _word_grams(
-    words: list[tuple[int, str]], sizes: Sizes, salt: int
-) -> Iterator[tuple[str, int, int, int]]:
+def _word_grams(words: list[tuple[int, str]], grams: Grams, salt: int) -> Iterator[Placed]:
     hashes = [_hash(OF_A_WORD ^ salt, map(ord, word)) for _, word in words]
-    for size in range(max(1, sizes[0]), sizes[1] + 1):
+    for size in range(max(1, grams.words[0]), grams.words[1] + 1):
         for stop in range(size, len(words) + 1):
             run = slice(stop - size, stop)
-            name = " ".join(word for _, word in words[run])
-            (start, _), (last, word) = words[stop - size], words[stop - 1]
-            yield name, _hash(OF_WORDS, reversed(hashes[run])), start, last + len(word)
+            name = " ".join([word for _, word in words[run]])
+            bucket = _hash(OF_WORDS, reversed(hashes[run])) % grams.n_hashes
+            last, word = words[stop - 1]
+            yield name, bucket, words[stop - size][0], last + len(word)
 
 
-def _character_grams(
-    words: list[tuple[int, str]], sizes: Sizes, salt: int
-) -> Iterator[tuple[str, int, int, int]]:
-    shortest, longest = sizes
+def _character_grams(words: list[tuple[int, str]], grams: Grams, salt: int) -> Iterator[Placed]:
+    shortest, longest = grams.characters
     for first, bare in words if longest else ():
-        word, end = f" {bare} ", first + len(bare)
+        word, begin, end = f" {bare} ", first - 1, first + len(bare)  # borders are no places
         least = min(shortest, len(word))
         for size in range(least, min(longest, len(word)) + 1):
             for start in range(len(word) - size + 1):
                 gram = word[start : start + size]
-                begin = first + start - 1  # a border is no place of its own
-                span = max(begin, first), min(begin + size, end)
-                yield f"'{gram}'", _hash(OF_CHARACTERS ^ salt, map(ord, gram)), *span
+                bucket = _hash(OF_CHARACTERS ^ salt, map(ord, gram)) % grams.n_hashes
+                stop = begin + start + size
+                yield (
+                    f"'{gram}'",
+                    bucket,
+                    begin + start if start else first,
+                    stop if stop < end else end,
+                )
 
 
 def _hash(seed: int, items: Iterable[int]) -> int:
