@@ -6,7 +6,7 @@ a model and predicting, so that the command line predicts with what `read_fitted
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,7 @@ from dsnc.threads import n_threads
 if TYPE_CHECKING:
     from dsnc.data import Dataset
     from dsnc.data.columns import Columns
+    from dsnc.explanation import Explanation
 
 ENCODER = "layers"  # the only kind that a model file can hold
 LABEL_KINDS: dict[str, Any] = {
@@ -119,11 +120,36 @@ class CodeModel(FittedModel):
     """A fitted model whose rows have binary codes."""
 
     kind: ClassVar[str] = "dsnc"
+    _names: Sequence[str] = ()  # of features, where it is no estimator that knows them
 
     def encode(self, X: Any) -> PackedCodes:
         """Return the binary code of each row."""
         X = self._check_rows(X)
         return self.predictor_.encode(X)
+
+    def explain(self, X: Any) -> "list[Explanation]":
+        """Tell why each row gets its label: what spoke for it against the second best.
+
+        The terms of an explanation add up to the difference of the two final scores. With a linear
+        encoder they are features, n-grams where rows are texts; behind other encoders the first
+        stage is told by its bits. Biases, doubt and rounding are terms of their own.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            A few rows, 1,000 at most.
+
+        Returns
+        -------
+        list of dsnc.explanation.Explanation
+            ``print`` shows one, ``as_dict()`` is for JSON, and
+            `dsnc.explanation.explanation_page` makes a page of some.
+        """
+        from dsnc.explanation import explain
+
+        X = self._check_rows(X)
+        names, first = feature_names(self), first_index(self) or 0
+        return explain(self.predictor_, X, self._labels, names=names, first_index=first)
 
 
 def read_fitted(path: str | os.PathLike[str]) -> CodeModel | None:
@@ -136,7 +162,7 @@ def read_fitted(path: str | os.PathLike[str]) -> CodeModel | None:
         return None
     model = CodeModel()
     with fitting_parts(path):
-        restore(model, header, arrays)
+        model._names = restore(model, header, arrays)
         model.n_jobs = header["parameters"].get("n_jobs")
         n_threads(model.n_jobs)
     return model
@@ -166,6 +192,21 @@ def columns_of(model: Any) -> "Columns | None":
 
     found = getattr(model, "data_", {}).get("columns")
     return None if found is None else Columns.from_plain(found)
+
+
+def feature_names(model: Any) -> list[str]:
+    """Return the names of the columns of X, as a DataFrame or a table had them, or none."""
+    given = getattr(model, "feature_names_in_", getattr(model, "_names", ()))
+    if len(given):
+        return [str(name) for name in given]
+    try:
+        columns = columns_of(model)
+    except InputError:  # a file may say anything
+        return []
+    if columns is None or columns.width != model.n_features_in_:
+        return []
+    values = columns.categories.items()
+    return [*columns.numbers, *(f"{name}={value}" for name, some in values for value in some)]
 
 
 def first_index(model: Any) -> int | None:

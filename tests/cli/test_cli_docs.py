@@ -49,7 +49,18 @@ def test_commands_and_options_exist(repository):
 
 @pytest.mark.parametrize(
     "name",
-    ["demo", "train", "evaluate", "predict", "encode", "inspect", "tune", "reproduce", "report"],
+    [
+        "demo",
+        "train",
+        "evaluate",
+        "predict",
+        "encode",
+        "explain",
+        "inspect",
+        "tune",
+        "reproduce",
+        "report",
+    ],
 )
 def test_every_option_is_documented(repository, name):
     text = (repository / "docs" / "cli.md").read_text()
@@ -64,6 +75,8 @@ def test_options_of_tables_are_documented_and_the_same_everywhere(repository):
     text = (repository / "docs" / "cli.md").read_text().partition("\n## Tables\n")[2]
     assert {option for option in TABLES if option not in text.split("\n## ")[0]} == set()
     data = GROUP.commands["data"].commands["show"]
-    readers = [GROUP.commands[n] for n in ("train", "evaluate", "predict", "encode", "tune")]
+    readers = [
+        GROUP.commands[n] for n in ("train", "evaluate", "predict", "encode", "explain", "tune")
+    ]
     for command in (*readers, data):
         assert options_of(command) >= TABLES, command.name

@@ -110,6 +110,8 @@ def folder(tmp_path_factory):
         ("predict", "dense", "dense.npy"),
         ("predict", "sparse", "sparse.svm"),
         ("encode", "text", "text.txt"),
+        ("explain", "text", "text.txt"),
+        ("explain", "dense", "dense.npy"),
         ("evaluate", "text", "text.tsv"),
     ],
 )

@@ -62,6 +62,7 @@ np.save(work / "X.npy", X)
 command("predict", folder, work / "X.npy")
 command("evaluate", golden / "golden_text", titles)
 command("encode", folder, work / "X.npy", "-o", work / "codes.npy")
+command("explain", golden / "golden_text", "senior nurse")
 command("inspect", folder, "--bit", "0", "--class", "ant")
 command("data", "list")
 command("warm-up")
@@ -93,6 +94,7 @@ PREDICTS = [
     "predict",
     "evaluate",
     "encode",
+    "explain",
     "inspect",
     "data",
     "warm-up",

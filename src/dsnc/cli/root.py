@@ -21,6 +21,7 @@ from dsnc.cli import (
     demo,
     encode,
     evaluate,
+    explain,
     inspect,
     predict,
     report,
@@ -171,6 +172,7 @@ app.command("train", cls=ListsDecoders)(train.train)
 app.command("evaluate", cls=evaluate.EvaluateCommand)(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)
+app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect_model)
 app.command("tune", cls=tune.TuneCommand)(tune.tune)
 app.command("reproduce", cls=reproduce.ReproduceCommand)(reproduce.reproduce)

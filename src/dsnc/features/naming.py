@@ -3,7 +3,6 @@
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from dsnc.features.grams import (
     FIELD,
@@ -15,12 +14,14 @@ from dsnc.features.grams import (
     OF_WORDS,
     PRIME,
     Grams,
-    Sizes,
 )
 from dsnc.features.points import normalized
 
 _SHOWN = 3  # n-grams of a column
 _FULL = (1 << 32) - 1
+
+
+Placed = tuple[str, int, int, int]  # an n-gram, its bucket, where it begins and ends
 
 
 def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]:
@@ -38,45 +39,65 @@ def readable_buckets(texts: Iterable[str], grams: Grams) -> dict[int, list[str]]
 
 def grams_of(text: str, grams: Grams) -> Iterator[tuple[str, int]]:
     """Yield all n-grams of a text with their buckets, repeated ones repeatedly."""
-    fields = normalized(text, lowercase=grams.lowercase).split(chr(FIELD))
-    for number, field in enumerate(fields):
-        words, salt = _words(field), number * OF_A_FIELD & _FULL
-        of_words = _word_grams(words, grams.words, salt)
-        for name, h in chain(of_words, _character_grams(words, grams.characters, salt)):
-            yield name, h % grams.n_hashes
+    for name, bucket, _, _ in placed_grams(normalized(text, lowercase=grams.lowercase), grams):
+        yield name, bucket
 
 
-def _words(text: str) -> list[str]:
-    """Return the words, as `dsnc.features.points.all_kinds` has it, without that large table."""
-    words, inside = [""], False
-    for character in text:
+def placed_grams(text: str, grams: Grams) -> Iterator[Placed]:
+    """Yield all n-grams of a text that is normalized already, and where they stand in it."""
+    first = 0
+    for number, field in enumerate(text.split(chr(FIELD))):
+        words, salt = _words(field, first), number * OF_A_FIELD & _FULL
+        yield from _word_grams(words, grams, salt)
+        yield from _character_grams(words, grams, salt)
+        first += len(field) + 1
+
+
+def _words(text: str, first: int) -> list[tuple[int, str]]:
+    """Return the words, as `dsnc.features.points.all_kinds` has it, without that large table.
+
+    Each comes after the place where it begins; `first` is that of the text.
+    """
+    words, inside = [(first, "")], False
+    for place, character in enumerate(text, first):
         is_mark = inside and unicodedata.category(character)[0] == "M"
         if is_mark or character.isalnum() or character == "_":
-            words[-1] += character
+            start, word = words[-1]
+            words[-1] = (start if inside else place, word + character)
             inside = True
         elif inside:
-            words.append("")
+            words.append((place, ""))
             inside = False
     return words if inside else words[:-1]
 
 
-def _word_grams(words: list[str], sizes: Sizes, salt: int) -> Iterator[tuple[str, int]]:
-    hashes = [_hash(OF_A_WORD ^ salt, map(ord, word)) for word in words]
-    for size in range(max(1, sizes[0]), sizes[1] + 1):
+def _word_grams(words: list[tuple[int, str]], grams: Grams, salt: int) -> Iterator[Placed]:
+    hashes = [_hash(OF_A_WORD ^ salt, map(ord, word)) for _, word in words]
+    for size in range(max(1, grams.words[0]), grams.words[1] + 1):
         for stop in range(size, len(words) + 1):
             run = slice(stop - size, stop)
-            yield " ".join(words[run]), _hash(OF_WORDS, reversed(hashes[run]))
+            name = " ".join([word for _, word in words[run]])
+            bucket = _hash(OF_WORDS, reversed(hashes[run])) % grams.n_hashes
+            last, word = words[stop - 1]
+            yield name, bucket, words[stop - size][0], last + len(word)
 
 
-def _character_grams(words: list[str], sizes: Sizes, salt: int) -> Iterator[tuple[str, int]]:
-    shortest, longest = sizes
-    for word in words if longest else ():
-        word = f" {word} "
+def _character_grams(words: list[tuple[int, str]], grams: Grams, salt: int) -> Iterator[Placed]:
+    shortest, longest = grams.characters
+    for first, bare in words if longest else ():
+        word, begin, end = f" {bare} ", first - 1, first + len(bare)  # borders are no places
         least = min(shortest, len(word))
         for size in range(least, min(longest, len(word)) + 1):
             for start in range(len(word) - size + 1):
                 gram = word[start : start + size]
-                yield f"'{gram}'", _hash(OF_CHARACTERS ^ salt, map(ord, gram))
+                bucket = _hash(OF_CHARACTERS ^ salt, map(ord, gram)) % grams.n_hashes
+                stop = begin + start + size
+                yield (
+                    f"'{gram}'",
+                    bucket,
+                    begin + start if start else first,
+                    stop if stop < end else end,
+                )
 
 
 def _hash(seed: int, items: Iterable[int]) -> int:
