@@ -34,11 +34,14 @@ class FewRows:
         labels = NO_LABELS if labels is None else labels
         self._settings = (labels, *scoring, radius)
 
-    def best(self, logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
-        """Return the class of each row of logits, MAX_ROWS at most; None where one is NaN.
+    def best(
+        self, logits: NDArray[np.float32], k: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+        """Return the k best candidates of each row, and their scores; None where a logit is NaN.
 
-        Logits are float32, in C order, as wide as the codes, as `Encoded` has them: the kernel
-        would read and write beyond the end of others.
+        A row that has fewer ends in classes of -1 with scores of -inf. There are MAX_ROWS rows at
+        most, and no more candidates than `size`. Logits are float32, in C order, as wide as the
+        codes, as `Encoded` has them: the kernel would read and write beyond the end of others.
         """
         try:
             scratch = self._local.scratch
@@ -48,9 +51,10 @@ class FewRows:
         if not tables:
             tables, is_final = self._index.tables(len(logits), self._size, self._radius)
             self._tables = tables if is_final else ()
-        classes = np.empty((len(logits), 1), dtype=np.int64)
-        fine = best_classes(*tables, *self._settings, logits, classes, *scratch)
-        return classes[:, 0] if fine else None
+        classes = np.empty((len(logits), k), dtype=np.int64)
+        scores = np.empty((len(logits), k), dtype=np.float32)
+        fine = best_classes(*tables, *self._settings, logits, classes, scores, *scratch)
+        return (classes, scores) if fine else None
 
     def _make_scratch(self) -> tuple[NDArray[Any], ...]:
         codes = self._index.codes
@@ -62,7 +66,6 @@ class FewRows:
         shapes: list[tuple[type, tuple[int, ...]]] = [
             (np.int64, (MAX_ROWS, self._size)),
             (np.int64, (MAX_ROWS, self._size)),
-            (np.float32, (MAX_ROWS, 1)),
             (np.int64, (MAX_ROWS,)),
             (np.bool_, (MAX_ROWS,)),
             (np.int64, (1,)),

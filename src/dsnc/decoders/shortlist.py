@@ -215,13 +215,16 @@ class ShortlistDecoder(SearchingDecoder):
 
     def predict(self, encoded: Encoded) -> Ints:
         """Return the best class of each row; of a few rows by one call of a kernel."""
+        few = self._of_few_rows(encoded, 1)
+        return super().predict(encoded) if few is None else few[0][:, 0]
+
+    def _of_few_rows(self, encoded: Encoded, k: int) -> tuple[Ints, Floats] | None:
+        """Return the candidates of a few rows; None where they take the other way."""
         logits = encoded.logits
-        if logits is not None and 0 < len(logits) <= self._few_rows and not are_deferred():
-            self.check_width(encoded)
-            few = self._few.best(logits)
-            if few is not None:  # else a logit is NaN, which the other way refuses
-                return few
-        return super().predict(encoded)
+        if logits is None or not 0 < len(logits) <= self._few_rows or are_deferred():
+            return None
+        self.check_width(encoded)
+        return self._few.best(logits, k)  # None if a logit is NaN, which the other way refuses
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`.
@@ -259,8 +262,12 @@ class ShortlistDecoder(SearchingDecoder):
 
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
         """Return the candidates of each row, best first, and their scores; by default all."""
+        width = min(self.size, self.n_classes, k or self.size)
+        few = self._of_few_rows(encoded, width)
+        if few is not None:
+            return few
         self.check_width(encoded)
-        width, parts = min(self.size, self.n_classes, k or self.size), []
+        parts = []
         for _, block in encoded.blocks(_ROWS):
             ranked = self._rank(block, width)
             inside = ranked.is_candidate()

@@ -36,12 +36,12 @@ def best_classes(
     slack,
     logits,
     classes,
+    scores,
     packed,
     queries,
     octets,
     keys,
     owners,
-    scores,
     inside,
     done,
     rows,
@@ -54,10 +54,10 @@ def best_classes(
     space,
     soft,
 ):
-    """Write the best class of each row into ``classes[:, 0]``; tell whether all logits are numbers.
+    """Write the best candidates of each row, -1 where it has fewer; tell whether all is numbers.
 
     Up to `slack`, everything is as `probe`, `scan` and `rerank` take it; where `chunks` is empty,
-    all is scanned. What follows `classes` is scratch space; `queries` and `octets` are read-only
+    all is scanned. What follows `scores` is scratch space; `queries` and `octets` are read-only
     views of `packed`, since the other kernels were compiled for such.
     """
     if pack(logits, packed):
@@ -81,4 +81,7 @@ def best_classes(
     found = keys[:n], owners, size, slack, queries, words
     scoring = weight, bias, closeness, half
     rerank(*found, logits, hard, *scoring, classes, scores, inside, soft)
+    for i in range(n):
+        for place in range(inside[i], classes.shape[1]):
+            classes[i, place], scores[i, place] = -1, np.float32(-np.inf)
     return True
