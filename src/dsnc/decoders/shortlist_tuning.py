@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from dsnc.codes import PackedCodes
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import HeldOut
-from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.scoring import (
     MAX_ROWS,
     NOTHING,
@@ -30,29 +29,40 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
-_AT_ONCE = 1 << 22  # numbers in a temporary
 
 
-@dataclass(frozen=True)
 class _Trial:
-    """The nearest classes of held-out rows, and what would decide among them."""
+    """The nearest classes of held-out rows, and what would decide among them.
 
-    candidates: Candidates
-    beyond: NDArray[np.int64]  # bits beyond the nearest
-    nearest: Ints  # distance of the nearest
-    scoring: Scoring
-    scores: Floats
+    A setting takes the first classes of a row. Whether the best of them is right is known for each
+    number of them.
+    """
+
+    def __init__(self, candidates: Candidates, distances: Ints, scoring: Scoring) -> None:
+        from dsnc.codes._kernels.rerank import best_so_far  # not for who only predicts
+
+        self.scoring, self.weight = scoring, candidates.weight
+        self.nearest = distances[:, 0].astype(np.int64)
+        self._beyond = distances - distances[:, :1]  # bits beyond the nearest; they only grow
+        self._answers = np.empty_like(candidates.is_true)
+        best_so_far(candidates.scores(scoring), candidates.is_true, self._answers)
+        self._within = dict[int, Ints]()
+
+    def _counts(self, size: int, radius: int) -> Ints:
+        """Return how many classes of each row are candidates."""
+        if radius not in self._within:
+            self._within[radius] = np.count_nonzero(self._beyond <= radius, axis=1)
+        return np.minimum(self._within[radius], size)
 
     def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
-        part = np.s_[:, :size]
-        within = self.beyond[part] <= radius
-        return self.candidates.right(np.where(within, self.scores[part], np.float32(-np.inf)))
+        counts = self._counts(size, radius)
+        return self._answers[np.arange(len(counts)), counts - 1]
 
     def accuracy(self, size: int, radius: int) -> float:
-        return accuracy(self.is_right(size, radius), self.candidates.weight)
+        return accuracy(self.is_right(size, radius), self.weight)
 
     def n_candidates(self, size: int, radius: int) -> float:
-        return float((self.beyond[:, :size] <= radius).sum(axis=1).mean())
+        return float(self._counts(size, radius).mean())
 
 
 class Tuned(NamedTuple):
@@ -121,23 +131,15 @@ def _try_out(
     fixed: Mapping[str, float],
 ) -> _Trial:
     from dsnc.codes import HammingIndex
+    from dsnc.codes._kernels.rerank import doubt
 
     sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
     found = HammingIndex(codes).search_classes(sample.encoded.codes, SIZES[-1], labels)
-    doubts = np.empty(found.classes.shape, dtype=np.float32)
-    step = max(1, _AT_ONCE // (found.classes.shape[1] * linear.n_bits))
-    for rows, block in sample.encoded.blocks(step):
-        shape = (*found.classes[rows].shape, -1)
-        bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(shape)
-        differs = bits != block.codes.to_bits()[:, None, :]
-        doubts[rows] = np.einsum("ij,ikj->ik", np.abs(block.numbers()), differs)
-    classes, weight = found.classes, sample.weight
-    logits = sample.encoded.numbers()
-    candidates = Candidates(linear, logits, classes, doubts, sample.targets, weight)
-    scoring = best_scoring(candidates, fixed)
-    beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
-    nearest = found.distances[:, 0].astype(np.int64)
-    return _Trial(candidates, beyond, nearest, scoring, candidates.scores(scoring))
+    logits, classes = sample.encoded.numbers(), found.classes
+    doubts = np.empty(classes.shape, dtype=np.float32)
+    doubt(sample.encoded.codes.words, codes.words, found.rows, logits, doubts)
+    candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)
+    return _Trial(candidates, found.distances, best_scoring(candidates, fixed))
 
 
 def _cheapest(
@@ -153,10 +155,10 @@ def _cheapest(
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
     most = [trial.is_right(sizes[-1], radius) for radius in radii]
     best = max(most, key=lambda right: int(right.sum()))
-    missing = target - accuracy(best, trial.candidates.weight)  # negative: what may be lost
+    missing = target - accuracy(best, trial.weight)  # negative: what may be lost
 
     def reaches(size: int, radius: int, least: float = missing) -> bool:
-        return lower_bound(trial.is_right(size, radius), best, trial.candidates.weight) >= least
+        return lower_bound(trial.is_right(size, radius), best, trial.weight) >= least
 
     reached: list[tuple[int, int]] = []
     for least in (missing, -TOLERANCE):
