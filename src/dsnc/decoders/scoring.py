@@ -91,7 +91,8 @@ class Candidates:
 
     def right(self, scores: Floats) -> NDArray[np.bool_]:
         """Tell of each row whether the class of the best score is right."""
-        return self.is_true[np.arange(len(scores)), scores.argmax(axis=1)]
+        right: NDArray[np.bool_] = self.is_true[np.arange(len(scores)), scores.argmax(axis=1)]
+        return right
 
     def scores(self, scoring: Scoring) -> Floats:
         """Return the score of each class."""
@@ -110,8 +111,11 @@ class Candidates:
 
     def first(self, width: int) -> "Candidates":
         """Return the first classes of each row."""
-        classes, doubts = (np.ascontiguousarray(a[:, :width]) for a in (self.classes, self.doubts))
-        return replace(self, classes=classes, doubts=doubts)
+        return replace(
+            self,
+            classes=np.ascontiguousarray(self.classes[:, :width]),
+            doubts=np.ascontiguousarray(self.doubts[:, :width]),
+        )
 
 
 def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -> Scoring:

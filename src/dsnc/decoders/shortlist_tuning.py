@@ -38,7 +38,9 @@ class _Trial:
     number of them.
     """
 
-    def __init__(self, candidates: Candidates, distances: Ints, scoring: Scoring) -> None:
+    def __init__(
+        self, candidates: Candidates, distances: NDArray[np.int32], scoring: Scoring
+    ) -> None:
         from dsnc.codes._kernels.rerank import best_so_far  # not for who only predicts
 
         self.scoring, self.weight = scoring, candidates.weight

@@ -11,7 +11,7 @@ from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError, warn
 from dsnc.fast import recipe
-from dsnc.fast._kernels.step import Plan
+from dsnc.fast._kernels.state import Plan
 from dsnc.fast.checkpoint import ArrayCheckpoint
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
@@ -194,7 +194,9 @@ class FastLearner:
     ) -> FastSteps:
         """Return the steps over some rows; `plan` is what differs from that of training."""
         size = self.settings.batch_size
-        held_out = None if validation is None else HeldOutRows(validation, self._scaling)
+        held_out = None
+        if validation is not None:
+            held_out = HeldOutRows(validation, self._scaling, self._n_threads)
         return FastSteps(
             model,
             Feed(examples, self._scaling),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes.encode import encode_csr
 from dsnc.decoders import LinearDecoder
-from dsnc.fast._kernels.step import Weights
+from dsnc.fast._kernels.state import Weights
 from dsnc.fast._kernels.vectors import LANES
 
 Floats = NDArray[np.float32]

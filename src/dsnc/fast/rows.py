@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.fast._kernels.step import Rows
+from dsnc.fast._kernels.state import Rows
 from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 

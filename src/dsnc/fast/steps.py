@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes import Encoded, HammingIndex, PackedCodes
 from dsnc.codes.layout import Layout, scratch
-from dsnc.decoders import ShortlistDecoder
 from dsnc.decoders.known_codes import weight_codes
-from dsnc.decoders.scoring import accuracy
+from dsnc.decoders.scoring import Candidates, Scoring, accuracy
 from dsnc.fast import recipe
 from dsnc.fast._kernels import step as kernels
 from dsnc.fast._kernels.meeting import GATE
-from dsnc.fast._kernels.step import Batch, Plan, Space, Weights
+from dsnc.fast._kernels.state import Batch, Plan, Space, Weights
 from dsnc.fast._kernels.vectors import LANES
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.labels import Targets
-from dsnc.rows import concatenate
 from dsnc.training.examples import Examples
 from dsnc.training.loop import Pass, Steps
 from dsnc.training.settings import RunSettings
@@ -40,9 +38,11 @@ class HeldOutRows:
         The held-out rows. Of very many, some are looked at, evenly spaced.
     scaling : Scaling
         As of the rows that are learned from.
+    n_threads : int
     """
 
-    def __init__(self, examples: Examples, scaling: Scaling) -> None:
+    def __init__(self, examples: Examples, scaling: Scaling, n_threads: int = 1) -> None:
+        self._n_threads = n_threads
         n = examples.n_rows
         chosen = np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
         rows = chosen if examples.rows is None else examples.rows[chosen]
@@ -58,21 +58,22 @@ class HeldOutRows:
         them: so the best of several is what an epoch is worth.
         """
         linear = model.decoder()
-        codes = weight_codes(linear)
-        settings: dict[str, Any] = {"size": _CANDIDATES, "radius": model.n_bits}
-        decoders = [ShortlistDecoder(linear, *codes, sharpness=s, **settings) for s in sharpness]
-        rows = list(self._encoded(model))
-        right = [
-            concatenate([targets.contains(decoder.predict(encoded)) for encoded, targets in rows])
-            for decoder in decoders
-        ]
+        index = HammingIndex(weight_codes(linear)[0])
+        right = np.empty((len(sharpness), self.n_rows), dtype=np.bool_)
+        for rows, encoded, targets in self._encoded(model):
+            _, classes = index.search(encoded.codes, _CANDIDATES, n_jobs=self._n_threads)
+            doubts = np.zeros(classes.shape, np.float32)
+            candidates = Candidates(linear, encoded.numbers(), classes, doubts, targets)
+            for which, value in enumerate(sharpness):
+                right[which, rows] = candidates.right(candidates.scores(Scoring(value)))
         # Rounded, so that a row of next to no weight does not decide which epoch is best.
         return round(max(accuracy(each, self._weight) for each in right), 6)
 
-    def _encoded(self, model: Model) -> Iterator[tuple[Encoded, Targets]]:
+    def _encoded(self, model: Model) -> Iterator[tuple[slice, Encoded, Targets]]:
         for start in range(0, self.n_rows, self._feed.at_once):
-            which = np.arange(start, min(start + self._feed.at_once, self.n_rows))
-            yield Encoded(model.logits(self._feed.matrix(which))), self._targets.take(which)
+            rows = slice(start, min(start + self._feed.at_once, self.n_rows))
+            encoded = Encoded(model.logits(self._feed.matrix(np.arange(rows.start, rows.stop))))
+            yield rows, encoded, self._targets.take(rows)
 
 
 class FastSteps(Steps):
@@ -123,15 +124,17 @@ class FastSteps(Steps):
         def floats(*shape: int) -> NDArray[np.float32]:
             return np.zeros(shape, np.float32)
 
+        slots = 2 * batch_size
         self._batch = Batch(
-            floats(batch_size, width),
-            floats(batch_size, width),
-            floats(batch_size, width),
-            np.zeros((batch_size, n_octets), np.uint8),
-            floats(batch_size, n_inputs, width),
-            np.zeros((batch_size, most), np.int32),
-            np.zeros(batch_size, np.int64),
-            floats(batch_size, n_inputs, most),
+            floats(slots, width),
+            floats(slots, width),
+            floats(slots, width),
+            np.zeros((slots, n_octets), np.uint8),
+            floats(slots, n_inputs, width),
+            np.zeros((slots, most), np.int32),
+            np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64),
+            floats(slots, n_inputs, most),
         )
         self._spaces = [
             Space(
@@ -167,7 +170,7 @@ class FastSteps(Steps):
         n_threads, n_rows = self._n_threads, self._feed.n_rows
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
-        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits))
+        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits) // 2)
         given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:
