@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from dsnc.codes import PackedCodes
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import HeldOut
-from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import (
     MAX_ROWS,
     NOTHING,
     TOLERANCE,
+    WIDTH,
     Candidates,
     Scoring,
     accuracy,
@@ -28,26 +29,35 @@ from dsnc.decoders.shortlist import ShortlistDecoder
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
+_THREADS = 2  # each has long lists
+_ROWS = 512  # whose lists are held at a time
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
 
 
 class _Trial:
-    """The nearest classes of held-out rows, and what would decide among them.
+    """What any number of the nearest classes of held-out rows is worth.
 
-    A setting takes the first classes of a row. Whether the best of them is right is known for each
-    number of them.
+    Parameters
+    ----------
+    scoring : Scoring
+        What decides among the classes.
+    distances : array of shape (n, m)
+        Of the nearest m classes of each row, ascending.
+    answers : bool array of shape (n, m)
+        Whether the best of the first class, of the first two and so on is right.
+    weight : array of shape (n,), optional
     """
 
     def __init__(
-        self, candidates: Candidates, distances: NDArray[np.int32], scoring: Scoring
+        self,
+        scoring: Scoring,
+        distances: NDArray[np.int16],
+        answers: NDArray[np.bool_],
+        weight: Floats | None,
     ) -> None:
-        from dsnc.codes._kernels.rerank import best_so_far  # not for who only predicts
-
-        self.scoring, self.weight = scoring, candidates.weight
+        self.scoring, self.weight, self._answers = scoring, weight, answers
         self.nearest = distances[:, 0].astype(np.int64)
-        self._beyond = distances - distances[:, :1]  # bits beyond the nearest; they only grow
-        self._answers = np.empty_like(candidates.is_true)
-        best_so_far(candidates.scores(scoring), candidates.is_true, self._answers)
+        self._beyond = distances - distances[:, :1]  # bits beyond the nearest
         self._within = dict[int, Ints]()
 
     def _counts(self, size: int, radius: int) -> Ints:
@@ -98,7 +108,7 @@ def tune_shortlist(
     classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
     gives, and what each set would have given.
     """
-    with ThreadPoolExecutor() as pool:  # most of it is numpy and kernels, without the GIL
+    with ThreadPoolExecutor(_THREADS) as pool:  # most of it is numpy and kernels, without the GIL
         found = {
             name: pool.submit(_try_out, linear, codes, labels, held_out, scoring)
             for name, (codes, labels) in known.items()
@@ -133,15 +143,29 @@ def _try_out(
     fixed: Mapping[str, float],
 ) -> _Trial:
     from dsnc.codes import HammingIndex
-    from dsnc.codes._kernels.rerank import doubt
+    from dsnc.codes._kernels.rerank import best_so_far, doubt
 
     sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
-    found = HammingIndex(codes).search_classes(sample.encoded.codes, SIZES[-1], labels)
-    logits, classes = sample.encoded.numbers(), found.classes
-    doubts = np.empty(classes.shape, dtype=np.float32)
-    doubt(sample.encoded.codes.words, codes.words, found.rows, logits, doubts)
-    candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)
-    return _Trial(candidates, found.distances, best_scoring(candidates, fixed))
+    index, shape = HammingIndex(codes), (len(sample.targets), min(SIZES[-1], linear.n_classes))
+    # Long lists of many rows: each block of them leaves small numbers.
+    distances, classes = np.empty(shape, np.int16), np.empty(shape, np.int32)
+    doubts, answers = np.empty(shape, np.float32), np.empty(shape, np.bool_)
+    for rows, block in sample.encoded.blocks(_ROWS):
+        found = index.search_classes(block.codes, shape[1], labels)
+        distances[rows], classes[rows] = found.distances, found.classes
+        doubt(block.codes.words, codes.words, found.rows, block.numbers(), doubts[rows])
+
+    def candidates(rows: slice, width: int) -> Candidates:
+        near, far = classes[rows, :width].astype(np.int64), doubts[rows, :width].copy()
+        weight = None if sample.weight is None else sample.weight[rows]
+        logits = sample.encoded.numbers()[rows]
+        return Candidates(linear, logits, near, far, sample.targets.take(rows), weight)
+
+    scoring = best_scoring(candidates(slice(None), WIDTH), fixed)
+    for rows, _ in sample.encoded.blocks(_ROWS):
+        some = candidates(rows, shape[1])
+        best_so_far(some.scores(scoring), some.is_true, answers[rows])
+    return _Trial(scoring, distances, answers, sample.weight)
 
 
 def _cheapest(

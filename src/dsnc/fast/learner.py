@@ -65,6 +65,7 @@ class FastLearner:
         self._scaling = _scaling(settings.scaling, examples, self._sparse)
         self._n_threads = min(_MOST_THREADS, _threads(n_jobs))
         self._model: Model | None = None
+        self._is_shared = False  # whether others read its class vectors
         self._soft: Model | None = None  # of `partial_fit`, from call to call
         self._is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
@@ -153,7 +154,11 @@ class FastLearner:
         self._model = Model.of(weight, bias, decoder.weight, decoder.bias, unit_rows=unit_rows)
 
     def export(self) -> tuple[NumpyEncoder, LinearDecoder]:
-        """Return what was learned; the scaling of features is inside the weights."""
+        """Return what was learned; the scaling of features is inside the weights.
+
+        The class vectors are not copied before they are to be moved again.
+        """
+        self._is_shared = True
         weights, n_bits = self._trained.weights, self.settings.n_bits
         weight, bias = weights.encoder[:, :n_bits], weights.bias[0, :n_bits]
         shift, factor = self._scaling.shift, self._scaling.factor
@@ -174,6 +179,8 @@ class FastLearner:
         if self._model is None:
             counts = examples.counts()
             self._model = Model.start(self.n_features, counts, self.settings.n_bits, self.seed)
+        elif self._is_shared:
+            self._model, self._is_shared = self._model.copy(), False
         return self._model
 
     def _pace(self, examples: Examples) -> Settings:

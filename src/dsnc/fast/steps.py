@@ -114,6 +114,7 @@ class FastSteps(Steps):
         self._n_threads = min(n_threads, batch_size)
         self._at_once = max(1, feed.at_once // batch_size) * batch_size
         self._best: Weights | None = None
+        self._is_best = False  # whether the weights are the best, and not copied yet
         n_classes, width = model.weights.classes.shape
         n_nearest = min(recipe.N_NEAREST, n_classes)
         self._layout = _laid_out(model)
@@ -148,6 +149,7 @@ class FastSteps(Steps):
 
     def run(self, epoch: int, is_late: Callable[[], bool]) -> Pass:
         """Pass over the rows in an order of their own for each epoch."""
+        self._copy_best()
         noise = np.random.SeedSequence([self._seed, epoch])
         order = np.random.default_rng(noise).permutation(self._feed.n_rows)
         seed = noise.generate_state(1, np.uint64)[0]
@@ -197,18 +199,24 @@ class FastSteps(Steps):
         return self.held_out.accuracy(self.model, sharpness), self.held_out.n_rows
 
     def keep(self) -> None:
-        """Remember the weights as they are; those that do not move need not be copied."""
-        if self._best is None:
-            self._best = Weights(*(np.empty_like(array) for array in self._moving()))
-        for kept, array in zip(self._best, self._moving(), strict=True):
-            kept[...] = array
+        """Remember the weights as they are; they are not copied before they move."""
+        self._is_best = True
+
+    def _copy_best(self) -> None:
+        """Copy the weights if they are the best ones; those that never move need not be."""
+        if self._is_best:
+            if self._best is None:
+                self._best = Weights(*(np.empty_like(array) for array in self._moving()))
+            for kept, array in zip(self._best, self._moving(), strict=True):
+                kept[...] = array
+            self._is_best = False
 
     def keep_best(self) -> None:
         """Go back to the best weights, if any were remembered."""
-        if self._best is not None:
+        if self._best is not None and not self._is_best:
             for kept, array in zip(self._best, self._moving(), strict=True):
                 array[...] = kept
-            self._best = None
+        self._best, self._is_best = None, False
 
     def _moving(self) -> Weights:
         """Return the weights that are trained."""
@@ -219,6 +227,7 @@ class FastSteps(Steps):
 
     def state(self) -> dict[str, Any]:
         """Return weights, sums of squared gradients, and the best weights."""
+        self._copy_best()
         sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
         arrays = {
             f"{name}.{field}": array
@@ -232,7 +241,8 @@ class FastSteps(Steps):
         """Take back what `state` gave."""
         arrays = state["arrays"]
         if "best.classes" in arrays:
-            self.keep()  # makes room
+            self.keep()
+            self._copy_best()  # makes room
         sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
         for name, known in sets.items():
             for field, array in (known._asdict() if known is not None else {}).items():
