@@ -276,26 +276,35 @@ def row_seed(seed, place):
 def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size, n_nearest):
     """Take the steps over all rows, moving float64 arrays in place; return the sum of the losses.
 
-    `rows` are lists of (feature, value), `weights` and `squares` those of `dsnc.fast`.
+    `rows` are lists of (feature, value), `weights` and `squares` those of `dsnc.fast`. The rows of
+    a batch are encoded, and their classes found, before those of the batch in front are moved.
     """
     total = 0.0
-    for first in range(0, len(y), size):
-        batch = range(first, min(first + size, len(y)))
-        window = _window(row_seed(seed ^ 0x5851F42D4C957F2D, first), len(weights.classes), plan)
-        scored = []
+    batches = [range(first, min(first + size, len(y))) for first in range(0, len(y), size)]
+
+    def prepared(batch):
+        window = _window(row_seed(seed ^ 0x5851F42D4C957F2D, batch[0]), len(weights.classes), plan)
+        result = []
         for row in batch:
             logits = weights.bias[0].copy()
             for feature, value in rows[row]:
                 logits += value * weights.encoder[feature]
             chosen = row_seed(seed, row)
-            scored.append(
-                scored_row(logits, y[row], weight[row], weights, plan, chosen, window, n_nearest)
-            )
-            total += scored[-1][0]
-        rate = [begin + (end - begin) * first / len(y) for begin, end in rates]
+            result.append(prepared_row(logits, y[row], weights, plan, chosen, window, n_nearest))
+        return result
+
+    ready = prepared(batches[0])
+    for batch, following in zip(batches, [*batches[1:], None], strict=True):
+        found, ready = ready, following and prepared(following)
+        scored = [
+            scored_row(weight[row], weights, plan, *parts)
+            for row, parts in zip(batch, found, strict=True)
+        ]
+        total += sum(loss for loss, *_ in scored)
+        rate = [begin + (end - begin) * batch[0] / len(y) for begin, end in rates]
         for _, classes, inputs, gradients, _ in scored:
             for k, by_input in zip(classes, gradients.T, strict=True):
-                if abs(by_input).max() >= 1e-5:
+                if abs(by_input).max() >= 1e-3:
                     _move_class(k, by_input @ inputs, by_input.sum(), weights, squares, plan, rate)
         for row, (*_, gradient) in zip(batch, scored, strict=True):
             if plan.moves_encoder and gradient.any():
@@ -312,8 +321,8 @@ def _window(chosen, n_classes, plan):
     return range(512 * first, min(512 * (first + size), n_classes))
 
 
-def scored_row(logits, own, weight, weights, plan, chosen, window, n_nearest):
-    """Loss, classes, inputs, and the gradients of scores (by input and class) and of logits."""
+def prepared_row(logits, own, weights, plan, chosen, window, n_nearest):
+    """Chances of the bits, classes and how many each stands for, and inputs with their shares."""
     n_all, n_bits, stream = len(weights.classes), len(logits), 1 << 16
     codes = weights.classes[window.start : window.stop] > 0
     near = [window.start + row for _, row in neighbors(codes, [logits > 0], n_nearest)[0]]
@@ -335,6 +344,12 @@ def scored_row(logits, own, weight, weights, plan, chosen, window, n_nearest):
     if plan.soft_share > 0:
         inputs.append(2 * chances - 1)
         shares.append(plan.soft_share)
+    return chances, classes, counts, np.array(inputs), shares
+
+
+def scored_row(weight, weights, plan, chances, classes, counts, inputs, shares):
+    """Loss, classes, inputs, and the gradients of scores (by input and class) and of logits."""
+    n_all = len(weights.classes)
     target = plan.smoothing * counts / n_all
     target[0] += 1 - plan.smoothing
     loss, gradients = 0.0, []
@@ -346,9 +361,9 @@ def scored_row(logits, own, weight, weights, plan, chosen, window, n_nearest):
         gradients.append(weight * share * (np.exp(scores - logarithm) - target))
     gradients = np.array(gradients)
     of_scores = gradients.sum(axis=0)
-    of_scores[abs(of_scores) < 1e-5] = 0
+    of_scores[abs(of_scores) < 1e-3] = 0
     of_logits = (of_scores @ weights.classes[classes]) * 2 * chances * (1 - chances)
-    return loss, classes, np.array(inputs), gradients, of_logits
+    return loss, classes, inputs, gradients, of_logits
 
 
 def _move_class(k, gradient, of_bias, weights, squares, plan, rate):

@@ -25,6 +25,16 @@ def n_threads(n_jobs: Any) -> int:
     return int(n_jobs)
 
 
+def alone() -> Any:
+    """Return a context in which matrix products take one thread: many small ones are faster so.
+
+    Threads of BLAS wait for each other at every product, for long where others use the cores, too.
+    """
+    from threadpoolctl import threadpool_limits  # not for who only predicts
+
+    return threadpool_limits(1, user_api="blas")
+
+
 def in_threads(work: Callable[[slice], None], n: int, n_jobs: Any) -> None:
     """Do the work on n rows, in as many blocks as there are threads."""
     count = min(n_threads(n_jobs), max(1, n // _MIN_ROWS))

@@ -178,19 +178,16 @@ def test_few_classes_can_all_be_candidates(n_classes):
     assert accuracy(tuned.decoder, rows) >= accuracy(soft(linear), rows) - TOLERANCE
 
 
-def test_rows_in_blocks_are_the_same_rows(monkeypatch):
-    linear, rows = problem(n=300)
-    sets = {"weights": weight_codes(linear)}
-    expected = tune_shortlist(linear, sets, rows)[1]
-    honest = expected.decoder.calibrated(rows)
-    monkeypatch.setattr(tuning, "_AT_ONCE", 1 << 14)
-    found = tune_shortlist(linear, sets, rows)[1]
-    assert found[1:-1] == expected[1:-1]
-    assert np.array_equal(found.right, expected.right)
-    again = expected.decoder.calibrated(rows)
-    assert again.arrays().keys() == honest.arrays().keys()
-    for name, array in honest.arrays().items():
-        assert np.array_equal(array, again.arrays()[name])
+def test_every_size_and_radius_is_worth_what_the_decoder_of_it_is():
+    linear, rows = problem(n=300, noise=1.3)
+    sets = weight_codes(linear)
+    trial = tuning._try_out(linear, *sets, rows, {})
+    for size, radius in ((1, 0), (3, 1), (200, 2), (16, 24), (200, 24)):
+        settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
+        decoder = ShortlistDecoder(linear, *sets, **settings)
+        assert np.array_equal(trial.is_right(size, radius), rows.right(decoder))
+        classes, _ = decoder.candidates(rows.encoded)
+        assert trial.n_candidates(size, radius) == pytest.approx((classes >= 0).sum(axis=1).mean())
 
 
 def test_where_scoring_all_takes_too_long_the_shortlists_are_compared_with_each_other(monkeypatch):

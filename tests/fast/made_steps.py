@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 import oracles
 from dsnc.fast import recipe
-from dsnc.fast._kernels.step import Plan, Weights
+from dsnc.fast._kernels.state import Plan, Weights
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps

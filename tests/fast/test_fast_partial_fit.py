@@ -115,6 +115,16 @@ def test_a_pass_that_fails_leaves_the_model_as_it_was():
     assert model.score(X_TEST, Y_TEST) > 0.9
 
 
+@pytest.mark.parametrize("n_bits", [16, 20])
+def test_what_predicts_is_not_moved_by_what_learns(n_bits):
+    model = quick(n_bits=n_bits, decoder="linear").fit(X, Y)
+    before = model.predictor_.decoder
+    weight, bias = before.weight.copy(), before.bias.copy()
+    model.partial_fit(X, Y)
+    assert np.array_equal(before.weight, weight) and np.array_equal(before.bias, bias)
+    assert not np.array_equal(model.predictor_.decoder.weight, weight)
+
+
 def test_a_loaded_model_cannot_change_its_bits(tmp_path):
     model = brought(quick().fit(X, Y), "loaded", tmp_path).set_params(n_bits=9)
     with pytest.raises(InputError, match="n_bits=9, but the model has 16 bits"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_steps import exact, make_plan, make_rows, make_steps, run_twin
 
-from dsnc.fast._kernels.step import Weights
+from dsnc.fast._kernels.state import Weights
 
 
 def check_against_twin(plan, *, n_classes, size=32, weighted=False, n=60, epochs=2):

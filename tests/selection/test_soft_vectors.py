@@ -22,7 +22,7 @@ def with_poor_vectors(n=600):
 
 def trained(evidence, vectors):
     """Train, so to speak."""
-    return with_soft_vectors(replace(evidence, train_soft=lambda sharpness: vectors))
+    return with_soft_vectors(replace(evidence, train_soft=lambda sharpness: vectors))[0]
 
 
 def test_they_must_be_clearly_better():
@@ -31,7 +31,7 @@ def test_they_must_be_clearly_better():
     assert trained(evidence, evidence.linear).soft is None
     assert trained(replace(evidence, linear=better), evidence.linear).soft is None
     assert trained(replace(evidence, held_out=None), better).soft is None
-    assert with_soft_vectors(evidence) is evidence  # there is nothing to train on
+    assert with_soft_vectors(evidence)[0] is evidence  # there is nothing to train on
 
 
 def asked_sharpness(evidence, fixed):

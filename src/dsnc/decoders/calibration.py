@@ -158,17 +158,21 @@ def fit_confidence(
     table = (table - center) / spread  # of the order of 1, whatever the scale of the scores
     both = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
     finite = np.where(np.isfinite(both), both, 0.0)
-    rows = np.arange(len(both))
+    rows, is_other = np.arange(len(both)), column == table.shape[1]
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         beta, none = parameters
-        z = beta * both
-        z[:, -1] = none
-        log_p = z - logsumexp(z, axis=1, keepdims=True)
-        p = np.exp(log_p)
-        value = -(number * log_p[rows, column]).sum() + 0.01 * (beta - 1) ** 2 + 0.01 * none**2
-        slope = number @ ((p * finite).sum(axis=1) - finite[rows, column]) + 0.02 * (beta - 1)
-        other = number @ (p[:, -1] - (column == table.shape[1])) + 0.02 * none
+        p = beta * both
+        p[:, -1] = none
+        p -= p.max(axis=1, keepdims=True)
+        likely = p[rows, column]
+        np.exp(p, out=p)
+        total = p.sum(axis=1)
+        p /= total[:, None]
+        value = number @ (np.log(total) - likely) + 0.01 * (beta - 1) ** 2 + 0.01 * none**2
+        mean = np.einsum("ij,ij->i", p, finite)
+        slope = number @ (mean - finite[rows, column]) + 0.02 * (beta - 1)
+        other = number @ (p[:, -1] - is_other) + 0.02 * none
         return value, np.array([slope, other])
 
     found = minimize(loss, [1.0, -3.0], jac=True, bounds=[(1e-3, 1e3), (-1e3, 1e3)])

@@ -14,6 +14,7 @@ from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.scoring import PLAIN, Scoring
 from dsnc.errors import InputError
 from dsnc.labels import Targets
+from dsnc.threads import alone
 
 
 class HeldOut(NamedTuple):
@@ -25,7 +26,8 @@ class HeldOut(NamedTuple):
 
     def right(self, decoder: Decoder) -> NDArray[np.bool_]:
         """Tell of each row whether a decoder's answer is right."""
-        return self.targets.contains(decoder.predict(self.encoded))
+        with alone():
+            return self.targets.contains(decoder.predict(self.encoded))
 
     def places(self, classes: Ints) -> Ints:
         """Return where among the classes of its row the first right one is; -1 if none is."""

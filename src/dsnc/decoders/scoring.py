@@ -15,7 +15,7 @@ trained on, it is often too sure of that, and a `prior` below 1 takes some of it
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,7 +40,6 @@ TOLERANCE = 0.001  # accuracy that something cheaper may lose
 _CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
 _MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_SHARPNESS = 1e6  # hard bits, to all intents
-_AT_ONCE = 1 << 22  # numbers in a temporary
 
 
 class Scoring(NamedTuple):
@@ -85,10 +84,15 @@ class Candidates:
     targets: Targets
     weight: Floats | None = None  # of each row
 
+    @cached_property
+    def is_true(self) -> NDArray[np.bool_]:
+        """Whether each class is right."""
+        return self.targets.contains(self.classes)
+
     def right(self, scores: Floats) -> NDArray[np.bool_]:
         """Tell of each row whether the class of the best score is right."""
-        best = np.take_along_axis(self.classes, scores.argmax(axis=1)[:, None], axis=1)
-        return self.targets.contains(best)[:, 0]
+        right: NDArray[np.bool_] = self.is_true[np.arange(len(scores)), scores.argmax(axis=1)]
+        return right
 
     def scores(self, scoring: Scoring) -> Floats:
         """Return the score of each class."""
@@ -99,18 +103,19 @@ class Candidates:
 
     def products(self, sharpness: float) -> Floats:
         """Return what the bits are worth to each class."""
-        bits, weight = soft_bits(self.logits, sharpness), self.linear.weight
+        from dsnc.codes._kernels.rerank import weigh  # not for who only predicts
+
         result = np.empty(self.classes.shape, dtype=np.float32)
-        step = max(1, _AT_ONCE // (self.classes.shape[1] * self.linear.n_bits))
-        for start in range(0, len(self.targets), step):
-            rows = slice(start, start + step)
-            np.einsum("ij,ikj->ik", bits[rows], weight[self.classes[rows]], out=result[rows])
+        weigh(soft_bits(self.logits, sharpness), self.linear.weight, self.classes, result)
         return result
 
     def first(self, width: int) -> "Candidates":
         """Return the first classes of each row."""
-        part = np.s_[:, :width]
-        return replace(self, classes=self.classes[part], doubts=self.doubts[part])
+        return replace(
+            self,
+            classes=np.ascontiguousarray(self.classes[:, :width]),
+            doubts=np.ascontiguousarray(self.doubts[:, :width]),
+        )
 
 
 def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -> Scoring:

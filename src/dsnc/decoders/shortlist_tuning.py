@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from dsnc.decoders.scoring import (
     MAX_ROWS,
     NOTHING,
     TOLERANCE,
+    WIDTH,
     Candidates,
     Scoring,
     accuracy,
@@ -29,30 +29,52 @@ from dsnc.decoders.shortlist import ShortlistDecoder
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
+_THREADS = 2  # each has long lists
+_ROWS = 512  # whose lists are held at a time
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
-_AT_ONCE = 1 << 22  # numbers in a temporary
 
 
-@dataclass(frozen=True)
 class _Trial:
-    """The nearest classes of held-out rows, and what would decide among them."""
+    """What any number of the nearest classes of held-out rows is worth.
 
-    candidates: Candidates
-    beyond: NDArray[np.int64]  # bits beyond the nearest
-    nearest: Ints  # distance of the nearest
-    scoring: Scoring
-    scores: Floats
+    Parameters
+    ----------
+    scoring : Scoring
+        What decides among the classes.
+    distances : array of shape (n, m)
+        Of the nearest m classes of each row, ascending.
+    answers : bool array of shape (n, m)
+        Whether the best of the first class, of the first two and so on is right.
+    weight : array of shape (n,), optional
+    """
+
+    def __init__(
+        self,
+        scoring: Scoring,
+        distances: NDArray[np.int16],
+        answers: NDArray[np.bool_],
+        weight: Floats | None,
+    ) -> None:
+        self.scoring, self.weight, self._answers = scoring, weight, answers
+        self.nearest = distances[:, 0].astype(np.int64)
+        self._beyond = distances - distances[:, :1]  # bits beyond the nearest
+        self._within = dict[int, Ints]()
+
+    def _counts(self, size: int, radius: int) -> Ints:
+        """Return how many classes of each row are candidates."""
+        if radius not in self._within:
+            self._within[radius] = np.count_nonzero(self._beyond <= radius, axis=1)
+        return np.minimum(self._within[radius], size)
 
     def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
-        part = np.s_[:, :size]
-        within = self.beyond[part] <= radius
-        return self.candidates.right(np.where(within, self.scores[part], np.float32(-np.inf)))
+        counts = self._counts(size, radius)
+        return self._answers[np.arange(len(counts)), counts - 1]
 
     def accuracy(self, size: int, radius: int) -> float:
-        return accuracy(self.is_right(size, radius), self.candidates.weight)
+        return accuracy(self.is_right(size, radius), self.weight)
 
     def n_candidates(self, size: int, radius: int) -> float:
-        return float((self.beyond[:, :size] <= radius).sum(axis=1).mean())
+        return float(self._counts(size, radius).mean())
 
 
 class Tuned(NamedTuple):
@@ -86,7 +108,7 @@ def tune_shortlist(
     classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
     gives, and what each set would have given.
     """
-    with ThreadPoolExecutor() as pool:  # most of it is numpy and kernels, without the GIL
+    with ThreadPoolExecutor(_THREADS) as pool:  # most of it is numpy and kernels, without the GIL
         found = {
             name: pool.submit(_try_out, linear, codes, labels, held_out, scoring)
             for name, (codes, labels) in known.items()
@@ -121,23 +143,29 @@ def _try_out(
     fixed: Mapping[str, float],
 ) -> _Trial:
     from dsnc.codes import HammingIndex
+    from dsnc.codes._kernels.rerank import best_so_far, doubt
 
     sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
-    found = HammingIndex(codes).search_classes(sample.encoded.codes, SIZES[-1], labels)
-    doubts = np.empty(found.classes.shape, dtype=np.float32)
-    step = max(1, _AT_ONCE // (found.classes.shape[1] * linear.n_bits))
-    for rows, block in sample.encoded.blocks(step):
-        shape = (*found.classes[rows].shape, -1)
-        bits = codes.take(found.rows[rows].ravel()).to_bits().reshape(shape)
-        differs = bits != block.codes.to_bits()[:, None, :]
-        doubts[rows] = np.einsum("ij,ikj->ik", np.abs(block.numbers()), differs)
-    classes, weight = found.classes, sample.weight
-    logits = sample.encoded.numbers()
-    candidates = Candidates(linear, logits, classes, doubts, sample.targets, weight)
-    scoring = best_scoring(candidates, fixed)
-    beyond = (found.distances - found.distances[:, :1]).astype(np.int64)
-    nearest = found.distances[:, 0].astype(np.int64)
-    return _Trial(candidates, beyond, nearest, scoring, candidates.scores(scoring))
+    index, shape = HammingIndex(codes), (len(sample.targets), min(SIZES[-1], linear.n_classes))
+    # Long lists of many rows: each block of them leaves small numbers.
+    distances, classes = np.empty(shape, np.int16), np.empty(shape, np.int32)
+    doubts, answers = np.empty(shape, np.float32), np.empty(shape, np.bool_)
+    for rows, block in sample.encoded.blocks(_ROWS):
+        found = index.search_classes(block.codes, shape[1], labels)
+        distances[rows], classes[rows] = found.distances, found.classes
+        doubt(block.codes.words, codes.words, found.rows, block.numbers(), doubts[rows])
+
+    def candidates(rows: slice, width: int) -> Candidates:
+        near, far = classes[rows, :width].astype(np.int64), doubts[rows, :width].copy()
+        weight = None if sample.weight is None else sample.weight[rows]
+        logits = sample.encoded.numbers()[rows]
+        return Candidates(linear, logits, near, far, sample.targets.take(rows), weight)
+
+    scoring = best_scoring(candidates(slice(None), WIDTH), fixed)
+    for rows, _ in sample.encoded.blocks(_ROWS):
+        some = candidates(rows, shape[1])
+        best_so_far(some.scores(scoring), some.is_true, answers[rows])
+    return _Trial(scoring, distances, answers, sample.weight)
 
 
 def _cheapest(
@@ -153,10 +181,10 @@ def _cheapest(
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
     most = [trial.is_right(sizes[-1], radius) for radius in radii]
     best = max(most, key=lambda right: int(right.sum()))
-    missing = target - accuracy(best, trial.candidates.weight)  # negative: what may be lost
+    missing = target - accuracy(best, trial.weight)  # negative: what may be lost
 
     def reaches(size: int, radius: int, least: float = missing) -> bool:
-        return lower_bound(trial.is_right(size, radius), best, trial.candidates.weight) >= least
+        return lower_bound(trial.is_right(size, radius), best, trial.weight) >= least
 
     reached: list[tuple[int, int]] = []
     for least in (missing, -TOLERANCE):

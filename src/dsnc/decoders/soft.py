@@ -40,6 +40,7 @@ from dsnc.decoders.scoring import (
     valid_scoring,
 )
 from dsnc.errors import InputError
+from dsnc.threads import alone
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut
@@ -125,7 +126,8 @@ class SoftDecoder(LinearDecoder):
         if n < min(256, len(held_out.targets)):
             return Tuned(plain, 0.0, np.zeros(0, np.bool_))
         sample = held_out.take(n)
-        classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
+        with alone():
+            classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
         doubts = np.zeros_like(scores)
         logits = sample.encoded.numbers()
         candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)

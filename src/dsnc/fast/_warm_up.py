@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dsnc.codes import ChangingIndex, PackedCodes
+from dsnc.codes import ChangingIndex, Encoded, PackedCodes
+from dsnc.decoders import HeldOut, LinearDecoder
+from dsnc.decoders.known_codes import weight_codes
+from dsnc.decoders.shortlist_tuning import tune_shortlist
 from dsnc.fast.learner import FastLearner
 from dsnc.labels import Targets
 from dsnc.training.examples import Examples
@@ -24,9 +27,16 @@ def _training(n_bits: int) -> None:
     learner.fit(examples, examples)
 
 
+def _choosing() -> None:
+    linear = LinearDecoder(np.eye(2, 8), np.zeros(2))
+    rows = HeldOut(Encoded(np.eye(2, 8, dtype=np.float32)), Targets(np.arange(2), 2))
+    tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)
+
+
 STEPS: dict[str, Callable[[], None]] = {
     "training": lambda: _training(8),
     "training of long codes": lambda: _training(512),  # distances in two octets
+    "choosing a decoder": _choosing,
     "codes that change": lambda: _changes(64),
     "long codes that change": lambda: _changes(512),
 }

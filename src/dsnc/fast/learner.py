@@ -11,7 +11,7 @@ from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import InputError, warn
 from dsnc.fast import recipe
-from dsnc.fast._kernels.step import Plan
+from dsnc.fast._kernels.state import Plan
 from dsnc.fast.checkpoint import ArrayCheckpoint
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling, scaling_of
@@ -64,6 +64,7 @@ class FastLearner:
         self._scaling = scaling_of(settings.scaling, examples, mostly_zeros=self._sparse)
         self._n_threads = min(_MOST_THREADS, threads_to_train(n_jobs))
         self._model: Model | None = None
+        self._is_shared = False  # whether others read its class vectors
         self._soft: Model | None = None  # of `partial_fit`, from call to call
         self.is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
@@ -156,7 +157,11 @@ class FastLearner:
         self._model = Model.of(weight, bias, decoder.weight, decoder.bias, unit_rows=unit_rows)
 
     def export(self) -> tuple[NumpyEncoder, LinearDecoder]:
-        """Return what was learned; the scaling of features is inside the weights."""
+        """Return what was learned; the scaling of features is inside the weights.
+
+        The class vectors are not copied before they are to be moved again.
+        """
+        self._is_shared = True
         weights, n_bits = self._trained.weights, self.settings.n_bits
         weight, bias = weights.encoder[:, :n_bits], weights.bias[0, :n_bits]
         shift, factor = self._scaling.shift, self._scaling.factor
@@ -177,6 +182,8 @@ class FastLearner:
         if self._model is None:
             counts = examples.counts()
             self._model = Model.start(self.n_features, counts, self.settings.n_bits, self.seed)
+        elif self._is_shared:
+            self._model, self._is_shared = self._model.copy(), False
         return self._model
 
     def _pace(self, examples: Examples) -> Settings:
@@ -197,7 +204,9 @@ class FastLearner:
     ) -> FastSteps:
         """Return the steps over some rows; `plan` is what differs from that of training."""
         size = self.settings.batch_size
-        held_out = None if validation is None else HeldOutRows(validation, self._scaling)
+        held_out = None
+        if validation is not None:
+            held_out = HeldOutRows(validation, self._scaling, self._n_threads)
         return FastSteps(
             model,
             Feed(examples, self._scaling),

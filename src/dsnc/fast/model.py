@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from dsnc.codes.encode import encode_csr
 from dsnc.decoders import LinearDecoder
-from dsnc.fast._kernels.step import Weights
+from dsnc.fast._kernels.state import Weights
 from dsnc.fast._kernels.vectors import LANES
 
 Floats = NDArray[np.float32]
 _FIRST = 0.1  # deviation of the encoder's first weights
 _SQUARES = Weights(1e-6, 1e-6, 1e-4, 1e-2)  # sums of squared gradients before the first one
 _LEFT = Weights(3.0, 10.0, 10.0, 20.0)  # and roughly where training leaves them,
+_AT_ONCE = 1 << 14  # rows that are drawn at a time
 _LEFT_BY_UNIT_ROWS = 0.05  # the encoder's, where rows have length 1
 
 
@@ -38,11 +39,12 @@ class Model:
     def start(cls, n_features: int, counts: NDArray[Any], n_bits: int, seed: int) -> Self:
         """Return a model that knows nothing but how much each class weighs."""
         rng, width = np.random.default_rng([seed, 0]), -(-n_bits // LANES) * LANES
-        encoder = zeros(n_features, width)
-        encoder[:, :n_bits] = rng.standard_normal((n_features, n_bits), dtype=np.float32)
+        encoder, classes = zeros(n_features, width), zeros(len(counts), width)
+        for array in (encoder, classes):
+            for start in range(0, len(array), _AT_ONCE):
+                part = array[start : start + _AT_ONCE, :n_bits]
+                part[...] = rng.standard_normal(part.shape, dtype=np.float32)
         encoder *= np.float32(_FIRST)
-        classes = zeros(len(counts), width)
-        classes[:, :n_bits] = rng.standard_normal((len(counts), n_bits), dtype=np.float32)
         classes /= np.float32(np.sqrt(n_bits))
         smoothed = counts + counts.sum() / len(counts) ** 2
         class_bias = np.log(smoothed / smoothed.mean()).astype(np.float32)
@@ -67,8 +69,18 @@ class Model:
         return Model(self.weights._replace(classes=classes, class_bias=bias), self.n_bits)
 
     def decoder(self) -> LinearDecoder:
-        """Return the class vectors."""
-        return LinearDecoder(self.weights.classes[:, : self.n_bits], self.weights.class_bias)
+        """Return the class vectors, which may be shared: for who is done before they move on."""
+        shared = self.weights.classes[:, : self.n_bits], self.weights.class_bias[:]
+        for array in shared:  # these are views
+            array.flags.writeable = False
+        return LinearDecoder(*shared)
+
+    def copy(self) -> "Model":
+        """Return a model that shares nothing with this one."""
+        arrays = (padded(a) if a.ndim > 1 else a.copy() for a in self.weights)
+        model = Model(Weights(*arrays), self.n_bits)
+        model.squares = Weights(*(array.copy() for array in self.squares))
+        return model
 
     def logits(self, X: Any) -> Floats:
         """Return the logits of CSR rows that are scaled as those of training."""

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.fast import recipe
-from dsnc.fast._kernels.step import Rows
+from dsnc.fast._kernels.state import Rows
 from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 from dsnc.training.scaling import check_scaling, divides_rows, scale_of

@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes import Encoded, HammingIndex, PackedCodes
 from dsnc.codes.layout import Layout, scratch
-from dsnc.decoders import ShortlistDecoder
 from dsnc.decoders.known_codes import weight_codes
-from dsnc.decoders.scoring import accuracy
+from dsnc.decoders.scoring import Candidates, Scoring, accuracy
 from dsnc.fast import recipe
 from dsnc.fast._kernels import step as kernels
 from dsnc.fast._kernels.meeting import GATE
-from dsnc.fast._kernels.step import Batch, Plan, Space, Weights
+from dsnc.fast._kernels.state import Batch, Plan, Space, Weights
 from dsnc.fast._kernels.vectors import LANES
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.labels import Targets
-from dsnc.rows import concatenate
 from dsnc.training.examples import Examples
 from dsnc.training.loop import Pass, Steps
 from dsnc.training.settings import RunSettings
@@ -40,9 +38,11 @@ class HeldOutRows:
         The held-out rows. Of very many, some are looked at, evenly spaced.
     scaling : Scaling
         As of the rows that are learned from.
+    n_threads : int
     """
 
-    def __init__(self, examples: Examples, scaling: Scaling) -> None:
+    def __init__(self, examples: Examples, scaling: Scaling, n_threads: int = 1) -> None:
+        self._n_threads = n_threads
         n = examples.n_rows
         chosen = np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
         rows = chosen if examples.rows is None else examples.rows[chosen]
@@ -58,21 +58,22 @@ class HeldOutRows:
         them: so the best of several is what an epoch is worth.
         """
         linear = model.decoder()
-        codes = weight_codes(linear)
-        settings: dict[str, Any] = {"size": _CANDIDATES, "radius": model.n_bits}
-        decoders = [ShortlistDecoder(linear, *codes, sharpness=s, **settings) for s in sharpness]
-        rows = list(self._encoded(model))
-        right = [
-            concatenate([targets.contains(decoder.predict(encoded)) for encoded, targets in rows])
-            for decoder in decoders
-        ]
+        index = HammingIndex(weight_codes(linear)[0])
+        right = np.empty((len(sharpness), self.n_rows), dtype=np.bool_)
+        for rows, encoded, targets in self._encoded(model):
+            _, classes = index.search(encoded.codes, _CANDIDATES, n_jobs=self._n_threads)
+            doubts = np.zeros(classes.shape, np.float32)
+            candidates = Candidates(linear, encoded.numbers(), classes, doubts, targets)
+            for which, value in enumerate(sharpness):
+                right[which, rows] = candidates.right(candidates.scores(Scoring(value)))
         # Rounded, so that a row of next to no weight does not decide which epoch is best.
         return round(max(accuracy(each, self._weight) for each in right), 6)
 
-    def _encoded(self, model: Model) -> Iterator[tuple[Encoded, Targets]]:
+    def _encoded(self, model: Model) -> Iterator[tuple[slice, Encoded, Targets]]:
         for start in range(0, self.n_rows, self._feed.at_once):
-            which = np.arange(start, min(start + self._feed.at_once, self.n_rows))
-            yield Encoded(model.logits(self._feed.matrix(which))), self._targets.take(which)
+            rows = slice(start, min(start + self._feed.at_once, self.n_rows))
+            encoded = Encoded(model.logits(self._feed.matrix(np.arange(rows.start, rows.stop))))
+            yield rows, encoded, self._targets.take(rows)
 
 
 class FastSteps(Steps):
@@ -113,6 +114,7 @@ class FastSteps(Steps):
         self._n_threads = min(n_threads, batch_size)
         self._at_once = max(1, feed.at_once // batch_size) * batch_size
         self._best: Weights | None = None
+        self._is_best = False  # whether the weights are the best, and not copied yet
         n_classes, width = model.weights.classes.shape
         n_nearest = min(recipe.N_NEAREST, n_classes)
         self._layout = _laid_out(model)
@@ -123,15 +125,17 @@ class FastSteps(Steps):
         def floats(*shape: int) -> NDArray[np.float32]:
             return np.zeros(shape, np.float32)
 
+        slots = 2 * batch_size
         self._batch = Batch(
-            floats(batch_size, width),
-            floats(batch_size, width),
-            floats(batch_size, width),
-            np.zeros((batch_size, n_octets), np.uint8),
-            floats(batch_size, n_inputs, width),
-            np.zeros((batch_size, most), np.int32),
-            np.zeros(batch_size, np.int64),
-            floats(batch_size, n_inputs, most),
+            floats(slots, width),
+            floats(slots, width),
+            floats(slots, width),
+            np.zeros((slots, n_octets), np.uint8),
+            floats(slots, n_inputs, width),
+            np.zeros((slots, most), np.int32),
+            np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64),
+            floats(slots, n_inputs, most),
         )
         self._spaces = [
             Space(
@@ -145,6 +149,7 @@ class FastSteps(Steps):
 
     def run(self, epoch: int, is_late: Callable[[], bool]) -> Pass:
         """Pass over the rows in an order of their own for each epoch."""
+        self._copy_best()
         noise = np.random.SeedSequence([self._seed, epoch])
         order = np.random.default_rng(noise).permutation(self._feed.n_rows)
         seed = noise.generate_state(1, np.uint64)[0]
@@ -167,7 +172,7 @@ class FastSteps(Steps):
         n_threads, n_rows = self._n_threads, self._feed.n_rows
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
-        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits))
+        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits) // 2)
         given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:
@@ -194,18 +199,24 @@ class FastSteps(Steps):
         return self.held_out.accuracy(self.model, sharpness), self.held_out.n_rows
 
     def keep(self) -> None:
-        """Remember the weights as they are; those that do not move need not be copied."""
-        if self._best is None:
-            self._best = Weights(*(np.empty_like(array) for array in self._moving()))
-        for kept, array in zip(self._best, self._moving(), strict=True):
-            kept[...] = array
+        """Remember the weights as they are; they are not copied before they move."""
+        self._is_best = True
+
+    def _copy_best(self) -> None:
+        """Copy the weights if they are the best ones; those that never move need not be."""
+        if self._is_best:
+            if self._best is None:
+                self._best = Weights(*(np.empty_like(array) for array in self._moving()))
+            for kept, array in zip(self._best, self._moving(), strict=True):
+                kept[...] = array
+            self._is_best = False
 
     def keep_best(self) -> None:
         """Go back to the best weights, if any were remembered."""
-        if self._best is not None:
+        if self._best is not None and not self._is_best:
             for kept, array in zip(self._best, self._moving(), strict=True):
                 array[...] = kept
-            self._best = None
+        self._best, self._is_best = None, False
 
     def _moving(self) -> Weights:
         """Return the weights that are trained."""
@@ -216,6 +227,7 @@ class FastSteps(Steps):
 
     def state(self) -> dict[str, Any]:
         """Return weights, sums of squared gradients, and the best weights."""
+        self._copy_best()
         sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
         arrays = {
             f"{name}.{field}": array
@@ -229,7 +241,8 @@ class FastSteps(Steps):
         """Take back what `state` gave."""
         arrays = state["arrays"]
         if "best.classes" in arrays:
-            self.keep()  # makes room
+            self.keep()
+            self._copy_best()  # makes room
         sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
         for name, known in sets.items():
             for field, array in (known._asdict() if known is not None else {}).items():

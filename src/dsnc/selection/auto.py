@@ -9,6 +9,7 @@ from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder, So
 from dsnc.decoders.known_codes import known_codes
 from dsnc.decoders.scoring import accuracy, is_clearly_better, rows_to_score
 from dsnc.decoders.shortlist_tuning import tune_shortlist
+from dsnc.decoders.soft import Tuned
 from dsnc.selection.report import Trial
 
 _AT_ONCE_NS = 1000  # where all classes are scored in this time, nothing is cheaper
@@ -24,8 +25,13 @@ class _Rival(NamedTuple):
     right: NDArray[np.bool_]
 
 
-def choose_best(evidence: Evidence) -> tuple[Decoder, str, list[Trial]]:
-    """Return the best decoder for the held-out rows, why it is, and what others are worth."""
+def choose_best(
+    evidence: Evidence, everything: Tuned | None = None
+) -> tuple[Decoder, str, list[Trial]]:
+    """Return the best decoder for the held-out rows, why it is, and what others are worth.
+
+    `everything` is what scoring all classes is worth, where that is known already.
+    """
     linear, scorer, held_out = evidence.linear, evidence.scorer, evidence.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
@@ -34,7 +40,7 @@ def choose_best(evidence: Evidence) -> tuple[Decoder, str, list[Trial]]:
     if held_out is None:
         reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
         return ShortlistDecoder.make(evidence), reason, []
-    everything = SoftDecoder.tuned(scorer, held_out)
+    everything = everything or SoftDecoder.tuned(scorer, held_out)
     sets = known_codes(evidence)
     known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=everything.accuracy)
     trials = [

@@ -67,17 +67,18 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
         evidence = replace(evidence, before=None)
         decoder = before.renewed(evidence.scorer)
         return Chosen(decoder, _beside(decoder, evidence), evidence, None, evidence.reranker)
+    everything = None  # what scoring all classes is worth
     sees_soft_bits = wanted.kind is None or wanted.kind.sees_soft_bits
     if settings.soft_vectors and sees_soft_bits and wanted.instance is None:
         fixed = {key: value for key, value in wanted.settings.items() if key in SCORING}
-        evidence = with_soft_vectors(evidence, fixed)
+        evidence, everything = with_soft_vectors(evidence, fixed)
     evidence = replace(evidence, before=None, train_soft=None)
     if wanted.instance is not None:
         return _with_features(_taken(wanted.instance, evidence), settings)
     used, reason = evidence, _AS_ASKED
     trials: list[Trial] = []
     if wanted.kind is None:
-        decoder, reason, trials = choose_best(evidence)
+        decoder, reason, trials = choose_best(evidence, everything)
     else:
         sharpness = wanted.settings.get("sharpness")
         if sharpness is not None and sharpness >= PLAIN.sharpness:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import Encoded
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import Evidence, HeldOut, LinearDecoder
 from dsnc.errors import warn
-from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 _CODE_BYTES = 1 << 31  # of the codes and classes of training rows that decoders may know
 _MAX_HELD_OUT = 1 << 15  # rows that choose among decoders
+_ROWS = 1 << 16  # that are encoded at a time: X may be a memory map, and is not to be copied whole
 
 
 def gather(
@@ -38,13 +38,17 @@ def gather(
         As of `Evidence`.
     """
     linear: Any = trained.decoder
-    X, targets, _ = _some_rows(examples, _most_codes(linear.n_bits, examples))
-    evidence = Evidence(linear, trained.encode(X), targets, train_soft=train_soft)
+    rows = _some_rows(examples, _most_codes(linear.n_bits, examples))
+    blocks = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
+    codes = PackedCodes.concatenate([trained.encode(examples.X[block]) for block in blocks])
+    evidence = Evidence(linear, codes, examples.targets.take(rows), train_soft=train_soft)
     if held_out is None:
         return evidence
-    X, targets, weight = _some_rows(held_out, _MAX_HELD_OUT)
-    encoded = Encoded(trained.logits(X), source=(X, slice(0, len(targets))))
-    return replace(evidence, held_out=HeldOut(encoded, targets, weight))
+    rows, weight = _some_rows(held_out, _MAX_HELD_OUT), held_out.weight
+    X = held_out.X[rows]
+    encoded = Encoded(trained.logits(X), source=(X, slice(0, len(rows))))
+    weight = None if weight is None else weight[rows]
+    return replace(evidence, held_out=HeldOut(encoded, held_out.targets.take(rows), weight))
 
 
 def _most_codes(n_bits: int, examples: "Examples") -> int:
@@ -58,11 +62,9 @@ def _most_codes(n_bits: int, examples: "Examples") -> int:
     return most
 
 
-def _some_rows(examples: "Examples", most: int) -> tuple[Any, Targets, NDArray[np.float32] | None]:
-    """Return rows, their targets and weights; evenly spaced ones where there are too many."""
+def _some_rows(examples: "Examples", most: int) -> NDArray[np.int64]:
+    """Return which rows there are; evenly spaced ones where there are too many."""
     rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
-    X = examples.X if len(rows) == len(examples.targets) else examples.X[rows]
-    weight = None if examples.weight is None else examples.weight[rows]
-    return X, examples.targets.take(rows), weight
+    return rows

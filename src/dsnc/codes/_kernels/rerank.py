@@ -74,6 +74,33 @@ def rerank(
             classes[i, place] = -1
 
 
+@kernel
+def weigh(soft, weight, classes, products):
+    """Write what the soft bits of each query are worth to some classes."""
+    for i in range(classes.shape[0]):
+        for entry in range(classes.shape[1]):
+            products[i, entry] = _dot(soft[i], weight, classes[i, entry])
+
+
+@kernel
+def doubt(queries, codes, rows, logits, doubts):
+    """Write the doubts of each query about some codes."""
+    for i in range(rows.shape[0]):
+        for entry in range(rows.shape[1]):
+            doubts[i, entry] = _doubt(queries, i, codes, rows[i, entry], logits)
+
+
+@kernel
+def best_so_far(scores, is_true, answers):
+    """Tell of each entry whether the best of its row up to there is right; the first of equals."""
+    for i in range(scores.shape[0]):
+        best = 0
+        for entry in range(scores.shape[1]):
+            if scores[i, entry] > scores[i, best]:
+                best = entry
+            answers[i, entry] = is_true[i, best]
+
+
 @part
 def _line_up(classes, scores, i, filled, owner, score):
     """Insert a class by its score and then by its number; return the length of the line."""

@@ -7,8 +7,9 @@ from numba.extending import intrinsic
 
 from dsnc.codes._kernels.tools import part
 
-GATE = 16  # numbers of a gate: the two that it uses are in different cache lines
+GATE = 32  # numbers of a gate: those that it uses are in different cache lines
 _ROUND = 8  # where the number of the round is; the number of those who wait is in front
+_DONE, _TAKEN = 16, 24  # where work is counted that others wait for, and work that is shared out
 _SPINS = 4096  # before a thread lets others have its core
 _NAME = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 _give_way = types.ExternalFunction(_NAME, types.int32())
@@ -27,8 +28,31 @@ def meet(gate, n_threads):
         _add(gate, 0, -n_threads)
         _add(gate, _ROUND, 1)
         return
+    _wait(gate, _ROUND, before + 1)
+
+
+@part
+def report(gate, n):
+    """Say that n more pieces of work are done; what was written before, who awaits them sees."""
+    _add(gate, _DONE, n)
+
+
+@part
+def await_work(gate, n):
+    """Wait until n pieces of work have been reported, since the beginning."""
+    _wait(gate, _DONE, n)
+
+
+@part
+def take(gate):
+    """Return the number of a piece of work that no other thread takes: 0, 1, 2 and so on."""
+    return _add(gate, _TAKEN, 1)
+
+
+@part
+def _wait(gate, place, least):
     spins = 0
-    while _load(gate, _ROUND) == before:
+    while _load(gate, place) < least:
         spins += 1
         if spins > _SPINS:
             _give_way()

@@ -1,9 +1,11 @@
 """Whole training steps of a linear encoder and its class vectors, without the GIL.
 
-A step is a small batch of rows. First each thread takes its share of the rows: features to logits,
-drawn and soft bits, a few classes to score, softmax, gradients. Then each takes its share of the
-classes and of the features and moves those, row by row in their order. So the same numbers come out
-whatever the number of threads.
+A step is a small batch of rows. Some threads score its rows: softmax over a few classes, gradients.
+Meanwhile others encode the rows of the next batch; drawn and soft bits and the classes to score are
+found by whoever has time. Then the former move the classes, each its share, and the latter the
+features, row by row in their order. So the same numbers come out whatever the number of threads,
+and hardly any vector is read by one core and written by another. (The price: a row is encoded
+before the batch in front of it has moved anything.)
 
 A row's classes are its own, the nearest by code, and some at random, whose scores are raised by the
 logarithm of how many classes each stands for. Steps are those of AdaGrad with one size for all
@@ -12,7 +14,6 @@ is moved.
 """
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from dsnc.codes._kernels.changing import nearest_keys
 from dsnc.codes._kernels.nearest import FREE, ROW_BITS
 from dsnc.codes._kernels.scan import BLOCK
 from dsnc.codes._kernels.tools import kernel, part
-from dsnc.fast._kernels.meeting import meet
+from dsnc.fast._kernels.meeting import await_work, meet, report, take
 from dsnc.fast._kernels.vectors import (
     LANES,
     add_scaled,
@@ -43,69 +44,12 @@ from dsnc.fast._kernels.vectors import (
 _ROW_MASK = (1 << ROW_BITS) - 1
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NEVER = np.float32(-1e30)  # the score of no class
-_TINY = np.float32(1e-5)  # a gradient that is not worth a step
+_TINY = np.float32(1e-3)  # a gradient that is not worth a step
 _LEAST = np.float32(1e-10)  # in square roots
 _STREAM = 1 << 16  # places of noise apart; no code is longer
 _APART = 6  # bits: what shares a cache line belongs to one thread
+_PIECE = 2  # rows whose classes a thread finds before it looks for others
 _AHEAD = 4  # vectors that are on their way from memory
-
-
-class Rows(NamedTuple):
-    """Some thousand rows to learn from, in the order in which they come."""
-
-    indptr: Any
-    indices: Any
-    values: Any
-    y: Any
-    weight: Any
-
-
-class Weights(NamedTuple):
-    """What is learned, or the sums of squared gradients of that, one for each vector."""
-
-    encoder: Any  # (n_features, width)
-    bias: Any  # (1, width)
-    classes: Any  # (n_classes, width)
-    class_bias: Any  # (n_classes,)
-
-
-class Batch(NamedTuple):
-    """What all threads know of the rows of a batch."""
-
-    logits: Any  # (size, width)
-    chances: Any  # of the bits
-    gradient: Any  # of the logits
-    octets: Any  # (size, n_octets): the codes
-    inputs: Any  # (size, n_inputs, width): drawn bits, then soft ones
-    classes: Any  # (size, most): which are scored
-    n_classes: Any  # (size,)
-    scores: Any  # (size, n_inputs, most): then their gradients
-
-
-class Space(NamedTuple):
-    """What one thread needs for itself."""
-
-    keys: Any  # (size, n_nearest)
-    sums: Any  # and these of `nearest_keys`
-    lows: Any
-    notes: Any
-    vector: Any  # (1, width)
-    octets: Any  # (1, n_octets)
-
-
-class Plan(NamedTuple):
-    """Numbers that stay the same."""
-
-    n_bits: Any
-    n_draws: Any
-    soft_share: Any  # of the loss; where it is 0, no soft bits are looked at
-    sharpness: Any  # of the soft bits
-    n_uniform: Any
-    window: Any  # blocks of classes in which the nearest are looked for
-    smoothing: Any
-    fading: Any  # what is left of a sum of squares after a step
-    bias_rate: Any  # as a share of that of the class vectors
-    moves_encoder: Any
 
 
 @kernel
@@ -132,24 +76,57 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
     gate, losses
         See `meet`; the losses are summed for each place in the batch, whoever's it is.
     """
+    n_rows, size, n_threads = rows.y.shape[0], batch.logits.shape[0] // 2, who[1]
+    scorers, finders = _roles(who)
+    base, taken = 0, 0  # where the slots of the batch begin; pieces of work before it
+    for first in range(-size, n_rows, size):
+        n, after, free = min(size, n_rows - first), first + size, size - base
+        n_next = max(0, min(size, n_rows - after))
+        if finders[1]:
+            _encode(rows, after, free, n_next, weights, batch, plan, finders)
+            report(
+                gate, n_next * (finders[0] + 1) // finders[1] - n_next * finders[0] // finders[1]
+            )
+        if scorers[1] and first >= 0:
+            for slot in range(n * scorers[0] // scorers[1], n * (scorers[0] + 1) // scorers[1]):
+                weight = rows.weight[first + slot]
+                losses[slot] += _score(weight, base + slot, weights, batch, space, plan)
+        await_work(gate, min(n_rows, after + size))
+        piece = take(gate) - taken
+        while piece * _PIECE < n_next:
+            begin, end = piece * _PIECE, min(n_next, (piece + 1) * _PIECE)
+            _prepare(
+                rows, after, free, begin, end, weights, layout, batch, space, plan, seed, place
+            )
+            piece = take(gate) - taken
+        taken += (n_next + _PIECE - 1) // _PIECE + n_threads  # each took one that was not there
+        meet(gate, n_threads)
+        if first >= 0:
+            passed = np.float32(first) / np.float32(n_rows)
+            if scorers[1]:
+                rate = _rate(rates[1], passed)
+                _move_classes(base, n, weights, squares, layout, batch, space, plan, rate, scorers)
+            if finders[1] and plan.moves_encoder:
+                rate = _rate(rates[0], passed)
+                _move_features(rows, first, base, n, weights, squares, batch, plan, rate, finders)
+        meet(gate, n_threads)
+        base = free
+
+
+@part
+def _roles(who):
+    """Return a thread's number among those that score and how many these are; the same of finders.
+
+    Class vectors are the business of the former, the encoder that of the latter: what one core
+    writes, no other has to read. One thread alone does both; 0 of 0 is none of it.
+    """
     thread, n_threads = who
-    n_rows, size = rows.y.shape[0], batch.logits.shape[0]
-    for first in range(0, n_rows, size):
-        n = min(size, n_rows - first)
-        begin, end = n * thread // n_threads, n * (thread + 1) // n_threads
-        _encode(rows, first, begin, end, weights, batch, plan)
-        window = _hash(seed ^ np.uint64(0x5851F42D4C957F2D), place + first)
-        _find(layout, batch, begin, end, space, plan, window)
-        for slot in range(begin, end):
-            noise = _hash(seed, place + first + slot)
-            losses[slot] += _score(rows, first + slot, slot, weights, batch, space, plan, noise)
-        meet(gate, n_threads)
-        passed = np.float32(first) / np.float32(n_rows)
-        _move_classes(n, weights, squares, layout, batch, space, plan, _rate(rates[1], passed), who)
-        if plan.moves_encoder:
-            rate = _rate(rates[0], passed)
-            _move_features(rows, first, n, weights, squares, batch, plan, rate, who)
-        meet(gate, n_threads)
+    if n_threads == 1:
+        return (0, 1), (0, 1)
+    n_scorers = (n_threads + 1) // 2
+    if thread < n_scorers:
+        return (thread, n_scorers), (0, 0)
+    return (0, 0), (thread - n_scorers, n_threads - n_scorers)
 
 
 @part
@@ -167,16 +144,28 @@ def _rate(rates, passed):
 
 
 @part
-def _encode(rows, first, begin, end, weights, batch, plan):
-    """Rows to logits, chances of the bits, and codes."""
+def _encode(rows, first, base, n_rows, weights, batch, plan, who):
+    """Rows to logits, chances of the bits, and codes: this thread's share of them."""
+    begin, end = n_rows * who[0] // who[1], n_rows * (who[0] + 1) // who[1]
     last = rows.indptr[first + end] - 1
-    for slot in range(begin, end):
+    for place in range(begin, end):
+        slot = base + place
         set_row(batch.logits, slot, weights.bias, 0)
-        for p in range(rows.indptr[first + slot], rows.indptr[first + slot + 1]):
+        for p in range(rows.indptr[first + place], rows.indptr[first + place + 1]):
             fetch(weights.encoder, rows.indices[min(p + _AHEAD, last)])
             add_scaled(batch.logits, slot, weights.encoder, rows.indices[p], rows.values[p])
         pack(batch.octets, slot, batch.logits, slot)
         probabilities(batch.chances, slot, batch.logits, slot, plan.sharpness)
+
+
+@part
+def _prepare(rows, first, base, begin, end, weights, layout, batch, space, plan, seed, place):
+    """Find the classes of some rows, and draw their bits."""
+    window = _hash(seed ^ np.uint64(0x5851F42D4C957F2D), place + first)
+    _find(layout, batch, base + begin, base + end, space, plan, window)
+    for slot in range(begin, end):
+        noise = _hash(seed, place + first + slot)
+        _choose(rows.y[first + slot], base + slot, weights, batch, plan, noise)
 
 
 @part
@@ -212,10 +201,7 @@ def _find(layout, batch, begin, end, space, plan, noise):
 
 @part
 def _choose(y, slot, weights, batch, plan, noise):
-    """List the classes to score: the row's own, the nearest, some at random.
-
-    Return how many are not random, and what is added to the scores of those that are.
-    """
+    """List the classes to score: the row's own, the nearest, some at random; and draw its bits."""
     classes, n_all = batch.classes[slot], weights.classes.shape[0]
     near = 1
     for m in range(1, batch.n_classes[slot]):
@@ -233,17 +219,8 @@ def _choose(y, slot, weights, batch, plan, noise):
         if known == 0:
             classes[n] = k
             n += 1
-    batch.n_classes[slot] = n
-    stands_for = np.float32(n_all - near) / np.float32(max(n - near, 1))
-    return near, stands_for
-
-
-@part
-def _score(rows, row, slot, weights, batch, space, plan, noise):
-    """Write the gradients of a row's scores and of its logits; return its loss."""
-    near, stands_for = _choose(rows.y[row], slot, weights, batch, plan, noise)
-    n, n_inputs = batch.n_classes[slot], batch.inputs.shape[1]
-    classes, scores = batch.classes[slot], batch.scores[slot]
+    batch.n_near[slot], batch.n_classes[slot] = near, n
+    n_inputs = batch.inputs.shape[1]
     for s in range(plan.n_draws):
         draw(batch.inputs, slot * n_inputs + s, batch.chances, slot, noise, s * _STREAM)
     if plan.soft_share > 0:
@@ -251,6 +228,14 @@ def _score(rows, row, slot, weights, batch, space, plan, noise):
     for s in range(n_inputs):
         for j in range(plan.n_bits, batch.inputs.shape[2]):  # what fills up the row is no bit
             batch.inputs[slot, s, j] = _ZERO
+
+
+@part
+def _score(weight, slot, weights, batch, space, plan):
+    """Write the gradients of a row's scores and of its logits; return its loss."""
+    near, n, n_inputs = batch.n_near[slot], batch.n_classes[slot], batch.inputs.shape[1]
+    stands_for = np.float32(weights.classes.shape[0] - near) / np.float32(max(n - near, 1))
+    classes, scores = batch.classes[slot], batch.scores[slot]
     raised = math.log(stands_for)
     for m in range(n):
         fetch(weights.classes, classes[min(m + _AHEAD, n - 1)])
@@ -267,10 +252,10 @@ def _score(rows, row, slot, weights, batch, space, plan, noise):
         loss += share * _softmax(
             batch.scores, slot * n_inputs + s, scores[s], n, near, stands_for, plan, weights
         )
-        scale(batch.scores, slot * n_inputs + s, _padded(n), share * rows.weight[row])
+        scale(batch.scores, slot * n_inputs + s, _padded(n), share * weight)
     if plan.moves_encoder:
         _to_logits(slot, n, weights, batch, space)
-    return loss * rows.weight[row]
+    return loss * weight
 
 
 @part
@@ -323,12 +308,12 @@ def _owner(number, n_threads):
 
 
 @part
-def _move_classes(n_rows, weights, squares, layout, batch, space, plan, rate, who):
+def _move_classes(base, n_rows, weights, squares, layout, batch, space, plan, rate, who):
     """Move this thread's share of the classes that were scored, and their codes."""
     thread, n_threads = who
     planes = layout[0]
     n_inputs, n_bits = batch.inputs.shape[1], np.float32(plan.n_bits)
-    for slot in range(n_rows):
+    for slot in range(base, base + n_rows):
         scores = batch.scores[slot]
         for m in range(batch.n_classes[slot]):
             k = batch.classes[slot, m]
@@ -360,10 +345,11 @@ def _move_classes(n_rows, weights, squares, layout, batch, space, plan, rate, wh
 
 
 @part
-def _move_features(rows, first, n_rows, weights, squares, batch, plan, rate, who):
+def _move_features(rows, first, base, n_rows, weights, squares, batch, plan, rate, who):
     """Move this thread's share of the features that the rows have; the first moves the bias."""
     thread, n_threads = who
-    for slot in range(n_rows):
+    for place in range(n_rows):
+        slot = base + place
         square = dot(batch.gradient, slot, batch.gradient, slot) / np.float32(plan.n_bits)
         if square == 0:
             continue
@@ -371,9 +357,9 @@ def _move_features(rows, first, n_rows, weights, squares, batch, plan, rate, who
             squares.bias[0] += square
             step = -rate / math.sqrt(squares.bias[0] + _LEAST)
             add_scaled(weights.bias, 0, batch.gradient, slot, step)
-        for p in range(rows.indptr[first + slot], rows.indptr[first + slot + 1]):
+        for p in range(rows.indptr[first + place], rows.indptr[first + place + 1]):
             feature, value = rows.indices[p], rows.values[p]
-            later = rows.indices[min(p + _AHEAD, rows.indptr[first + slot + 1] - 1)]
+            later = rows.indices[min(p + _AHEAD, rows.indptr[first + place + 1] - 1)]
             if n_threads > 1 and _owner(later, n_threads) == thread:
                 claim(weights.encoder, later)
             if n_threads > 1 and _owner(feature, n_threads) != thread:
