@@ -12,7 +12,7 @@ from dsnc.checks import real, whole
 from dsnc.decoders import Decoder, Evidence, HeldOut
 from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Check
-from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy, lower_bound
+from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy
 from dsnc.errors import InputError, unknown_name, warn
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
@@ -143,7 +143,7 @@ def add_second_stage(
     looked_at = float(np.where(inside > 1, inside, 0).mean())
     per_class = len(reranker.vectors) / reranker.vectors.n_classes
     nanoseconds = looked_at * (_CANDIDATE_NS + _WEIGHT_NS * per_class)
-    gains = lower_bound(both, alone, judges.weight) > 0
+    gains = accuracies[1] - accuracies[0] >= TOLERANCE
     if settings.wanted is None and not gains:
         return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)

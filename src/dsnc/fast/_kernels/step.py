@@ -44,7 +44,7 @@ from dsnc.fast._kernels.vectors import (
 _ROW_MASK = (1 << ROW_BITS) - 1
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NEVER = np.float32(-1e30)  # the score of no class
-_TINY = np.float32(1e-3)  # a gradient that is not worth a step
+_TINY = np.float32(1e-4)  # a gradient that is not worth a step
 _LEAST = np.float32(1e-10)  # in square roots
 _STREAM = 1 << 16  # places of noise apart; no code is longer
 _APART = 6  # bits: what shares a cache line belongs to one thread
