@@ -32,7 +32,7 @@ test = make_dense_codes({TEST_ROWS}, part=1, **shape)
 X, y = train.X, train.labels
 before = now()
 epochs = "auto" if sys.argv[3] == "auto" else int(sys.argv[3])
-model = DSNCClassifier(decoder="shortlist", max_epochs=epochs).fit(X, y)
+model = DSNCClassifier(decoder="shortlist", reranker=None, max_epochs=epochs).fit(X, y)
 most = peak() - before
 predictor, last = model.predictor_, model.history_.epochs[-1]
 parameters = 4e-6 * (64 + n_classes) * 65

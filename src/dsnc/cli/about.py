@@ -42,8 +42,9 @@ def warm_up(
     from dsnc.codes._warm_up import STEPS
     from dsnc.features import columns
     from dsnc.progress import progress_bar
+    from dsnc.rerank._warm_up import STEPS as OF_SECOND_STAGE
 
-    steps = {**STEPS, "texts": columns.warm_up}
+    steps = {**STEPS, **OF_SECOND_STAGE, "texts": columns.warm_up}
     if training:
         from dsnc.fast._warm_up import STEPS as OF_TRAINING
 

@@ -3,13 +3,17 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 
 from dsnc.codes import ChangingIndex, Encoded, PackedCodes
 from dsnc.decoders import HeldOut, LinearDecoder
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.shortlist_tuning import tune_shortlist
+from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import FastLearner
+from dsnc.fast.rows import Feed, Scaling
 from dsnc.labels import Targets
+from dsnc.rerank import FeatureReranker
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 
@@ -33,10 +37,21 @@ def _choosing() -> None:
     tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)
 
 
+def _class_vectors() -> None:
+    rows = np.eye(4, dtype=np.float32)
+    targets, candidates = Targets(np.arange(4, dtype=np.int32), 4), np.zeros((4, 1), np.int32)
+    for X, scaling in ((rows, Scaling()), (sp.csr_matrix(rows), Scaling(unit_rows=True))):
+        feed = Feed(Examples(X, targets), scaling)
+        vectors = train_class_vectors(feed, candidates, 4, Recipe(1.0, 100))
+        encoded = Encoded(rows, source=(X, slice(0, 4)))
+        FeatureReranker(vectors).margins(encoded, candidates.astype(np.int64))
+
+
 STEPS: dict[str, Callable[[], None]] = {
     "training": lambda: _training(8),
     "training of long codes": lambda: _training(512),  # distances in two octets
     "choosing a decoder": _choosing,
+    "class vectors": _class_vectors,
     "codes that change": lambda: _changes(64),
     "long codes that change": lambda: _changes(512),
 }
