@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
 
 N_CANDIDATES = 20  # of a row, in training
-_BUDGET = 8_000_000  # bytes, or half of what the rest of the model has
+_NAMING = 1 << 17  # rows that name candidates, evenly spaced; of more, the others only have a class
+_BUDGET, _MOST_BYTES = 8_000_000, 32_000_000  # half of what the rest of the model has, within these
 _UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
 _ROWS = 1 << 14  # at a time
 
@@ -79,7 +80,7 @@ class VectorTrainer:
         mostly_zeros = is_mostly_zeros(self.examples.X)
         scaling = scaling_of(self.scaling, self.examples, mostly_zeros=mostly_zeros)
         if budget is None:
-            budget = max(_BUDGET, self._other_bytes() // 2)
+            budget = min(max(_BUDGET, self._other_bytes() // 2), _MOST_BYTES)
         if C is None:
             C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
@@ -103,13 +104,14 @@ class VectorTrainer:
                 return None
 
     def _candidates(self, decoder: Decoder, n_threads: int) -> NDArray[np.int32]:
-        """Return the first candidates of each training row."""
+        """Return the first candidates of each training row; -1 for rows that name none."""
         predictor, examples = self.predictor.with_decoder(decoder), self.examples
         rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
         width = min(N_CANDIDATES, decoder.n_classes)
-        found = np.empty((len(rows), width), dtype=np.int32)
-        for start in range(0, len(rows), _ROWS):
-            block = slice(start, start + _ROWS)
+        found = np.full((len(rows), width), -1, dtype=np.int32)
+        naming = np.linspace(0, len(rows) - 1, min(len(rows), _NAMING)).astype(np.int64)
+        for start in range(0, len(naming), _ROWS):
+            block = naming[start : start + _ROWS]
             X = examples.X[rows[block]]
             found[block] = predictor.candidates(X, width, n_jobs=n_threads)[0]
         return found

@@ -37,8 +37,8 @@ class RerankerSettings:
     wanted : bool, optional
         None: if held-out rows gain clearly.
     budget : int, optional
-        Bytes of its class vectors in a file, at most. By default 8 MB, or half of the bytes of the
-        rest of the model where that is more.
+        Bytes of its class vectors in a file, at most. By default half of those of the rest of the
+        model, but at least 8 MB and at most 32.
     size : int, optional
         Candidates of a row that get a second look.
     mix : float, optional

@@ -16,6 +16,8 @@ _ANY = np.float32(1e30)  # no gradient is as large
 def share_out(y, candidates, random, seed, starts, rows):
     """Give each class the rows of its problem: those that have it, name it, or draw it.
 
+    A row whose first candidate is -1 names none and draws none.
+
     Called twice: with `rows` empty, ``starts[k + 1]`` counts the rows of class k. Then, with the
     sums of these in `starts`, the rows are written; ``starts[k]`` ends up where class k ends.
     """
@@ -27,6 +29,8 @@ def share_out(y, candidates, random, seed, starts, rows):
                 k = np.int64(y[i])
             elif place < candidates.shape[1]:
                 k = np.int64(candidates[i, place])
+                if k < 0 and place == 0:
+                    break
                 if k < 0:
                     continue
             else:
