@@ -176,7 +176,7 @@ class _Problems:
                 self._offset,
                 _PASSES,
                 np.float32(_TOLERANCE),
-                self._recipe.seed + first,
+                self._recipe.seed + (first << 32),  # the kernel counts on: a class has its own
                 np.float32(max(_LEAST, kept.least)),
                 vector,
                 alpha,
