@@ -5,6 +5,7 @@ some that draw it at random: what all of them take is rows times candidates, wha
 classes. Only the largest weights are kept, and no array is as large as classes times features.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -216,9 +217,9 @@ class _Kept:
         whole = [np.concatenate(column) for column in columns]
         size = np.abs(whole[2])
         if len(size) > self._most:
-            least = np.partition(size, len(size) - self._most)[len(size) - self._most]
-            self.least = float(least)
-            whole = [column[size >= least] for column in whole]
+            smallest = len(size) - self._most
+            self.least = float(np.partition(size, smallest)[smallest]) if self._most else math.inf
+            whole = [column[size >= self.least] for column in whole]
         self._parts, self._n = [tuple(whole)], len(whole[0])
 
 
