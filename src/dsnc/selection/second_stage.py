@@ -17,7 +17,7 @@ from dsnc.errors import InputError, unknown_name, warn
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
 
-RERANKERS = ("auto", "features", "none")
+RERANKERS = {"auto": None, "features": True, "none": False}  # whether there is to be one
 MOST = 64  # candidates of a row that settings are chosen among
 _SIZES = (8, 16, 32, MOST)
 _MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
@@ -79,8 +79,8 @@ def parse_reranker(choice: Any) -> RerankerSettings:
     >>> parse_reranker("auto").wanted, parse_reranker(None).wanted
     (None, False)
     """
-    if choice is None or (isinstance(choice, str) and choice == "none"):
-        return RerankerSettings(wanted=False)
+    if choice is None:
+        choice = "none"
     settings: dict[str, Any] = {}
     if isinstance(choice, Mapping):
         settings = dict(choice)
@@ -91,7 +91,7 @@ def parse_reranker(choice: Any) -> RerankerSettings:
         if key not in _CHECKS:
             raise unknown_name("reranker setting", key, _CHECKS)
         _CHECKS[key](key, value)
-    return RerankerSettings(wanted=None if choice == "auto" else True, **settings)
+    return RerankerSettings(wanted=RERANKERS[choice], **settings)
 
 
 class SecondStage(NamedTuple):
