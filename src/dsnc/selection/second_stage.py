@@ -121,7 +121,7 @@ def add_second_stage(
         rows = None
     if settings.wanted is False:
         return SecondStage(decoder, None)
-    if evidence.train_vectors is None and rows is None:
+    if evidence.train_vectors is None and (rows is None or evidence.reranker is None):
         return _kept(decoder, evidence, settings)
     if settings.wanted is None and (rows is None or len(rows.targets) < FEWEST):
         return SecondStage(decoder, None)
