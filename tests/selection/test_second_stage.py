@@ -155,8 +155,11 @@ def test_few_rows_are_not_asked():
     assert (found.reranker, found.tried, known.train_vectors.asked) == (None, None, [])
     found, _ = second_stage(n=200)
     assert found.reranker is not None
-    found, _ = second_stage(FORCED, n=40)
-    assert found.reranker is not None
+    found, _ = second_stage(FORCED, n=40)  # nor do they choose settings
+    assert (found.reranker.mix, found.reranker.reach, found.reranker.size) == (1, ALL, 16)
+    assert found.reranker.vectors is VECTORS
+    assert found.accuracies is not None
+    assert found.reranker.temperature != 1
 
 
 def test_without_rows_it_is_made_where_it_is_asked_for():

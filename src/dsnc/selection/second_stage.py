@@ -132,9 +132,12 @@ def add_second_stage(
     vectors = _trained(wide, evidence, settings)
     if vectors is None:
         return SecondStage(decoder, None)
-    trial = _Trial.of(wide, vectors, sample)
-    reranker = trial.reranker(settings)
-    found = _nearest_enough(decoder, reranker, sample)
+    if len(rows.targets) < FEWEST:  # they cannot choose among so many settings
+        reranker = _set(FeatureReranker(vectors), settings)
+        found = decoder.reaching(reranker.size)
+    else:
+        reranker = _Trial.of(wide, vectors, sample).reranker(settings)
+        found = _nearest_enough(decoder, reranker, sample)
     reranker = _calibrated(found, reranker, rows)
     judges = rows.take(_JUDGES)
     both, alone = judges.right(Reranked(found, reranker)), judges.right(decoder)
