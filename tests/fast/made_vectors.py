@@ -10,15 +10,15 @@ from dsnc.labels import Targets
 from dsnc.training.examples import Examples
 
 N_CLASSES = 5
+RECIPE = ("C", "n_weights", "seed", "n_random")
 EVERYTHING = 1_000_000  # weights, more than there are
 
 
 def exactly(monkeypatch):
-    """Solve all problems to the end, without rows that are drawn."""
+    """Solve all problems to the end."""
     monkeypatch.setattr(class_vectors, "_PASSES", 3000)
     monkeypatch.setattr(class_vectors, "_TOLERANCE", 1e-4)  # float32 knows no better
     monkeypatch.setattr(class_vectors, "_LEAST", 1e-9)
-    monkeypatch.setattr(class_vectors, "N_RANDOM", 0)
 
 
 def make_rows(n=80, n_features=12, n_classes=N_CLASSES, seed=0):
@@ -38,11 +38,13 @@ def all_classes(n, n_classes=N_CLASSES):
 def train(
     X, y, candidates=None, *, n_classes=N_CLASSES, weight=None, rows=None, scaling=None, **more
 ):
-    """Train vectors; by default each class's problem has all rows."""
+    """Train vectors; by default each class's problem has all rows, and all of them once."""
     examples = Examples(X, Targets(np.asarray(y), n_classes), weight, rows)
+    chosen = {"C": 1.0, "n_weights": EVERYTHING}
     if candidates is None:
-        candidates = all_classes(examples.n_rows, n_classes)
-    recipe = Recipe(more.pop("C", 1.0), more.pop("n_weights", EVERYTHING), more.pop("seed", 0))
+        candidates, chosen["n_random"] = all_classes(examples.n_rows, n_classes), 0
+    chosen |= {name: more.pop(name) for name in RECIPE if name in more}
+    recipe = Recipe(**chosen)
     feed = Feed(examples, scaling or Scaling())
     return train_class_vectors(feed, candidates, n_classes, recipe, **more)
 

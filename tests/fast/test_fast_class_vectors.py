@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from made_vectors import (
     EVERYTHING,
     N_CLASSES,
-    all_classes,
     exactly,
     make_rows,
     margins,
@@ -79,7 +78,7 @@ def test_rows_that_are_left_out_do_not_count():
     X, y = make_rows()
     rows = np.arange(0, 80, 2)
     weight = np.where(np.arange(80) % 2, 0, 1.5).astype(np.float32)
-    some = train(X, y, all_classes(40), weight=weight, rows=rows)
+    some = train(X, y, weight=weight, rows=rows)
     alone = train(X[rows], y[rows], weight=weight[rows])
     assert same_bits(some, alone)
 
@@ -128,10 +127,9 @@ def test_rows_without_features_leave_a_bias(sparse):
 
 def test_a_block_of_rows_without_features_beside_others(monkeypatch):
     monkeypatch.setattr(class_vectors, "_PAIRS", 1)
-    monkeypatch.setattr(class_vectors, "N_RANDOM", 0)
     X = sp.csr_array(np.array([[0, 0], [0, 0], [1, 2], [2, 1]], np.float32))
     candidates = np.array([[1], [0], [3], [2]], np.int32)
-    vectors = train(X, np.arange(4), candidates, n_classes=4)
+    vectors = train(X, np.arange(4), candidates, n_classes=4, n_random=0)
     matrix = vectors.matrix().toarray()
     assert not matrix[:2].any()
     assert matrix[2:].any(axis=1).all()
@@ -221,11 +219,10 @@ def test_one_class_and_one_row():
     assert margins(vectors, np.ones((1, 3)))[0].argmax() == 2
 
 
-def test_classes_without_rows_have_no_weights(monkeypatch):
-    monkeypatch.setattr(class_vectors, "N_RANDOM", 0)
+def test_classes_without_rows_have_no_weights():
     X, y = make_rows()
     nobody = np.full((80, 3), -1, np.int32)
-    vectors = train(X, y, nobody, n_classes=N_CLASSES + 4)
+    vectors = train(X, y, nobody, n_classes=N_CLASSES + 4, n_random=0)
     assert (np.diff(vectors.starts)[N_CLASSES:] == 0).all()
     assert (vectors.bias[N_CLASSES:] == 0).all()
     assert (margins(vectors, X)[np.arange(80), y] > 0).all()  # nothing speaks against

@@ -20,7 +20,6 @@ from dsnc.fast._kernels.dual import share_out, solve
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.rerank import ClassVectors
 
-N_RANDOM = 20  # classes that a row draws, beside its candidates
 _PASSES = 20  # over the rows of a class, at most
 _TOLERANCE = 0.1  # of the gradient
 _PAIRS = 1 << 16  # rows of the problems that are solved at a time,
@@ -42,11 +41,14 @@ class Recipe:
         Weights that are kept at most, of all classes: the largest.
     seed : int
         Decides which rows draw which class, and the order of rows.
+    n_random : int
+        Classes that a row draws, beside its candidates.
     """
 
     C: float
     n_weights: int
     seed: int = 0
+    n_random: int = 20
 
 
 def train_class_vectors(
@@ -121,7 +123,7 @@ class _Problems:
         self._feed, self._recipe, self.n_classes = feed, recipe, n_classes
         self.n_features = feed.n_features
         y = feed.y
-        random = min(N_RANDOM, n_classes)
+        random = min(recipe.n_random, n_classes)
         counted = np.zeros(n_classes + 1, dtype=np.int64)
         shared: tuple[Any, ...] = (y, np.ascontiguousarray(candidates), random, recipe.seed)
         share_out(*shared, counted, np.empty(0, dtype=np.int32))
