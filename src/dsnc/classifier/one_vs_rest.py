@@ -11,7 +11,6 @@ from dsnc.classifier.texts import as_numbers
 from dsnc.decoders.scoring import accuracy, lower_bound
 from dsnc.labels import Targets
 from dsnc.rows import unit_rows
-from dsnc.selection.class_vectors import cost_of_errors
 
 if TYPE_CHECKING:
     from dsnc.classifier.estimator import DSNCClassifier
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
 
 MOST_CLASSES = 1000  # from there on it is not what one would take
+_COST = 1.0  # of errors, as scikit-learn has it; much more would take more passes
 _SECONDS = 5.0  # of training, on one core
 # Of a row in the problem of a class, and of each of its numbers, as measured.
 _DENSE_SECONDS, _SPARSE_SECONDS, _OVERHEAD = 8e-9, 50e-9, 20
@@ -106,7 +106,7 @@ def _trained(feed: Any, n_classes: int, seed: int, n_jobs: int | None) -> "Class
 
     everything = np.tile(np.arange(n_classes, dtype=np.int32), (feed.n_rows, 1))
     n_weights = n_classes * feed.n_features
-    recipe = Recipe(cost_of_errors(feed.scaling), n_weights, seed, n_random=0)
+    recipe = Recipe(_COST, n_weights, seed, n_random=0)
     n_threads = threads_to_train(n_jobs)
     return train_class_vectors(feed, everything, n_classes, recipe, n_threads=n_threads)
 

@@ -13,7 +13,6 @@ from dsnc.predictor import Predictor
 from dsnc.progress import progress_bar
 
 if TYPE_CHECKING:
-    from dsnc.fast.rows import Scaling
     from dsnc.rerank import ClassVectors
     from dsnc.training.examples import Examples
 
@@ -21,11 +20,6 @@ N_CANDIDATES = 20  # of a row, in training
 _BUDGET = 8_000_000  # bytes, or half of what the rest of the model has
 _UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
 _ROWS = 1 << 14  # at a time
-
-
-def cost_of_errors(scaling: "Scaling") -> float:
-    """Return what errors cost where nobody says so."""
-    return _UNIT_COST if scaling.unit_rows else _OTHER_COST
 
 
 class _TooLate(Exception):
@@ -87,7 +81,7 @@ class VectorTrainer:
         if budget is None:
             budget = max(_BUDGET, self._other_bytes() // 2)
         if C is None:
-            C = cost_of_errors(scaling)
+            C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
         recipe = Recipe(C, n_weights, self.seed)
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
