@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from cli_files import ROLES
@@ -42,6 +43,29 @@ def test_it_is_as_good_as_that_of_scikit_learn(model):
     assert found.accuracy == pytest.approx(machine.score(held, Y_HELD), abs=0.02)
     assert found.model_accuracy == pytest.approx(model.figures_["validation_accuracy"])
     assert found.rows == 400
+
+
+def words(n, seed):
+    """Rows of counts, each class with words that it prefers."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, N_CLASSES, n)
+    own = np.random.default_rng(7).integers(0, 300, (N_CLASSES, 12))
+    columns = np.where(
+        rng.random((n, 8)) < 0.4,
+        own[y[:, None], rng.integers(0, 12, (n, 8))],
+        rng.zipf(1.4, (n, 8)),
+    )
+    rows = sp.csr_matrix((np.ones(8 * n), (np.repeat(np.arange(n), 8), columns.ravel() % 300)))
+    rows.resize(n, 300)
+    return rows, y
+
+
+def test_rows_of_words_have_length_1_for_it():
+    (rows, labels), (held, truth) = words(1200, 0), words(400, 1)
+    other = fast(n_bits=24).fit(rows, labels, validation=(held, truth))
+    found = compare_with_one_vs_rest(other, rows, labels, has_validation=True)
+    machine = LinearSVC(dual=True).fit(normalize(rows), labels)
+    assert found.accuracy == pytest.approx(machine.score(normalize(held), truth), abs=0.015)
 
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, np.float32])

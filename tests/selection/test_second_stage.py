@@ -40,9 +40,9 @@ class Training:
         return self.vectors
 
 
-def evidence(vectors=VECTORS, n=600, weight=None):
+def evidence(vectors=VECTORS, n=600, weight=None, noise=1.6):
     """Codes that tell little of the class, and features that tell more."""
-    found = problem(N_CLASSES, n=n, noise=1.6)
+    found = problem(N_CLASSES, n=n, noise=noise)
     encoded, targets, _ = found.held_out
     X = np.eye(N_CLASSES)[targets.y] + np.random.default_rng(1).normal(0, 0.3, (n, N_CLASSES))
     encoded = Encoded(encoded.logits, source=(X.astype(np.float32), slice(0, n)))
@@ -125,12 +125,12 @@ def test_taken_where_rows_gain(decoder):
 
 
 def test_not_taken_where_rows_do_not_gain():
-    for vectors in (NOISE, ClassVectors.from_matrix(np.zeros((30, 30)), np.zeros(30))):
-        found, _ = second_stage(vectors=vectors)
+    for vectors in (VECTORS, NOISE):  # codes tell all that there is to tell
+        found, _ = second_stage(vectors=vectors, noise=0.1)
         assert found.reranker is None
         assert found.tried is not None
-        assert found.accuracies[1] <= found.accuracies[0] + 0.01
-        forced, _ = second_stage(FORCED, vectors=vectors)
+        assert found.accuracies[1] <= found.accuracies[0]
+        forced, _ = second_stage(FORCED, vectors=vectors, noise=0.1)
         assert forced.reranker is not None
 
 
@@ -224,7 +224,7 @@ def test_the_report_tells_what_it_is_worth():
     said = str(chosen.report)
     assert " us " in said
     assert " MB" in said
-    chosen = choose(evidence(NOISE), SelectionSettings("soft", reranker="auto"))
+    chosen = choose(evidence(noise=0.1), SelectionSettings("soft", reranker="auto"))
     assert "would decide" in chosen.report.reason
     assert chosen.reranker is None
 

@@ -56,7 +56,7 @@ def compare_with_one_vs_rest(
     Comparison or None
         None where it would take long, or no rows were held out.
     """
-    from dsnc.fast.rows import Feed, scaling_of
+    from dsnc.fast.rows import Feed, Scaling, scaling_of
     from dsnc.training.scaling import is_mostly_zeros
 
     held_out, n_classes = model._known_evidence().rows, len(model.classes_)
@@ -66,14 +66,16 @@ def compare_with_one_vs_rest(
     if n_classes >= MOST_CLASSES or len(y) * n_classes > _MOST_PAIRS:
         return None
     examples = _rows_to_learn_from(model, X, y, has_validation=has_validation)
-    zeros = is_mostly_zeros(examples.X)
-    feed = Feed(examples, scaling_of(model.scaling, examples, mostly_zeros=zeros))
+    scaling = scaling_of(model.scaling, examples, mostly_zeros=is_mostly_zeros(examples.X))
+    feed, unit = Feed(examples, scaling), scaling.unit_rows
     if _seconds(examples.X, feed.per_row, examples.n_rows * n_classes) > _SECONDS:
         return None
+    if unit:  # beforehand: vectors for such rows may be more than a machine
+        feed = Feed(examples._replace(X=unit_rows(examples.X.astype(np.float32))), Scaling())
     vectors = _trained(feed, n_classes, seed_of(model.random_state), model.n_jobs)
     judges = held_out.take(_JUDGES)
     mine = judges.right(model.predictor_.stages)
-    other = judges.targets.contains(_best(vectors, *_source(judges.encoded)))
+    other = judges.targets.contains(_best(vectors, *_source(judges.encoded), unit=unit))
     worth = accuracy(other, judges.weight), accuracy(mine, judges.weight)
     return Comparison(*worth, len(mine), _verdict(mine, other, judges.weight))
 
@@ -117,13 +119,15 @@ def _source(encoded: Any) -> tuple[Any, Any]:
     return X, np.arange(which.start, which.stop) if isinstance(which, slice) else which
 
 
-def _best(vectors: "ClassVectors", X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _best(
+    vectors: "ClassVectors", X: Any, rows: NDArray[np.int64], *, unit: bool
+) -> NDArray[np.int64]:
     """Return the class of each row whose machine is most in favor."""
     matrix, best = vectors.matrix().T.tocsr(), np.empty(len(rows), dtype=np.int64)
     step = max(1, _SCORES // max(vectors.n_classes, 1 if sp.issparse(X) else X.shape[1]))
     for start in range(0, len(rows), step):
         block = X[rows[start : start + step]].astype(np.float32)
-        scores = (unit_rows(block) if vectors.unit_rows else block) @ matrix
+        scores = (unit_rows(block) if unit else block) @ matrix
         scores = scores.toarray() if sp.issparse(scores) else scores
         best[start : start + step] = (scores + vectors.bias).argmax(axis=1)
     return best
