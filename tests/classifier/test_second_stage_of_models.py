@@ -230,8 +230,11 @@ def test_more_rows_keep_it(dense, tmp_path):
 
 
 def test_a_first_pass_over_some_rows_has_none(small):
-    model = quick(reranker="auto", decoder="soft").partial_fit(*small, classes=np.unique(small[1]))
+    classes = np.unique(small[1])
+    model = quick(reranker="auto", decoder="soft").partial_fit(*small, classes=classes)
     assert model.predictor_.reranker is None
+    with pytest.raises(InputError, match="give it to fit, which sees the rows"):
+        second(decoder="soft").partial_fit(*small, classes=classes)
 
 
 def test_one_cannot_be_asked_for_when_training_is_over(small, tmp_path):
