@@ -1,8 +1,9 @@
 """Makes the golden models of the present format: ``python tests/golden_model.py FOLDER``.
 
 Run it once per format, with the version that wrote it, and keep the folders for ever: whatever is
-released later must read them and give the same answers. FOLDER is the model of few classes, and
-FOLDER_shortlist has a decoder that says what its codes are of, and class vectors beside it.
+released later must read them and give the same answers. FOLDER is the model of few classes,
+FOLDER_shortlist has a decoder that says what its codes are of, and class vectors beside it, and
+FOLDER_reranker has a second stage. Folders that are there stay as they are.
 """
 
 import json
@@ -19,28 +20,33 @@ CLASSES = np.array(["ant", "bée", "字 cat"])
 
 
 def main(folder: Path) -> None:
-    """Fit a tiny model, save it with two decoders, and write down what they say of some rows."""
+    """Fit tiny models, save them, and write down what they say of some rows."""
     rng = np.random.default_rng(0)
     centers = np.array([[4, 0, 0, 1], [0, 4, 0, 1], [0, 0, 4, 1]])
     y = np.arange(60) % 3
     X = centers[y] + rng.normal(scale=0.5, size=(60, 4))
-    model = DSNCClassifier(n_bits=8, max_epochs=20, learning_rate=0.1, device="cpu")
+    settings: dict[str, Any] = {"n_bits": 8, "max_epochs": 20, "learning_rate": 0.1}
+    model = DSNCClassifier(**settings, device="cpu")
     model.fit(X, CLASSES[y])
     rows = np.round(X, 2)
-    is_sure = np.abs(model.predictor_.logits(rows)).min(axis=1) > 0.05  # no bit hangs on a rounding
-    rows = rows[is_sure][:12]
     write(model, rows, folder)
     shortlist = model.with_decoder({"name": "shortlist", "known": "leaders"})
     predictor = shortlist.predictor_
     trained = LinearDecoder(predictor.decoder.linear.weight / 2, predictor.decoder.linear.bias)
     shortlist.predictor_ = predictor.with_decoder(predictor.decoder, trained)
     write(shortlist, rows, folder.with_name(f"{folder.name}_shortlist"))
+    second = {"name": "features", "mix": 0.5, "reach": 50.0, "size": 3}
+    settings |= {"max_epochs": 5, "decoder": "soft", "reranker": second}
+    model = DSNCClassifier(**settings, device="cpu").fit(X, CLASSES[y])
+    write(model, rows, folder.with_name(f"{folder.name}_reranker"))
 
 
 def write(model: DSNCClassifier, rows: Any, folder: Path) -> None:
     """Write a model and what it says; one that is there already is left as it is."""
     if folder.exists():
         return
+    is_sure = np.abs(model.predictor_.logits(rows)).min(axis=1) > 0.05  # no bit hangs on a rounding
+    rows = rows[is_sure][:12]
     expected = {
         "X": rows.tolist(),
         "bits": model.encode(rows).to_bits().astype(int).tolist(),
@@ -49,6 +55,7 @@ def write(model: DSNCClassifier, rows: Any, folder: Path) -> None:
     }
     model.feature_names_in_ = np.array(["length", "width", "Höhe", "w/h"], dtype=object)
     model.save(folder)
+    (folder / "README.md").unlink()  # it has the date
     lines = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in expected.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     (folder / "expected.json").write_text(text, encoding="utf-8")

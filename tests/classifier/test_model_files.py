@@ -247,7 +247,8 @@ def golden_models(repository):
 
 def test_golden_models_say_what_they_always_said(repository):
     folders = golden_models(repository)
-    assert [folder.name for folder in folders] == ["format1", "format1_shortlist"]
+    names = ["format1", "format1_reranker", "format1_shortlist"]
+    assert [folder.name for folder in folders] == names
     for folder in folders:
         assert sum(map(len, contents(folder).values())) < 10_000
         expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
@@ -286,3 +287,14 @@ def test_a_golden_shortlist_still_knows_what_it_was_made_of(repository):
         assert np.array_equal(nearest.predict(rows), model.predict(rows))
         model.set_params(device="cpu").partial_fit(rows, model.predict(rows))
     assert model.predictor_.trained is not None
+
+
+def test_a_golden_second_stage_still_decides(repository):
+    folder = repository / "tests/data/golden/format1_reranker"
+    model = dsnc.load(folder)
+    reranker = model.predictor_.reranker
+    assert (reranker.size, reranker.mix, reranker.reach) == (3, 0.5, 50)
+    assert (reranker.vectors.n_features, len(reranker.vectors)) == (4, 12)
+    rows = np.array(json.loads((folder / "expected.json").read_text(encoding="utf-8"))["X"])
+    alone = model.predictor_.with_decoder(model.predictor_.decoder)
+    assert not np.allclose(alone.proba(rows), model.predictor_.proba(rows), atol=1e-3)

@@ -89,13 +89,15 @@ def test_features_load_scikit_learn_and_no_compiler():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A small model of texts, one of dense and one of sparse rows, each with a row to predict."""
+    """Small models of two stages, of texts, dense and sparse rows, each with a row to predict."""
     folder, y = tmp_path_factory.mktemp("models"), np.arange(12) % 3
     rows, names = np.eye(3)[y], [f"class {i}" for i in y]
     inputs = {"text": [f"word{i} thing" for i in y], "dense": rows, "sparse": sp.csr_matrix(rows)}
     for name, X in inputs.items():
-        model = dsnc.DSNCClassifier(n_bits=8, max_epochs=1, device="cpu").fit(X, names)
-        model.with_decoder("shortlist").save(folder / name)
+        settings = {"n_bits": 8, "max_epochs": 1, "device": "cpu", "reranker": "features"}
+        model = dsnc.DSNCClassifier(**settings).fit(X, names).with_decoder("shortlist")
+        assert model.predictor_.reranker is not None
+        model.save(folder / name)
     (folder / "text.txt").write_text("word1 thing\n")
     (folder / "text.tsv").write_text("class 1\tword1 thing\n")
     np.save(folder / "dense.npy", rows[:1].astype(np.float32))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import made_predictors
 from codes.test_encode import layer, scattered
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.encode import encode_csr
@@ -97,3 +98,16 @@ def test_classes_of_the_nearest_codes(seed, k):
     for decoder in (CodebookDecoder(codes), NearestDecoder(codes, labels, 5)):
         compiled, twin = both(lambda decoder=decoder: decoder.top_k_proba(queries, k))
         assert np.array_equal(compiled, twin)
+
+
+@pytest.mark.parametrize("second", ["yes", "of unit rows"])
+@pytest.mark.parametrize("decoder", ["shortlist", "soft", "table", "nearest"])
+@given(SEEDS, st.booleans(), st.integers(1, 14))
+def test_two_stages(decoder, second, seed, sparse, k):
+    predictor, rng = made_predictors.make(decoder, "unit", second, seed)
+    rows = made_predictors.rows(rng, sparse=sparse).astype(np.float32)
+    (classes, shares), (twins, numbers) = both(lambda: predictor.top_k_proba(rows, k))
+    assert np.array_equal(classes, twins)
+    np.testing.assert_allclose(shares, numbers, rtol=1e-3, atol=1e-6)
+    compiled, twin = both(lambda: predictor.predict(rows))
+    assert np.array_equal(compiled, twin)

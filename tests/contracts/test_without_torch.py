@@ -60,6 +60,7 @@ lines = [f"{label}\\t{label}" for label in texts.classes_] * 2
 titles.write_text("\\n".join(["label\\ttext", *lines]))
 np.save(work / "X.npy", X)
 command("predict", folder, work / "X.npy")
+command("predict", f"{folder}_reranker", work / "X.npy", name="predict twice")
 command("evaluate", golden / "golden_text", titles)
 command("encode", folder, work / "X.npy", "-o", work / "codes.npy")
 command("explain", golden / "golden_text", "senior nurse")
@@ -69,7 +70,8 @@ command("warm-up")
 command("version")
 command("--help")
 
-assert dsnc.DSNCClassifier(max_epochs=2).fit(X, y).trainer_ == "fast"
+fitted = dsnc.DSNCClassifier(max_epochs=2, reranker="features").fit(X, y)
+assert fitted.trainer_ == "fast" and fitted.predictor_.reranker is not None
 door("fit", lambda: dsnc.DSNCClassifier(trainer="torch").fit(X, y))
 door("fit mlp", lambda: dsnc.DSNCClassifier(encoder="mlp").fit(X, y))
 door("partial_fit", lambda: model.partial_fit(X, y))
@@ -92,6 +94,7 @@ print(json.dumps(said))
 PREDICTS = [
     "train",
     "predict",
+    "predict twice",
     "evaluate",
     "encode",
     "explain",

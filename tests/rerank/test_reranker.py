@@ -69,6 +69,22 @@ def test_rows_may_be_scattered_and_of_any_type():
     assert np.array_equal(stages.look()[0], expected[0][some])
 
 
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+@pytest.mark.parametrize("look", [Stages.look, plainly])
+def test_an_entry_in_two_pieces_counts_as_their_sum(unit, dtype, look):
+    stages = Stages(3, unit=unit)
+    stages.scores = stages.scores - np.arange(5, dtype=np.float32) / 64  # no ties
+    expected = look(stages)
+    X = sp.csr_matrix(stages.X)
+    data = np.stack([X.data + 1, np.full(X.nnz, -1)], axis=1).ravel().astype(dtype)
+    pieces = sp.csr_matrix((data, np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
+    for which in (slice(0, 12), np.arange(12)):
+        stages.encoded = Encoded(np.zeros((12, 4)), source=(pieces.copy(), which))
+        for found, known in zip(look(stages), expected, strict=True):
+            np.testing.assert_allclose(found, known, rtol=1e-5, atol=1e-5)
+
+
 def test_rows_that_are_not_known_are_asked_for():
     stages = Stages(0)
     with pytest.raises(InputError, match="rows are not known here"):

@@ -274,6 +274,8 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
             evidence = gather(trained, run.examples, run.held_out, train_soft)
             if not run.learner.is_over:
                 evidence = replace(evidence, train_vectors=self._vector_trainer(trained, run))
+            elif parse_reranker(self.reranker).wanted:
+                evidence = replace(evidence, train_vectors=_too_late)
         elif hasattr(self, "predictor_"):
             evidence = self._trained_further(linear, run)
         return self._chosen(trained, evidence, self.decoder)
@@ -314,3 +316,8 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         state = super().__getstate__()
         state.pop("_evidence", None)
         return state
+
+
+def _too_late(*_: Any) -> None:
+    """Train no class vectors: the user or the clock has ended training."""
+    warn("Training ended before the second stage was trained; it is left out.")

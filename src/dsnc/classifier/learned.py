@@ -91,12 +91,7 @@ class LearnedClassifier(PredictorClassifier):
             if validation is not None:
                 held_out = self._given_validation(validation, labels, features)
             else:
-                rows, held = hold_out(
-                    examples.targets, self.validation_fraction, seed, examples.rows
-                )
-                if len(held):
-                    held_out = examples._replace(rows=held)
-                    examples = examples._replace(rows=rows)
+                examples, held_out = self._divided(examples, seed)
             learner = self._make_learner(settings, examples, seed, joins=True)
             history = learner.fit(examples, held_out)
             self._finish(Run(learner, examples, held_out), labels, history, features)
@@ -190,6 +185,13 @@ class LearnedClassifier(PredictorClassifier):
         make_objective = self._make_objective(examples, seed)
         n_classes = examples.targets.n_classes
         return Learner(settings, examples, n_classes, seed, make_objective, world)
+
+    def _divided(self, examples: "Examples", seed: int) -> tuple["Examples", "Examples | None"]:
+        """Return rows to learn from and rows that are held out, if any are."""
+        rows, held = hold_out(examples.targets, self.validation_fraction, seed, examples.rows)
+        if not len(held):
+            return examples, None
+        return examples._replace(rows=rows), examples._replace(rows=held)
 
     def _given_validation(
         self, validation: Any, labels: Labels, features: FittedTextFeatures | None

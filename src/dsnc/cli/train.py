@@ -1,5 +1,6 @@
 """``dsnc train``: everything is refused that can be refused beforehand, then a model is learned."""
 
+import contextlib
 import math
 import shutil
 import sys
@@ -36,6 +37,7 @@ from dsnc.errors import CheckpointError, InputError, OutputExistsError
 from dsnc.progress import duration, settings_text
 
 if TYPE_CHECKING:
+    from dsnc.classifier.one_vs_rest import Comparison
     from dsnc.data import Dataset, Split
 
 _FEW_CLASSES = 1000  # below, codes have little to gain
@@ -131,6 +133,7 @@ class Run:
             raise InputError(f"--resume: method {config.method!r} has no epochs to go on from.")
         others = {"checkpoint": str(self.folder)} if self.keeps_epochs else {}
         self.model = config.make_model(**others)
+        self.compared: Comparison | None = None  # with one-vs-rest
 
     def run(self, *, as_json: bool) -> None:
         """Check, load, learn, save, report."""
@@ -154,7 +157,9 @@ class Run:
         self._keep_provenance(parts, figures)
         self.model.save(self.output, overwrite=self.force)
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._report(figures, quality, time.monotonic() - begin, as_json=as_json)
+        seconds = time.monotonic() - begin
+        self._compare(parts)
+        self._report(figures, quality, seconds, as_json=as_json)
         self._hint_at_baselines()
 
     def _keep_provenance(self, parts: "Split", figures: dict[str, float] | None) -> None:
@@ -171,12 +176,32 @@ class Run:
             if part in train and isinstance(known, dict):
                 known["name"] = Path(train[part]).name
 
+    def _compare(self, parts: "Split") -> None:
+        """Learn what one-vs-rest would be worth, where that takes seconds and there is time."""
+        from dsnc.training.loop import INTERRUPTED, LATE
+
+        if not self._has_few_classes() or self.model.history_.stopped in (INTERRUPTED, LATE):
+            return
+        from dsnc.classifier.one_vs_rest import compare_with_one_vs_rest
+
+        given, train = len(parts.validation) > 0, parts.train
+        rows = rows_of(train), train.labels
+        with contextlib.suppress(KeyboardInterrupt):  # the model is safe
+            self.compared = compare_with_one_vs_rest(self.model, *rows, has_validation=given)
+
+    def _has_few_classes(self) -> bool:
+        return self.config.method == "dsnc" and len(self.model.classes_) < _FEW_CLASSES
+
     def _hint_at_baselines(self) -> None:
-        if self.config.method == "dsnc" and len(self.model.classes_) < _FEW_CLASSES:
+        if not self._has_few_classes():
+            return
+        if self.compared is None:
             note(
                 "Below about a thousand classes codes have little to gain: compare with "
                 "--method one_vs_rest."
             )
+        elif self.compared.verdict == "worse":
+            note("For so few classes, --method one_vs_rest is the better choice.")
 
     def _check_output(self) -> None:
         """Refuse what would be refused after hours of training."""
@@ -284,6 +309,7 @@ class Run:
                     "best_epoch_accuracy": history.best_accuracy,
                     "decoder": {**asdict(report), "trials": trials} if report else None,
                     "test": test,
+                    "one_vs_rest": self.compared and self.compared._asdict(),
                     "quality": quality,
                     "bytes": n_bytes,
                     "seconds": round(seconds, 3),
@@ -309,6 +335,8 @@ class Run:
             lines.append(["  " + trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
         if report is not None:
             lines.append(["decoder", f"{report.chosen}: {report.reason}"])
+        if self.compared is not None:
+            lines.append(["one-vs-rest", _in_words(self.compared)])
         for name, value in figure_rows(test or {}):
             lines.append([f"test {name}", value])
         print_table(["", ""], lines)
@@ -327,6 +355,18 @@ class Run:
             if history.best_epoch < 30:
                 return f"--epochs {2 * given} may be more accurate; {looks}"
         return looks
+
+
+def _in_words(compared: "Comparison") -> str:
+    """Say what one-vs-rest is worth, and which of the two is better."""
+    points = 100 * (compared.model_accuracy - compared.accuracy)
+    verdicts = {
+        "better": f"this model is better by {points:.2f} points",
+        "worse": f"this model is worse by {-points:.2f} points",
+        "alike": f"no clear difference ({points:+.2f} points for this model)",
+    }
+    rows = f"an SVM for each class, on {compared.rows:,} validation rows"
+    return f"{percent(compared.accuracy)} ({rows}): {verdicts[compared.verdict]}"
 
 
 def _described(rows: "Dataset", features: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ Where rows have length 1, as texts do, the direction of the mean of its rows is 
 of a class: it knows the features that no mistake in training has asked for.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,6 @@ from dsnc.fast._kernels.dual import share_out, solve
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.rerank import ClassVectors
 
-N_RANDOM = 20  # classes that a row draws, beside its candidates
 _PASSES = 20  # over the rows of a class, at most
 _TOLERANCE = 0.1  # of the gradient
 _PAIRS = 1 << 16  # rows of the problems that are solved at a time,
@@ -45,11 +45,14 @@ class Recipe:
         Weights that are kept at most, of all classes: the largest.
     seed : int
         Decides which rows draw which class, and the order of rows.
+    n_random : int
+        Classes that a row draws, beside its candidates.
     """
 
     C: float
     n_weights: int
     seed: int = 0
+    n_random: int = 20
 
 
 def train_class_vectors(
@@ -124,7 +127,7 @@ class _Problems:
         self._feed, self._recipe, self.n_classes = feed, recipe, n_classes
         self.n_features = feed.n_features
         y = feed.y
-        random = min(N_RANDOM, n_classes)
+        random = min(recipe.n_random, n_classes)
         counted = np.zeros(n_classes + 1, dtype=np.int64)
         shared: tuple[Any, ...] = (y, np.ascontiguousarray(candidates), random, recipe.seed)
         share_out(*shared, counted, np.empty(0, dtype=np.int32))
@@ -180,7 +183,7 @@ class _Problems:
                 self._offset,
                 _PASSES,
                 np.float32(_TOLERANCE),
-                self._recipe.seed + first,
+                self._recipe.seed + (first << 32),  # the kernel counts on: a class has its own
                 np.float32(max(_LEAST, kept.least)),
                 np.float32(_LEAN if self._feed.scaling.unit_rows else 0),
                 vector,
@@ -222,9 +225,9 @@ class _Kept:
         whole = [np.concatenate(column) for column in columns]
         size = np.abs(whole[2])
         if len(size) > self._most:
-            least = np.partition(size, len(size) - self._most)[len(size) - self._most]
-            self.least = float(least)
-            whole = [column[size >= least] for column in whole]
+            smallest = len(size) - self._most
+            self.least = float(np.partition(size, smallest)[smallest]) if self._most else math.inf
+            whole = [column[size >= self.least] for column in whole]
         self._parts, self._n = [tuple(whole)], len(whole[0])
 
 

@@ -101,7 +101,7 @@ class FeatureReranker:
             1 where the row is sure, and scores are those of the decoder.
         """
         inside = np.empty(len(classes), dtype=np.int64)
-        rows, vectors = _entries(encoded, unit=self.vectors.unit_rows), self.vectors
+        rows, vectors = _entries(encoded), self.vectors
         settings = np.float32(self.mix), np.float32(self.reach)
         waits = can_wait(plain.seconds_to_look(classes.size))
         tables = vectors.sorted_weights if waits or not len(rows[0]) else vectors.table
@@ -114,7 +114,7 @@ class FeatureReranker:
         from dsnc.rerank._kernels import margins
 
         out, vectors = np.full(classes.shape, -np.inf, dtype=np.float32), self.vectors
-        rows = _entries(encoded, unit=vectors.unit_rows)
+        rows = _entries(encoded)
         tables = vectors.table if len(rows[0]) else vectors.sorted_weights
         margins(*rows, vectors.unit_rows, classes, *tables, out)
         return out
@@ -159,7 +159,7 @@ class FeatureReranker:
         return cls(ClassVectors.from_arrays(others), **numbers("reranker", own, _NUMBERS))
 
 
-def _entries(encoded: Encoded, *, unit: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return rows as the kernel takes them: as CSR, or two empty arrays and all values."""
     if encoded.source is None:
         raise InputError("rows are not known here; the second stage needs them.")
@@ -167,15 +167,12 @@ def _entries(encoded: Encoded, *, unit: bool) -> tuple[NDArray[Any], NDArray[Any
     if not sp.issparse(X):
         dense = np.ascontiguousarray(X[which], dtype=np.float32)
         return _NOTHING, _NOTHING, dense.reshape(-1)
-    if not isinstance(which, slice) or X.data.dtype not in _DIRECT or X.indices.dtype != np.int32:
-        X = X[which]
-        indices, data = X.indices.astype(np.int32), X.data.astype(np.float32)
-        return X.indptr, indices, data
-    if unit and not X.has_canonical_format:
-        X = X[which]
-        X.sum_duplicates()
-        return X.indptr, X.indices, X.data
-    return X.indptr[which.start : which.stop + 1], X.indices, X.data
+    direct = X.data.dtype in _DIRECT and X.indices.dtype == np.int32 and X.has_canonical_format
+    if direct and isinstance(which, slice):
+        return X.indptr[which.start : which.stop + 1], X.indices, X.data
+    X = X[which].astype(np.float32)
+    X.sum_duplicates()
+    return X.indptr, X.indices.astype(np.int32), X.data
 
 
 @cache

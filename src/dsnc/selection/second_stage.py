@@ -17,7 +17,7 @@ from dsnc.errors import InputError, unknown_name, warn
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
 
-RERANKERS = ("auto", "features", "none")
+RERANKERS = {"auto": None, "features": True, "none": False}  # whether there is to be one
 MOST = 64  # candidates of a row that settings are chosen among
 _SIZES = (8, 16, 32, MOST)
 _MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
@@ -79,8 +79,8 @@ def parse_reranker(choice: Any) -> RerankerSettings:
     >>> parse_reranker("auto").wanted, parse_reranker(None).wanted
     (None, False)
     """
-    if choice is None or (isinstance(choice, str) and choice == "none"):
-        return RerankerSettings(wanted=False)
+    if choice is None:
+        choice = "none"
     settings: dict[str, Any] = {}
     if isinstance(choice, Mapping):
         settings = dict(choice)
@@ -91,7 +91,7 @@ def parse_reranker(choice: Any) -> RerankerSettings:
         if key not in _CHECKS:
             raise unknown_name("reranker setting", key, _CHECKS)
         _CHECKS[key](key, value)
-    return RerankerSettings(wanted=None if choice == "auto" else True, **settings)
+    return RerankerSettings(wanted=RERANKERS[choice], **settings)
 
 
 class SecondStage(NamedTuple):
@@ -121,7 +121,7 @@ def add_second_stage(
         rows = None
     if settings.wanted is False:
         return SecondStage(decoder, None)
-    if evidence.train_vectors is None and rows is None:
+    if evidence.train_vectors is None and (rows is None or evidence.reranker is None):
         return _kept(decoder, evidence, settings)
     if settings.wanted is None and (rows is None or len(rows.targets) < FEWEST):
         return SecondStage(decoder, None)
@@ -132,9 +132,12 @@ def add_second_stage(
     vectors = _trained(wide, evidence, settings)
     if vectors is None:
         return SecondStage(decoder, None)
-    trial = _Trial.of(wide, vectors, sample)
-    reranker = trial.reranker(settings)
-    found = _nearest_enough(decoder, reranker, sample)
+    if len(rows.targets) < FEWEST:  # they cannot choose among so many settings
+        reranker = _set(FeatureReranker(vectors), settings)
+        found = decoder.reaching(reranker.size)
+    else:
+        reranker = _Trial.of(wide, vectors, sample).reranker(settings)
+        found = _nearest_enough(decoder, reranker, sample)
     reranker = _calibrated(found, reranker, rows)
     judges = rows.take(_JUDGES)
     both, alone = judges.right(Reranked(found, reranker)), judges.right(decoder)

@@ -77,12 +77,12 @@ def solve(
     """Solve the problems of some classes; return how many of them there was room for, and weights.
 
     The rows of the problem of class k are ``rows[starts[k] : starts[k + 1]]``, numbers of rows of
-    the CSR matrix; where `indices` is empty, that is dense. `positive` says whether a row has the
+    the CSR matrix; where `indptr` is empty, that is dense. `positive` says whether a row has the
     class, and `penalty` is 1 / (2 * C) of each row. Weights smaller than `least`, which is above 0,
     are left out. `lean` is how much of its center, of length 1, a class gets on top, where rows are
     sparse. `vector` and `center` (zeros, left so), `alpha` and `order` are scratch space.
     """
-    n_found, sparse = 0, indices.shape[0] > 0
+    n_found, sparse = 0, indptr.shape[0] > 0
     for k in range(first, last):
         start = starts[k]
         n = starts[k + 1] - start
@@ -214,7 +214,7 @@ def _descend(
 @reordered
 def _dot(indptr, indices, data, i, vector):
     total = np.float32(0)
-    if indices.shape[0]:
+    if indptr.shape[0]:
         for p in range(indptr[i], indptr[i + 1]):
             total += vector[indices[p]] * data[p]
     else:
@@ -226,7 +226,7 @@ def _dot(indptr, indices, data, i, vector):
 
 @part
 def _add(indptr, indices, data, i, change, vector):
-    if indices.shape[0]:
+    if indptr.shape[0]:
         for p in range(indptr[i], indptr[i + 1]):
             vector[indices[p]] += change * data[p]
     else:
