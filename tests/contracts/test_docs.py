@@ -97,4 +97,6 @@ def test_commands_exist(path):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings(module):
+    if module.endswith(".fused"):
+        pytest.importorskip("triton")  # comes with torch for GPUs alone
     assert doctest.testmod(importlib.import_module(module)).failed == 0

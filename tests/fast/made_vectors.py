@@ -69,7 +69,10 @@ def shared_out(y, candidates, random, seed, n_classes):
     problems = [[] for _ in range(n_classes)]
     width = candidates.shape[1]
     for row, (own, named) in enumerate(zip(y.tolist(), candidates.tolist(), strict=True)):
-        drawn = [mixed(seed + row * random + width + place) % n_classes for place in range(random)]
+        first = seed + row * random + width
+        drawn = [mixed(first + place) % n_classes for place in range(random)]
+        if named[:1] == [-1]:  # it names none and draws none
+            named, drawn = [], []
         problems[own].append(row)
         for k in (*named, *drawn):
             if k not in (own, -1):

@@ -24,6 +24,7 @@ _MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
 _SHARES = (1, 2, 4, 8, 16)  # of the weights that are left, inverted
 _QUANTILES = np.linspace(0, 1, 33)[1:-1]  # of how far candidates are below the best
 _JUDGES = 1 << 14  # held-out rows that decide whether there is to be a second stage
+_MORE_ROWS = 5  # that must be right with a second stage
 _LOSS = TOLERANCE / 2  # accuracy that something cheaper may lose
 _WEIGHT_NS, _CANDIDATE_NS = 1.0, 20.0  # on a typical machine
 
@@ -146,7 +147,7 @@ def add_second_stage(
     looked_at = float(np.where(inside > 1, inside, 0).mean())
     per_class = len(reranker.vectors) / reranker.vectors.n_classes
     nanoseconds = looked_at * (_CANDIDATE_NS + _WEIGHT_NS * per_class)
-    gains = accuracies[1] - accuracies[0] >= TOLERANCE
+    gains = accuracies[1] - accuracies[0] >= max(TOLERANCE, _MORE_ROWS / len(both))
     if settings.wanted is None and not gains:
         return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)
