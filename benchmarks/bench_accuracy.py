@@ -16,7 +16,11 @@ from dsnc.paper.experiments import Source
 from dsnc.paper.experiments.prepare import prepare
 from harness import report
 
-RECIPES = {"default": {"decoder": "linear"}, "paper": PAPER, "paper_regularized": PAPER_REGULARIZED}
+RECIPES = {
+    "default": {"decoder": "linear", "reranker": None},
+    "paper": PAPER,
+    "paper_regularized": PAPER_REGULARIZED,
+}
 
 
 def load(path: str, recipe: str = "default") -> tuple[str, Split]:

@@ -29,7 +29,8 @@ DECODERS = ("linear", "soft", "nearest", "shortlist")
 def measure(parts: Split, options: dict[str, Any], mlp: bool) -> dict[str, float]:
     """Train once; return test accuracies, calibration errors and times."""
     train, validation, test = parts
-    model = DSNCClassifier(**options).fit(train.X, train.y, validation=(validation.X, validation.y))
+    model = DSNCClassifier(**options, reranker=None)
+    model.fit(train.X, train.y, validation=(validation.X, validation.y))
     print(f"{options}\n{model.decoder_report_}", flush=True)
     decoders = {name: model.with_decoder(name) for name in DECODERS}
     if model.n_bits <= 24:

@@ -31,9 +31,9 @@ if folder:
 else:
     data = make_sparse_topics(rows, classes, features, words_per_row=24)
 warm = make_sparse_topics(2000, 20, 50)
-DSNCClassifier(n_bits=bits, max_epochs=1, device="cpu").fit(warm.X, warm.y)
+DSNCClassifier(n_bits=bits, max_epochs=1, reranker=None, device="cpu").fit(warm.X, warm.y)
 before = now()
-model = DSNCClassifier(n_bits=bits, max_epochs=1, device="cpu").fit(data.X, data.y)
+model = DSNCClassifier(n_bits=bits, max_epochs=1, reranker=None, device="cpu").fit(data.X, data.y)
 size = 4 * (features * bits + classes * bits + bits + classes) / 1e6
 print(json.dumps({"more": peak() - before, "parameters": size}))
 """

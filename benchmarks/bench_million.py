@@ -62,6 +62,7 @@ def main() -> None:
             decoder="linear",
             trainer="torch",
             soft_vectors=False,
+            reranker=None,
             n_draws=a.draws,
             batch_size=a.batch,
             learning_rate=a.rate,

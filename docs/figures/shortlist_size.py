@@ -30,7 +30,7 @@ def draw(prepared: Prepared, bits: list[int], epochs: int) -> Figure:
     lengths, honesty = figure.subplots(1, 2, width_ratios=(1.5, 1))
     honesty.plot([0, 1], [0, 1], color=FAINT, linestyle="--", linewidth=1)
     for n_bits, color in zip(bits, COLORS.values(), strict=False):
-        model = DSNCClassifier(n_bits=n_bits, max_epochs=epochs, random_state=0)
+        model = DSNCClassifier(n_bits=n_bits, max_epochs=epochs, reranker=None)
         model.fit(train.X, train.y, validation=(validation.X, validation.y))
         sizes = [size for size in SIZES if size <= train.n_classes]
         lists = [model.with_decoder({"name": "shortlist", "size": s}) for s in sizes]

@@ -25,8 +25,11 @@ class DSNC(Contestant):
     def warm_up(self, data: Data) -> None:
         """Compile all kernels, and go once through everything with a few rows."""
         from dsnc.codes import warm_up
+        from dsnc.fast._warm_up import STEPS
 
         warm_up()
+        for compile_some in STEPS.values():
+            compile_some()
         few = [self._some(part) for part in (data.train, data.validation)]
         small = data._replace(train=few[0], validation=few[1])
         self.fit(small)

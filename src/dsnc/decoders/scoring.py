@@ -37,7 +37,7 @@ FEWEST = 200  # rows that can choose among so many settings
 WIDTH = 64  # classes of a row that take part in the choice
 MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
 TOLERANCE = 0.001  # accuracy that something cheaper may lose
-_CLEARLY = 1.0  # standard deviations
+_CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
 _MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_SHARPNESS = 1e6  # hard bits, to all intents
 
@@ -174,16 +174,20 @@ def lower_bound(
 
 
 def is_clearly_better(
-    right: NDArray[np.bool_], other: NDArray[np.bool_], held_out: "HeldOut"
+    right: NDArray[np.bool_],
+    other: NDArray[np.bool_],
+    held_out: "HeldOut",
+    deviations: float = _CLEARLY,
 ) -> bool:
     """Tell whether one decoder beats another by more than chance and the tolerance.
 
-    Both are told by whether they were right on held-out rows, all or evenly spaced ones.
+    Both are told by whether they were right on held-out rows, all or evenly spaced ones. Chance is
+    so many standard deviations.
     """
     weights = [held_out.take(len(each)).weight for each in (right, other)]
     if len(right) == len(other):
-        return lower_bound(right, other, weights[0], deviations=_CLEARLY) > TOLERANCE
+        return lower_bound(right, other, weights[0], deviations=deviations) > TOLERANCE
     # Not the same rows: each has a deviation of its own.
-    spread = _CLEARLY * math.sqrt(right.var() / len(right) + other.var() / len(other))
+    spread = deviations * math.sqrt(right.var() / len(right) + other.var() / len(other))
     gain = accuracy(right, weights[0]) - accuracy(other, weights[1])
     return bool(gain - spread > TOLERANCE)

@@ -31,6 +31,7 @@ RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
 _THREADS = 2  # each has long lists
 _ROWS = 512  # whose lists are held at a time
+_SLOWER = 1.0  # standard deviations by which a slower set of codes must be better
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
 
 
@@ -129,7 +130,7 @@ def tune_shortlist(
     )
     cheaper = [name for name in tried if tried[name].nanoseconds < tried[best].nanoseconds]
     for name in sorted(cheaper, key=lambda name: tried[name].nanoseconds):
-        if not is_clearly_better(tried[best].right, tried[name].right, held_out):
+        if not is_clearly_better(tried[best].right, tried[name].right, held_out, _SLOWER):
             best = name
             break
     return best, tried[best], tried
