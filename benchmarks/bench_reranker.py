@@ -1,12 +1,12 @@
 """What a second stage is worth, what it costs, and what of it matters.
 
-python benchmarks/bench_reranker.py DATA... [--bits 24 64] [--seeds 0 1 2] [--ablation]
+python benchmarks/bench_reranker.py [DATA...] [--bits 24 64] [--seeds 0 1 2] [--ablation]
 
-Data are what `dsnc.data.load_dataset` reads, with a predefined split. A model is trained twice for
-each number of bits and seed, without and with a second stage (`reranker=None` and "auto"): seconds
-of `fit`, accuracy and calibration error of test rows, microseconds a row of the whole `predict` of
-many rows and of one, on one thread, both in turns, and bytes of the folder. With ``--ablation`` the
-settings of the second stage are changed one at a time, on the same first stage.
+Data are what `dsnc.data.load_dataset` reads, by default the built-in glyphs. A model is trained
+twice for each number of bits and seed, without and with a second stage (`reranker=None` and
+"auto"): seconds of `fit`, accuracy and calibration error of test rows, microseconds a row of the
+whole `predict` of many rows and of one, on one thread, both in turns, and bytes of the folder. With
+``--ablation`` settings of the second stage are changed one at a time, on the same first stage.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def ablate(parts: Any, options: dict[str, Any]) -> list[dict[str, object]]:
 def main() -> None:
     """Measure all data, numbers of bits and seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", nargs="+")
+    parser.add_argument("data", nargs="*", default=["glyphs"])
     parser.add_argument("--bits", type=int, nargs="+", default=[64])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--ablation", action="store_true")
