@@ -1,4 +1,4 @@
-"""How good answers, probabilities and codes are.
+"""How good answers, sets of labels, probabilities and codes are.
 
 Everything here is exact, and nothing is drawn at random.
 """
@@ -10,6 +10,7 @@ from dsnc.metrics.answers import (
     expected_calibration_error,
     top_k_accuracy,
 )
+from dsnc.metrics.label_sets import f1_of_sets
 from dsnc.metrics.latent import ClassDistances, bit_entropy, class_distances, distinct_codes
 from dsnc.metrics.per_class import ClassScores, ConfusedPairs, class_scores, confused_pairs
 
@@ -26,5 +27,6 @@ __all__ = [
     "confused_pairs",
     "distinct_codes",
     "expected_calibration_error",
+    "f1_of_sets",
     "top_k_accuracy",
 ]
