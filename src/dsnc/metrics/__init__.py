@@ -1,4 +1,4 @@
-"""How good answers, probabilities and codes are.
+"""How good answers, sets of labels, probabilities and codes are.
 
 Everything here is exact, and nothing is drawn at random.
 """
@@ -10,8 +10,17 @@ from dsnc.metrics.answers import (
     expected_calibration_error,
     top_k_accuracy,
 )
+from dsnc.metrics.label_sets import f1_of_sets
 from dsnc.metrics.latent import ClassDistances, bit_entropy, class_distances, distinct_codes
 from dsnc.metrics.per_class import ClassScores, ConfusedPairs, class_scores, confused_pairs
+from dsnc.metrics.rankings import (
+    coverage_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    propensities,
+    psprecision_at_k,
+    recall_at_k,
+)
 
 __all__ = [
     "CalibrationBins",
@@ -24,7 +33,14 @@ __all__ = [
     "class_distances",
     "class_scores",
     "confused_pairs",
+    "coverage_at_k",
     "distinct_codes",
     "expected_calibration_error",
+    "f1_of_sets",
+    "ndcg_at_k",
+    "precision_at_k",
+    "propensities",
+    "psprecision_at_k",
+    "recall_at_k",
     "top_k_accuracy",
 ]

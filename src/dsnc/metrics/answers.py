@@ -89,7 +89,7 @@ def calibration_bins(
     """
     whole("n_bins", n_bins)
     right, sure = _shares("correct", correct), _shares("confidence", confidence)
-    _require_equal("confidence", len(sure), "correct", len(right))
+    require_equal("confidence", len(sure), "correct", len(right))
     if not np.isin(right, (0, 1)).all():
         row = int(np.argmin(np.isin(right, (0, 1))))
         raise InputError(f"correct[{row}] is {right[row]}; an answer is right (1) or wrong (0).")
@@ -132,7 +132,7 @@ def check_labels(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return classes and answers that can be compared."""
     truth, answers = _classes("y", y, 1), _classes(name, values, n_axes)
-    _require_equal(name, len(answers), "y", len(truth))
+    require_equal(name, len(answers), "y", len(truth))
     kinds = {array.dtype.kind in "biuf" for array in (truth, answers)}
     if len(kinds) > 1 and "O" not in (truth.dtype.kind, answers.dtype.kind):
         raise InputError(
@@ -156,6 +156,7 @@ def _shares(name: str, values: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def _require_equal(name: str, length: int, other: str, other_length: int) -> None:
+def require_equal(name: str, length: int, other: str, other_length: int) -> None:
+    """Refuse two things that do not have the same number of rows."""
     if length != other_length:
         raise InputError(f"{name} has {length} rows and {other} has {other_length}; give as many.")
