@@ -304,7 +304,7 @@ def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size
         rate = [begin + (end - begin) * batch[0] / len(y) for begin, end in rates]
         for _, classes, inputs, gradients, _ in scored:
             for k, by_input in zip(classes, gradients.T, strict=True):
-                if abs(by_input).max() >= 1e-3:
+                if abs(by_input).max() >= 1e-4:
                     _move_class(k, by_input @ inputs, by_input.sum(), weights, squares, plan, rate)
         for row, (*_, gradient) in zip(batch, scored, strict=True):
             if plan.moves_encoder and gradient.any():
@@ -361,7 +361,7 @@ def scored_row(weight, weights, plan, chances, classes, counts, inputs, shares):
         gradients.append(weight * share * (np.exp(scores - logarithm) - target))
     gradients = np.array(gradients)
     of_scores = gradients.sum(axis=0)
-    of_scores[abs(of_scores) < 1e-3] = 0
+    of_scores[abs(of_scores) < 1e-4] = 0
     of_logits = (of_scores @ weights.classes[classes]) * 2 * chances * (1 - chances)
     return loss, classes, inputs, gradients, of_logits
 

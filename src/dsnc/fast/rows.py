@@ -79,9 +79,11 @@ class Feed:
             dense = picked.toarray() if sp.issparse(picked) else picked
             return np.subtract(dense, shift, dtype=np.float32) * factor
         if not sp.issparse(picked):
-            picked = np.asarray(picked)
-        picked = picked.astype(np.float32, copy=False)
-        return unit_rows(picked) if self.scaling.unit_rows else picked
+            picked = np.asarray(picked, dtype=np.float32)
+        if not self.scaling.unit_rows:
+            return picked.astype(np.float32, copy=False)
+        # Of mostly zeros: whether they came in a dense or a sparse matrix, they are the same.
+        return unit_rows(sp.csr_array(picked, dtype=np.float32))
 
 
 def _full(rows: NDArray[np.float32]) -> Any:

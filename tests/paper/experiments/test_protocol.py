@@ -25,6 +25,7 @@ SCRIPT = {  # for what the paper does not say
     "validation_every": 10,
     "patience": 20,
     "scaling": "none",
+    "precision": "float32",
 }
 
 
@@ -41,6 +42,7 @@ def test_the_papers_recipe():
         "soft_share": 0.0,
         "soft_vectors": False,
         "decoder": "linear",
+        "reranker": None,
         "validation_codes": "hard",
     }
     assert dict(PAPER_REGULARIZED) == {**PAPER, **TERMS}
