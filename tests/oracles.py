@@ -383,23 +383,3 @@ def _move_features(row, gradient, weights, squares, plan, rate):
         squares.encoder[feature] = plan.fading * squares.encoder[feature] + square * value**2
         step = rate * value / math.sqrt(squares.encoder[feature] + 1e-10)
         weights.encoder[feature] -= step * gradient
-
-
-def second_look(X, classes, scores, vectors, mix, reach):
-    """Return (classes, scores, how many were looked at) of each row, one candidate at a time."""
-    matrix, answers = vectors.matrix().toarray(), []
-    for x, candidates, first in zip(X, classes.tolist(), scores.tolist(), strict=True):
-        if vectors.unit_rows and x.any():
-            x = x / np.sqrt((x.astype(float) ** 2).sum())
-        near = [
-            k for k, s in zip(candidates, first, strict=True) if k >= 0 and first[0] - s <= reach
-        ]
-        worth = {
-            k: mix * s + float(matrix[k] @ x) + float(vectors.bias[k])
-            for k, s in zip(near, first, strict=False)
-        }
-        # Rounded: a tie stays one.
-        order = sorted(near, key=lambda k: (-round(worth[k], 4), k)) if len(near) > 1 else near
-        values = [worth[k] for k in order] if len(near) > 1 else first[:1]
-        answers.append((order + candidates[len(near) :], values + first[len(near) :], len(near)))
-    return answers

@@ -30,3 +30,23 @@ class Stages:
         classes, scores = self.classes.copy(), self.scores.copy()
         inside = FeatureReranker(self.vectors, **settings).look(self.encoded, classes, scores)
         return classes, scores, inside
+
+
+def second_look(X, classes, scores, vectors, mix, reach):
+    """Return (classes, scores, how many were looked at) of each row, one candidate at a time."""
+    matrix, answers = vectors.matrix().toarray(), []
+    for x, candidates, first in zip(X, classes.tolist(), scores.tolist(), strict=True):
+        if vectors.unit_rows and x.any():
+            x = x / np.sqrt((x.astype(float) ** 2).sum())
+        near = [
+            k for k, s in zip(candidates, first, strict=True) if k >= 0 and first[0] - s <= reach
+        ]
+        worth = {
+            k: mix * s + float(matrix[k] @ x) + float(vectors.bias[k])
+            for k, s in zip(near, first, strict=False)
+        }
+        # Rounded: a tie stays one.
+        order = sorted(near, key=lambda k: (-round(worth[k], 4), k)) if len(near) > 1 else near
+        values = [worth[k] for k in order] if len(near) > 1 else first[:1]
+        answers.append((order + candidates[len(near) :], values + first[len(near) :], len(near)))
+    return answers

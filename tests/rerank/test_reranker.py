@@ -6,9 +6,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from made_stages import Stages
+from made_stages import Stages, second_look
 
-import oracles
 from dsnc.codes import Encoded
 from dsnc.errors import InputError
 from dsnc.kernels import deferred
@@ -22,9 +21,7 @@ REACHES = st.sampled_from([0.0, 0.5, 2.0, 1e9])
 @given(SEEDS, st.booleans(), st.booleans(), MIXES, REACHES)
 def test_candidates_within_reach_are_ordered_by_both_scores(seed, dense, unit, mix, reach):
     stages = Stages(seed, dense=dense, unit=unit)
-    expected = oracles.second_look(
-        stages.X, stages.classes, stages.scores, stages.vectors, mix, reach
-    )
+    expected = second_look(stages.X, stages.classes, stages.scores, stages.vectors, mix, reach)
     for found in (stages.look(mix=mix, reach=reach), plainly(stages, mix=mix, reach=reach)):
         for row, (classes, scores, inside) in enumerate(zip(*found, strict=True)):
             order, values, near = expected[row]
