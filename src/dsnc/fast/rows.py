@@ -44,14 +44,18 @@ class Feed:
     ----------
     examples : Examples
     scaling : Scaling
+    gains : float32 array of shape (n_classes,), optional
+        How much a row that has a class counts for it; by default 1.
     """
 
-    def __init__(self, examples: Examples, scaling: Scaling) -> None:
-        self._X, self.scaling = examples.X, scaling
+    def __init__(
+        self, examples: Examples, scaling: Scaling, gains: NDArray[np.float32] | None = None
+    ) -> None:
+        self._X, self.scaling, self.gains = examples.X, scaling, gains
         targets, weight = examples.used()
         self.n_rows = examples.n_rows
         self._rows = examples.rows
-        self.y = targets.y.astype(np.int32)
+        self.targets = targets
         self.weight = np.ones(self.n_rows, np.float32) if weight is None else weight
         self.n_features = self.per_row = int(examples.X.shape[1])  # numbers of a row
         if sp.issparse(self._X) and scaling.factor is None:
@@ -62,7 +66,10 @@ class Feed:
         """Return some rows, in this order."""
         X = self.matrix(which)
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        return Rows(indptr, indices, X.data, self.y[which], self.weight[which])
+        targets = self.targets.take(which)
+        starts, classes = targets.lists()
+        gains = np.ones(len(classes), np.float32) if self.gains is None else self.gains[classes]
+        return Rows(indptr, indices, X.data, starts, classes, gains, self.weight[which])
 
     def matrix(self, which: NDArray[np.int64]) -> Any:
         """Return the features of some rows as a CSR matrix."""

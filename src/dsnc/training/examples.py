@@ -32,6 +32,11 @@ class Examples(NamedTuple):
         weight = None if self.weight is None else self.weight[self.rows]
         return self.targets.take(self.rows), weight
 
+    def total_weight(self) -> float:
+        """Return how much the rows that are used weigh."""
+        weight = self.used()[1]
+        return float(self.n_rows if weight is None else weight.sum(dtype=np.float64))
+
     def counts(self) -> NDArray[np.float64]:
         """Return how much each class weighs in the rows that are used."""
         targets, weight = self.used()
