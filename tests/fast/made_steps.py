@@ -54,7 +54,7 @@ def make_steps(examples, plan, *, seed=3, size=32, n_threads=1, gains=None, **se
     settings = Settings(n_bits=plan.n_bits, **{"max_epochs": 2, "learning_rate": 0.3} | settings)
     bias = log_frequencies(examples.counts())
     model = Model.start(examples.X.shape[1], plan.n_bits, bias, seed=1)
-    feed = Feed(examples, Scaling(), gains)
+    feed = Feed(examples._replace(gains=gains), Scaling())
     return FastSteps(model, feed, settings, plan, seed=seed, n_threads=n_threads, batch_size=size)
 
 

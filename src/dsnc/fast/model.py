@@ -90,13 +90,13 @@ class Model:
 def log_frequencies(counts: NDArray[Any]) -> Floats:
     """Return what scores under a softmax begin with, of classes that are so frequent."""
     smoothed = counts + counts.sum() / len(counts) ** 2
-    return np.log(smoothed / smoothed.mean()).astype(np.float32)
+    return np.asarray(np.log(smoothed / smoothed.mean()), dtype=np.float32)
 
 
 def log_odds(counts: NDArray[Any], n_rows: float) -> Floats:
     """Return what scores under sigmoids begin with, of classes that so many of the rows have."""
     likely = (counts + _UNSEEN) / (n_rows + 2 * _UNSEEN)
-    return np.log(likely / (1 - likely)).astype(np.float32)
+    return np.asarray(np.log(likely / (1 - likely)), dtype=np.float32)
 
 
 def padded(array: Any) -> Floats:

@@ -44,14 +44,10 @@ class Feed:
     ----------
     examples : Examples
     scaling : Scaling
-    gains : float32 array of shape (n_classes,), optional
-        How much a row that has a class counts for it; by default 1.
     """
 
-    def __init__(
-        self, examples: Examples, scaling: Scaling, gains: NDArray[np.float32] | None = None
-    ) -> None:
-        self._X, self.scaling, self.gains = examples.X, scaling, gains
+    def __init__(self, examples: Examples, scaling: Scaling) -> None:
+        self._X, self.scaling, self._gains = examples.X, scaling, examples.gains
         targets, weight = examples.used()
         self.n_rows = examples.n_rows
         self._rows = examples.rows
@@ -68,7 +64,9 @@ class Feed:
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         targets = self.targets.take(which)
         starts, classes = targets.lists()
-        gains = np.ones(len(classes), np.float32) if self.gains is None else self.gains[classes]
+        gains = np.ones(len(classes), np.float32)
+        if self._gains is not None:
+            gains = self._gains[classes]
         return Rows(indptr, indices, X.data, starts, classes, gains, self.weight[which])
 
     def matrix(self, which: NDArray[np.int64]) -> Any:

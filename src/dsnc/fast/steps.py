@@ -133,7 +133,9 @@ class FastSteps(Steps):
             np.zeros((slots, n_octets), np.uint8),
             floats(slots, n_inputs, width),
             np.zeros((slots, most), np.int32),
-            *(np.zeros(slots, np.int64) for _ in range(3)),
+            np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64),
             floats(slots, n_inputs, most),
         )
         self._spaces = [
