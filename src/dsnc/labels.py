@@ -204,10 +204,14 @@ class Targets:
             return np.arange(len(self) + 1), self.classes.astype(np.int32, copy=False)
         return self.classes.indptr.astype(np.int64), self.classes.indices.astype(np.int32)
 
+    def sizes(self) -> NDArray[np.int64]:
+        """Return how many classes each row has."""
+        return np.diff(self.lists()[0])
+
     @property
     def most(self) -> int:
         """The number of classes of the row that has most."""
-        return 1 if self.is_single else int(np.diff(self.classes.indptr).max(initial=0))
+        return int(self.sizes().max(initial=0))
 
     def take(self, rows: Any) -> "Targets":
         """Return the targets of some rows: numbers, a boolean mask or a slice."""

@@ -211,14 +211,16 @@ class SetModel(CodeModel):
             numbers, scores, rule = self._scored(X)
             found = numbers >= 0
             return self._matrix(numbers, found, rule.probabilities(scores)[found])
-        return self._rule.probabilities(self._all_scores(X))
+        scores = self._all_scores(X)
+        return self._rule.probabilities(scores)
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return the log-odds of each label for each row, in the order of `classes_`.
 
         For more rows and labels than fit 2 GiB there is `predict_top_k`.
         """
-        return self._rule.log_odds(self._all_scores(X))
+        scores = self._all_scores(X)
+        return self._rule.log_odds(scores)
 
     @property
     def _rule(self) -> SetRule:

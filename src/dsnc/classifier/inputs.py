@@ -120,9 +120,9 @@ def hold_out(
         raise InputError(f"validation_fraction={fraction!r} must be at least 0 and below 1.")
     rows = np.arange(len(targets)) if rows is None else rows
     order = np.random.default_rng([seed, 1]).permutation(rows)
-    starts, classes = targets.take(order).lists()
-    _, first = np.unique(classes, return_index=True)
-    owners = np.repeat(np.arange(len(order)), np.diff(starts))
+    shuffled = targets.take(order)
+    _, first = np.unique(shuffled.lists()[1], return_index=True)
+    owners = np.repeat(np.arange(len(order)), shuffled.sizes())
     spare = np.delete(order, owners[first])
     held = np.sort(spare[: int(fraction * len(rows))])
     return np.setdiff1d(rows, held, assume_unique=True), held

@@ -13,6 +13,8 @@ from dsnc.features.points import is_missing
 from dsnc.labels import Labels, Targets, UnknownLabelError, label_array
 from dsnc.metrics.label_sets import label_sets
 
+_LISTS, _WHOLE = (list, tuple, np.ndarray), (int, np.integer, np.bool_)
+
 
 @dataclass(frozen=True)
 class GivenSets:
@@ -41,11 +43,13 @@ class GivenSets:
         """Read an indicator, or lists of labels; refuse what is neither."""
         if isinstance(Y, cls):
             return Y
+        if Y is None:
+            raise InputError("fit requires y to be passed, but the target y is None.")
         if isinstance(Y, Targets) or sp.issparse(Y) or _is_table(Y):
-            sets = label_sets("Y", Y.to_numpy() if hasattr(Y, "to_numpy") else Y)
+            sets = label_sets("y", Y.to_numpy() if hasattr(Y, "to_numpy") else Y)
             if classes is not None and len(classes) != sets.n_classes:
                 raise InputError(
-                    f"classes names {len(classes)} labels, and Y has {sets.n_classes} columns; "
+                    f"classes names {len(classes)} labels, and y has {sets.n_classes} columns; "
                     "name each column once."
                 )
             is_dense = not (isinstance(Y, Targets) or sp.issparse(Y))
@@ -66,13 +70,13 @@ class GivenSets:
             labels = _labels(self.classes)
             targets = self.known(labels)
         else:
-            labels, numbers = Labels.fit(self.flat, "Y")
+            labels, numbers = Labels.fit(self.flat, "y")
             targets = Targets.from_lists(numbers, self.counts, len(labels))
         if not targets.counts().any():
-            raise InputError("Y has no label in any row; there is nothing to learn.")
+            raise InputError("y has no label in any row; there is nothing to learn.")
         if len(labels) < 2:
             raise InputError(
-                f"Y has one label, {labels.names[0]!r}; whether rows have it or not is a question "
+                f"y has one label, {labels.names[0]!r}; whether rows have it or not is a question "
                 "for DSNCClassifier, with a label for both answers."
             )
         return labels, targets
@@ -81,11 +85,11 @@ class GivenSets:
         """Return the sets as numbers of labels that are known; others are refused."""
         if self.sets is None:
             try:
-                numbers = labels.numbers(self.flat, "Y")
+                numbers = labels.numbers(self.flat, "y")
             except UnknownLabelError as error:
                 row = error.row(self.counts)
                 raise InputError(
-                    f"Y[{row}] has {shorten(error.label)}, which is none of the "
+                    f"y[{row}] has {shorten(error.label)}, which is none of the "
                     f"{len(labels):,} labels known from fit; leave it out, or fit anew."
                 ) from None
             return Targets.from_lists(numbers, self.counts, len(labels))
@@ -98,7 +102,7 @@ class GivenSets:
             return Targets(renamed, len(labels))
         if self.sets.n_classes != len(labels):
             raise InputError(
-                f"Y has {self.sets.n_classes} columns, and the model has {len(labels)} labels; "
+                f"y has {self.sets.n_classes} columns, and the model has {len(labels)} labels; "
                 "give a column for each of classes_."
             )
         return self.sets
@@ -111,12 +115,19 @@ def _labels(names: Any) -> Labels:
 
 
 def _is_table(Y: Any) -> bool:
-    """Tell whether labels are an array of numbers, a frame, or nested lists of 0 and 1."""
+    """Tell whether labels are an array, a frame, or what lists of labels cannot be.
+
+    Lists of 0 and 1, all equally long, are an indicator, as scikit-learn has it.
+    """
     if hasattr(Y, "ndim") and Y.ndim != 1:
         return True
+    if isinstance(Y, list | tuple) and len(Y) and isinstance(Y[0], _LISTS) and len(Y[0]) > 1:
+        return all(isinstance(row, _LISTS) and len(row) == len(Y[0]) for row in Y) and all(
+            isinstance(digit, _WHOLE) and digit in (0, 1) for row in Y for digit in row
+        )
     if isinstance(Y, np.ndarray) and Y.dtype != object:
         raise InputError(
-            f"Y has shape {Y.shape}; expected an indicator (n, n_labels), or a list of labels for "
+            f"y has shape {Y.shape}; expected an indicator (n, n_labels), or a list of labels for "
             "each row. For one label a row there is DSNCClassifier."
         )
     return False
@@ -124,18 +135,23 @@ def _is_table(Y: Any) -> bool:
 
 def _flattened(Y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return all labels, one row after the other, and how many each row has."""
-    rows = Y.tolist() if isinstance(Y, np.ndarray) else list(Y)
+    try:
+        rows = Y.tolist() if isinstance(Y, np.ndarray) else list(Y)
+    except TypeError:
+        raise InputError(
+            f"y is a {type(Y).__name__}; expected an indicator, or a list of labels for each row."
+        ) from None
     flat: list[Any] = []
     counts = np.empty(len(rows), dtype=np.int64)
     for i, row in enumerate(rows):
         some = row.tolist() if isinstance(row, np.ndarray) else row
         if isinstance(some, str | bytes) or not isinstance(some, Collection):
             raise InputError(
-                f"Y[{i}] is {shorten(row)}, a {type(row).__name__}; give a list of labels for each "
+                f"y[{i}] is {shorten(row)}, a {type(row).__name__}; give a list of labels for each "
                 "row, which may be empty: [['a', 'b'], [], ['a']]."
             )
         if any(is_missing(label) for label in some):
-            raise InputError(f"Y[{i}] has a missing label; leave it out.")
+            raise InputError(f"y[{i}] has a missing label; leave it out.")
         counts[i] = len(some)
         flat += sorted(some, key=str) if isinstance(some, set | frozenset) else some
     return label_array(flat), counts

@@ -73,7 +73,7 @@ class DSNCMultiLabelClassifier(SetModel, DSNCClassifier):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         sample_weight: Any = None,
         *,
         validation: Any = None,
@@ -85,12 +85,12 @@ class DSNCMultiLabelClassifier(SetModel, DSNCClassifier):
         ----------
         X : ndarray, CSR or memory map of shape (n, d), or list of n str
             The rows.
-        Y : CSR or array of shape (n, n_labels), or n lists or sets of labels
+        y : CSR or array of shape (n, n_labels), or n lists or sets of labels
             An indicator, 1 where a row has a label; or the labels of each row, of any type. A row
             may have none.
         sample_weight : array of shape (n,), optional
             How much each row counts.
-        validation : (X, Y), optional
+        validation : (X, y), optional
             Rows to choose epoch, decoder and threshold by, instead of a share of the others.
         classes : sequence, optional
             The labels of the columns of an indicator, otherwise 0, 1, ...; or all labels that
@@ -98,30 +98,30 @@ class DSNCMultiLabelClassifier(SetModel, DSNCClassifier):
         """
         if isinstance(validation, tuple | list) and len(validation) == 2:
             validation = validation[0], GivenSets.of(validation[1], classes)
-        return super().fit(X, GivenSets.of(Y, classes), sample_weight, validation=validation)
+        return super().fit(X, GivenSets.of(y, classes), sample_weight, validation=validation)
 
-    def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn one pass over some more rows, also of a model that was fitted or loaded before.
 
         Parameters
         ----------
-        X, Y, sample_weight
+        X, y, sample_weight
             As in `fit`. Of strings, the first call decides which n-grams are known.
         classes : sequence, optional
-            All labels that will ever come; needed at the first call, unless Y is an indicator.
+            All labels that will ever come; needed at the first call, unless y is an indicator.
         """
-        given = GivenSets.of(Y, classes)
+        given = GivenSets.of(y, classes)
         if classes is None and given.sets is not None and not hasattr(self, "predictor_"):
             classes = np.arange(given.sets.n_classes)
         return super().partial_fit(X, given, classes, sample_weight)
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return P@1: the share of rows whose most probable label is right.
 
         `dsnc.metrics` has others: precision, recall and nDCG at any k, and the F1 of sets.
         """
         X = self._check_rows(X)
-        targets = GivenSets.of(Y).known(self._labels)
+        targets = GivenSets.of(y).known(self._labels)
         best = self.predictor_.top_k(X, 1, n_jobs=self._n_jobs())[0]
         if sample_weight is None:
             return float(precision_at_k(targets, best, 1))
@@ -148,7 +148,7 @@ class DSNCMultiLabelClassifier(SetModel, DSNCClassifier):
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
         check_range(X)
         if len(given) != X.shape[0]:
-            raise InputError(f"X has {X.shape[0]} rows and Y {len(given)}; give a set for each.")
+            raise InputError(f"X has {X.shape[0]} rows and y {len(given)}; give a set for each.")
         if reset:
             self._is_dense = given.is_dense
         return X, given
@@ -190,10 +190,9 @@ class DSNCMultiLabelClassifier(SetModel, DSNCClassifier):
         return replace(known, codes=distinct.codes, targets=sets)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that rows may have several labels, and nothing else."""
+        """Tell scikit-learn that rows may have several labels."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
         return tags
 
 

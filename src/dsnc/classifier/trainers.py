@@ -21,6 +21,7 @@ _OF_TORCH = (
     "validation_codes",
     "precision",
 )
+FEW = ("sampled_softmax", "sampled_sigmoid")  # losses that the fast trainer has
 _OF_ADAM = ("learning_rate", "batch_size")
 
 
@@ -46,6 +47,8 @@ def _needs_torch(settings: Settings) -> str:
         return "several processes (WORLD_SIZE is set)"
     if settings.precision == "float32":  # which is what the fast trainer has
         settings = replace(settings, precision="auto")
+    if settings.loss in FEW:
+        settings = replace(settings, loss="auto")
     return _changed(settings, _OF_TORCH)
 
 

@@ -37,8 +37,8 @@ def training_codes(
 
 def _codes_of_sets(codes: PackedCodes, targets: Targets) -> tuple[PackedCodes, Ints]:
     """Return each code once for every class that a row with it has, and these classes."""
-    starts, classes = targets.lists()
-    owners = np.repeat(np.arange(len(targets)), np.diff(starts))
+    _, classes = targets.lists()
+    owners = np.repeat(np.arange(len(targets)), targets.sizes())
     pairs = codes.unique().inverse[owners].astype(np.int64) * targets.n_classes + classes
     first = np.unique(pairs, return_index=True)[1]
     return codes.take(owners[first]), classes[first].astype(np.int64)

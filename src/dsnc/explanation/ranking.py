@@ -41,7 +41,10 @@ def rank(predictor: Predictor, encoded: Encoded) -> Ranking:
         raise InputError(
             f"X[{int(strange.argmax())}] cannot be explained: its values are too large."
         )
-    _, probabilities = predictor.stages.top_k_proba(encoded, k)
+    if predictor.rule is None:
+        _, probabilities = predictor.stages.top_k_proba(encoded, k)
+    else:
+        probabilities = predictor.rule.probabilities(scores)
     width = k if reranker is None else min(max(k, reranker.size), n_classes)
     known, values = decoder.top_k(encoded, width)
     found = _are_in(classes, decoder.candidates(encoded, width)[0])

@@ -190,7 +190,8 @@ class FastLearner:
 
     def _each_alone(self, examples: Examples) -> bool:
         """Tell whether classes are decided one by one: rows may have several."""
-        return not examples.targets.is_single and self.settings.loss != "sampled_softmax"
+        loss = self.settings.loss
+        return loss == "sampled_sigmoid" if loss != "auto" else not examples.targets.is_single
 
     def _first_bias(self, examples: Examples) -> NDArray[np.float32]:
         """Return what the scores of classes begin with: how frequent each is."""
@@ -253,10 +254,10 @@ def _plan(settings: Settings, *, each_alone: bool) -> Plan:
         n_draws=settings.n_draws,
         soft_share=np.float32(settings.soft_share),
         sharpness=np.float32(1),
-        n_uniform=recipe.N_UNIFORM,
+        n_uniform=recipe.ALONE_UNIFORM if each_alone else recipe.N_UNIFORM,
         window=recipe.WINDOW,
         smoothing=np.float32(settings.label_smoothing),
-        fading=np.float32(recipe.FADING),
+        fading=np.float32(recipe.ALONE_FADING if each_alone else recipe.FADING),
         bias_rate=np.float32(recipe.BIAS_RATE),
         moves_encoder=True,
         each_alone=each_alone,

@@ -112,7 +112,7 @@ class VectorTrainer:
         rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
         width = N_CANDIDATES
         if not examples.targets.is_single:
-            width += round(_MORE * examples.targets.classes.nnz / len(examples.targets))
+            width += round(_MORE * float(examples.targets.sizes().mean()))
         width = min(width, decoder.n_classes)
         found = np.full((len(rows), width), -1, dtype=np.int32)
         naming = np.linspace(0, len(rows) - 1, min(len(rows), _NAMING)).astype(np.int64)

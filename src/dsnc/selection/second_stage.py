@@ -15,6 +15,7 @@ from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Check
 from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy
 from dsnc.errors import InputError, unknown_name, warn
+from dsnc.labels import Targets
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
 
@@ -234,7 +235,8 @@ class _Trial:
         best = self._accuracy(first + margins)
         size = settings.size
         if size is None:
-            sizes = [*(s for s in _SIZES if s < width), width]
+            least = _fewest_candidates(self.rows.targets)
+            sizes = [*(s for s in _SIZES if least <= s < width), width]
             size = next(s for s in sizes if self._accuracy(first + margins, s) >= best - _LOSS)
         best = self._accuracy(first + margins, size)
         vectors = self.vectors
@@ -271,6 +273,11 @@ class _Trial:
         reaches = np.unique(np.quantile(below, _QUANTILES)).tolist() if len(below) else []
         found = (r for r in reaches if self._accuracy(scores, size, r) >= least)
         return next(found, ALL)
+
+
+def _fewest_candidates(targets: Targets) -> int:
+    """Return how many candidates a row must have at least: most sets are to fit in, twice."""
+    return 1 if targets.is_single else 2 * int(np.quantile(targets.sizes(), 0.9))
 
 
 def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -> Decoder:

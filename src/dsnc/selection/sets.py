@@ -127,8 +127,8 @@ class _Trial:
         """Return the F1 of rows or of labels."""
         chosen = (self.classes >= 0) & (self.probabilities >= threshold)
         if average == "samples":
-            starts, _ = self.rows.targets.lists()
-            hits, sizes = (chosen & self.is_true).sum(axis=1), chosen.sum(axis=1) + np.diff(starts)
+            hits = (chosen & self.is_true).sum(axis=1)
+            sizes = chosen.sum(axis=1) + self.rows.targets.sizes()
         else:
             n = self.rows.targets.n_classes
             hits = np.bincount(self.classes[chosen & self.is_true], minlength=n)
