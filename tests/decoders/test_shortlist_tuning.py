@@ -211,7 +211,9 @@ def test_training_codes_give_every_class_a_code(seed):
     linear = LinearDecoder(rng.integers(-2, 3, (n_classes, n_bits)), np.zeros(n_classes))
     bits = (rng.random((n, n_bits)) < 0.5) & (np.arange(n_bits) < 2)
     y = rng.integers(0, n_classes, n)
-    codes, labels = training_codes(linear, PackedCodes.from_bits(bits), Targets(y, linear.n_classes))
+    codes, labels = training_codes(
+        linear, PackedCodes.from_bits(bits), Targets(y, linear.n_classes)
+    )
     majority = oracles.majority(bits, y.tolist())
     without = sorted(set(range(n_classes)) - set(majority))
     assert labels.tolist() == majority + without

@@ -75,9 +75,10 @@ class GivenSets:
         if not targets.counts().any():
             raise InputError("y has no label in any row; there is nothing to learn.")
         if len(labels) < 2:
+            only = shorten(labels.names.tolist()[0])
             raise InputError(
-                f"y has one label, {labels.names[0]!r}; whether rows have it or not is a question "
-                "for DSNCClassifier, with a label for both answers."
+                f"y has one label, {only}; whether rows have it or not is a question for "
+                "DSNCClassifier, with a label for both answers."
             )
         return labels, targets
 

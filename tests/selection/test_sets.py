@@ -1,0 +1,123 @@
+"""Thresholds and probabilities of labels, against all that could have been chosen."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dsnc.codes import Encoded
+from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
+from dsnc.decoders.evidence import RANKS, Evidence
+from dsnc.decoders.known_codes import known_codes, weight_codes
+from dsnc.errors import InputError
+from dsnc.labels import Targets
+from dsnc.metrics import f1_of_sets, precision_at_k
+from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
+
+N_LABELS, N_BITS = 30, 24
+
+
+def make(n=500, seed=0):
+    """Labels with vectors of their own, and rows near the sum of those they have."""
+    rng = np.random.default_rng(seed)
+    linear = LinearDecoder(rng.normal(size=(N_LABELS, N_BITS)), rng.normal(size=N_LABELS) - 4)
+    logits = rng.normal(size=(n, N_BITS)).astype(np.float32)
+    odds = np.tanh(logits / 2) @ linear.weight.T + linear.bias
+    has = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
+    return linear, HeldOut(Encoded(logits), Targets(sp.csr_array(has), N_LABELS)), has
+
+
+def soft(linear):
+    return SoftDecoder(linear.weight, linear.bias)
+
+
+def predicted(rule, decoder, rows):
+    classes, scores = decoder.candidates(rows.encoded, rule.size)
+    chosen = rule.chosen(classes, scores)
+    result = np.zeros((len(classes), decoder.n_classes), dtype=int)
+    row, place = np.nonzero(chosen)
+    result[row, classes[row, place]] = 1
+    return result
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "samples"])
+def test_no_other_threshold_is_better(average):
+    linear, rows, has = make()
+    rule = fit_rule(soft(linear), rows, SetSettings(average), rows.targets.most)
+    found = f1_of_sets(has, predicted(rule, soft(linear), rows), average)
+    scores = np.tanh(rows.encoded.numbers() / 2) @ linear.weight.T + linear.bias
+    likely = rule.probabilities(scores.astype(np.float32))
+    cuts = np.unique(likely)[:: 1 if average == "micro" else 40]
+    best = max(f1_of_sets(has, (likely >= cut).astype(int), average) for cut in cuts)
+    assert found == pytest.approx(best, abs=1e-9 if average == "micro" else 0.005)
+
+
+def test_scores_that_are_log_odds_stay_so():
+    linear, rows, _ = make(n=4000)
+    rule = fit_rule(soft(linear), rows, SetSettings(), rows.targets.most)
+    assert rule.slope == pytest.approx(1, abs=0.1) and rule.intercept == pytest.approx(0, abs=0.1)
+
+
+def test_a_threshold_of_its_own_for_each_label_that_is_frequent():
+    linear, rows, has = make(n=2000)
+    one = fit_rule(soft(linear), rows, SetSettings("macro"), rows.targets.most)
+    each = fit_rule(soft(linear), rows, SetSettings("macro", per_label=True), rows.targets.most)
+    assert len(each.threshold) == N_LABELS
+    rare = has.sum(axis=0) < 10
+    assert (each.threshold[rare] == one.threshold[0]).all()
+    better = [f1_of_sets(has, predicted(rule, soft(linear), rows), "macro") for rule in (each, one)]
+    assert better[0] > better[1]
+
+
+def test_a_threshold_that_is_given():
+    linear, rows, _ = make()
+    rule = fit_rule(soft(linear), rows, SetSettings(0.25), rows.targets.most)
+    assert rule.threshold.tolist() == [0.25]
+    without = fit_rule(soft(linear), None, SetSettings("micro"), 5)
+    assert (without.slope, without.intercept, without.threshold.tolist()) == (1, 0, [0.5])
+
+
+def test_rows_that_have_no_label_choose_nothing():
+    linear, rows, has = make(n=300)
+    empty = rows._replace(targets=Targets(sp.csr_array(np.zeros_like(has)), N_LABELS))
+    for average in ("micro", "macro", "samples"):
+        rule = fit_rule(soft(linear), empty, SetSettings(average), 0)
+        assert 0 <= rule.threshold[0] <= 1
+
+
+def test_a_shortlist_is_long_enough_for_sets():
+    linear, rows, _ = make()
+    short = ShortlistDecoder(linear, *weight_codes(linear), size=1, radius=0)
+    wide = wide_enough(short, rows, soft(linear))
+    assert rows.worth(wide).mean() >= rows.worth(soft(linear)).mean() - 0.001
+    assert rows.worth(short).mean() < rows.worth(soft(linear)).mean() - 0.001
+    assert wide_enough(soft(linear), rows, soft(linear)).name == "soft"
+    assert wide_enough(short, None, soft(linear)).size == 64
+
+
+def test_what_an_answer_is_worth():
+    linear, rows, has = make()
+    order = soft(linear).top_k(rows.encoded, 5)[0]
+    expected = np.mean([precision_at_k(has.astype(int), order, k) for k in (1, 3, 5)])
+    assert rows.worth(soft(linear)).mean() == pytest.approx(expected)
+    assert RANKS.sum() == pytest.approx(1)
+    scores = np.tanh(rows.encoded.numbers() / 2) @ linear.weight.T + linear.bias
+    assert rows.worth_of(scores, has).mean() == pytest.approx(expected)
+
+
+def test_a_code_is_known_once_for_each_class_of_its_rows():
+    linear, rows, has = make(n=60)
+    evidence = Evidence(linear, rows.encoded.codes, rows.targets)
+    codes, labels = known_codes(evidence, "training")["training"]
+    bits = rows.encoded.codes.to_bits()
+    pairs = {(tuple(bits[i]), k) for i, k in zip(*np.nonzero(has), strict=True)}
+    without = np.flatnonzero(~has.any(axis=0))
+    found = list(zip(map(tuple, codes.to_bits()), labels.tolist(), strict=True))
+    assert set(found[: len(pairs)]) == pairs and labels[len(pairs) :].tolist() == without.tolist()
+
+
+@pytest.mark.parametrize(
+    "settings", [SetSettings("best"), SetSettings(2.0), SetSettings(0.5, True)]
+)
+def test_settings_are_checked(settings):
+    with pytest.raises(InputError, match="threshold"):
+        settings.check()
