@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from dsnc.errors import InputError
+
 
 class Method(StrEnum):
     """What is trained."""
@@ -86,12 +88,18 @@ def option(parameter: str, **more: Any) -> Any:
     return typer.Option(name, help=help_, **more)
 
 
-def kind_of(method: str) -> Any:
-    """Return the estimator of a method."""
+def kind_of(method: str, *, sets: bool = False) -> Any:
+    """Return the estimator of a method: for one label a row, or for label sets."""
     import dsnc
     from dsnc.baselines import BASELINES
 
-    return dsnc.DSNCClassifier if method == "dsnc" else BASELINES[method]
+    if method == "dsnc":
+        return dsnc.DSNCMultiLabelClassifier if sets else dsnc.DSNCClassifier
+    if sets:
+        raise InputError(
+            f"--method {method} learns one label a row, and the data have label sets; leave it out."
+        )
+    return BASELINES[method]
 
 
 def parameters_of(kind: Any) -> dict[str, Any]:
