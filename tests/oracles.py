@@ -276,8 +276,9 @@ def row_seed(seed, place):
 def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size, n_nearest):
     """Take the steps over all rows, moving float64 arrays in place; return the sum of the losses.
 
-    `rows` are lists of (feature, value), `weights` and `squares` those of `dsnc.fast`. The rows of
-    a batch are encoded, and their classes found, before those of the batch in front are moved.
+    `rows` are lists of (feature, value), `y` dicts of class to gain, `weights` and `squares` those
+    of `dsnc.fast`. The rows of a batch are encoded, and their classes found, before those of the
+    batch in front are moved.
     """
     total = 0.0
     batches = [range(first, min(first + size, len(y))) for first in range(0, len(y), size)]
@@ -297,7 +298,7 @@ def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size
     for batch, following in zip(batches, [*batches[1:], None], strict=True):
         found, ready = ready, following and prepared(following)
         scored = [
-            scored_row(weight[row], weights, plan, *parts)
+            scored_row(y[row], weight[row], weights, plan, *parts)
             for row, parts in zip(batch, found, strict=True)
         ]
         total += sum(loss for loss, *_ in scored)
@@ -326,7 +327,7 @@ def prepared_row(logits, own, weights, plan, chosen, window, n_nearest):
     n_all, n_bits, stream = len(weights.classes), len(logits), 1 << 16
     codes = weights.classes[window.start : window.stop] > 0
     near = [window.start + row for _, row in neighbors(codes, [logits > 0], n_nearest)[0]]
-    near = [own] + [k for k in near if k != own]
+    near = [*own, *(k for k in near if k not in own)]
     drawn = []
     if len(near) < n_all:
         places = stream * (plan.n_draws + 1) + 16 * np.arange(plan.n_uniform)
@@ -347,23 +348,37 @@ def prepared_row(logits, own, weights, plan, chosen, window, n_nearest):
     return chances, classes, counts, np.array(inputs), shares
 
 
-def scored_row(weight, weights, plan, chances, classes, counts, inputs, shares):
+def scored_row(own, weight, weights, plan, chances, classes, counts, inputs, shares):
     """Loss, classes, inputs, and the gradients of scores (by input and class) and of logits."""
-    n_all = len(weights.classes)
-    target = plan.smoothing * counts / n_all
-    target[0] += 1 - plan.smoothing
-    loss, gradients = 0.0, []
+    loss, gradients, gains = 0.0, [], np.zeros(len(classes))
+    gains[: len(own)] = list(own.values())
     for share, code in zip(shares, inputs, strict=True):
-        scores = weights.classes[classes] @ code + weights.class_bias[classes] + np.log(counts)
-        top = scores.max()
-        logarithm = top + math.log(np.exp(scores - top).sum())
-        loss += weight * share * (logarithm - target @ scores)
-        gradients.append(weight * share * (np.exp(scores - logarithm) - target))
+        scores = weights.classes[classes] @ code + weights.class_bias[classes]
+        of_scores = sigmoid_loss if plan.each_alone else softmax_loss
+        of_input, gradient = of_scores(scores, gains, counts, plan.smoothing, len(weights.classes))
+        loss += weight * share * of_input
+        gradients.append(weight * share * gradient)
     gradients = np.array(gradients)
     of_scores = gradients.sum(axis=0)
     of_scores[abs(of_scores) < 1e-4] = 0
     of_logits = (of_scores @ weights.classes[classes]) * 2 * chances * (1 - chances)
     return loss, classes, inputs, gradients, of_logits
+
+
+def softmax_loss(scores, gains, counts, smoothing, n_all):
+    if not gains.sum():
+        return 0.0, np.zeros(len(scores))
+    target = smoothing * counts / n_all + (1 - smoothing) * gains / gains.sum()
+    scores = scores + np.log(counts)
+    logarithm = np.logaddexp.reduce(scores)
+    return logarithm - target @ scores, np.exp(scores - logarithm) - target
+
+
+def sigmoid_loss(scores, gains, counts, *_):
+    against = np.where(gains > 0, 0, counts)
+    loss = gains @ np.logaddexp(0, -scores) + against @ np.logaddexp(0, scores)
+    chance = 1 / (1 + np.exp(-scores))
+    return loss, gains * (chance - 1) + against * chance
 
 
 def _move_class(k, gradient, of_bias, weights, squares, plan, rate):

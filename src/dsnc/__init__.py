@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dsnc.classifier import PAPER as PAPER
     from dsnc.classifier import PAPER_REGULARIZED as PAPER_REGULARIZED
     from dsnc.classifier import DSNCClassifier as DSNCClassifier
+    from dsnc.classifier import DSNCMultiLabelClassifier as DSNCMultiLabelClassifier
     from dsnc.classifier import load as load
 
 __version__ = "0.1.0.dev0"
@@ -33,7 +34,13 @@ _ROOMS = (
     "metrics",
 )
 _WITH_MODELS = ("classifier", "baselines")
-_FROM_CLASSIFIER = ("PAPER", "PAPER_REGULARIZED", "DSNCClassifier", "load")
+_FROM_CLASSIFIER = (
+    "PAPER",
+    "PAPER_REGULARIZED",
+    "DSNCClassifier",
+    "DSNCMultiLabelClassifier",
+    "load",
+)
 
 __all__ = ["__version__", *_ROOMS, *_FROM_CLASSIFIER]
 

@@ -198,6 +198,17 @@ class Targets:
         """Return the arrays that make up the targets."""
         return (self.y,) if self.is_single else (self.classes.indptr, self.classes.indices)
 
+    def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return where the classes of each row begin (and where the last ones end), and all."""
+        if self.is_single:
+            return np.arange(len(self) + 1), self.classes.astype(np.int32, copy=False)
+        return self.classes.indptr.astype(np.int64), self.classes.indices.astype(np.int32)
+
+    @property
+    def most(self) -> int:
+        """The number of classes of the row that has most."""
+        return 1 if self.is_single else int(np.diff(self.classes.indptr).max(initial=0))
+
     def take(self, rows: Any) -> "Targets":
         """Return the targets of some rows: numbers, a boolean mask or a slice."""
         return replace(self, classes=self.classes[rows])

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
+from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
 from dsnc.features import FittedTextFeatures, are_none, are_texts, unframed
 from dsnc.labels import Labels, object_array
@@ -36,6 +37,7 @@ LABEL_KINDS: dict[str, Any] = {
     **{dtype.name: dtype for dtype in DTYPES.values()},
 }
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+_MAX_TABLE = 1 << 31  # bytes of the scores of all classes
 
 
 class FittedModel:
@@ -152,15 +154,125 @@ class CodeModel(FittedModel):
         return explain(self.predictor_, X, self._labels, names=names, first_index=first)
 
 
+class SetModel(CodeModel):
+    """A fitted model whose rows have sets of labels."""
+
+    kind: ClassVar[str] = "dsnc_sets"
+    _is_dense: bool = False  # whether indicators come back as plain arrays
+
+    def predict(self, X: Any) -> Any:  # type: ignore[override]
+        """Return the set of labels of each row: those that are probable enough.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+
+        Returns
+        -------
+        indicator : CSR matrix of shape (n, n_labels)
+            1 where a row has the label of that place in `classes_`. A plain array, where `fit` was
+            given one.
+        """
+        numbers, scores, rule = self._scored(X)
+        chosen = rule.chosen(numbers, scores)
+        sets = self._matrix(numbers, chosen, np.ones(int(chosen.sum()), dtype=np.int64))
+        return sets.toarray() if self._is_dense else sets
+
+    def predict_sets(self, X: Any) -> list[list[Any]]:
+        """Return the labels of each row, the most probable first."""
+        numbers, scores, rule = self._scored(X)
+        chosen = rule.chosen(numbers, scores)
+        names = self._labels.names
+        return [names[row[mask]].tolist() for row, mask in zip(numbers, chosen, strict=True)]
+
+    def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return the `k` most probable labels of each row, best first, and their probabilities.
+
+        A label's probability is its own: those of a row may add up to more or less than 1.
+        """
+        X = self._check_rows(X)
+        numbers, scores = self.predictor_.top_k(X, k, n_jobs=self._n_jobs())
+        return self._labels.of(numbers), self._rule.probabilities(scores)
+
+    def predict_proba(self, X: Any, *, sparse: bool = False) -> Any:
+        """Return the probability of each label for each row, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : rows
+            As in `predict`.
+        sparse : bool
+            Whether to return a CSR matrix of the candidates alone: those that the codes have
+            found, and among which `predict` takes the labels of a row. Others are next to 0.
+            Without it, more rows and labels than fit 2 GiB are refused.
+        """
+        if sparse:
+            numbers, scores, rule = self._scored(X)
+            found = numbers >= 0
+            return self._matrix(numbers, found, rule.probabilities(scores)[found])
+        return self._rule.probabilities(self._all_scores(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return the log-odds of each label for each row, in the order of `classes_`.
+
+        For more rows and labels than fit 2 GiB there is `predict_top_k`.
+        """
+        return self._rule.log_odds(self._all_scores(X))
+
+    @property
+    def _rule(self) -> SetRule:
+        rule = self.predictor_.rule
+        if rule is None:
+            raise InputError("the model has no rule that makes sets of labels.")
+        return rule
+
+    def _scored(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float32], SetRule]:
+        """Return the candidates of each row, best first, their scores, and what makes sets."""
+        X, rule = self._check_rows(X), self._rule
+        return *self.predictor_.scored(X, rule.size, n_jobs=self._n_jobs()), rule
+
+    def _all_scores(self, X: Any) -> NDArray[np.float32]:
+        """Return the score of each label for each row."""
+        X, n_labels = self._check_rows(X), len(self._labels)
+        check_table(X, n_labels, "predict_top_k, or predict_proba(X, sparse=True)")
+        numbers, scores = self.predictor_.top_k(X, n_labels, n_jobs=self._n_jobs())
+        result = np.empty_like(scores)
+        np.put_along_axis(result, numbers, scores, axis=1)
+        return result
+
+    def _matrix(self, numbers: NDArray[np.int64], which: NDArray[np.bool_], values: Any) -> Any:
+        """Return a CSR matrix of rows x labels with these values at some of the labels."""
+        starts = np.append(0, np.cumsum(which.sum(axis=1)))
+        shape = (len(numbers), len(self._labels))
+        matrix = sp.csr_matrix((values, numbers[which], starts), shape=shape)
+        matrix.sort_indices()
+        return matrix
+
+
+_KINDS: tuple[type[CodeModel], ...] = (CodeModel, SetModel)
+
+
+def check_table(X: Any, n_classes: int, instead: str = "predict_top_k") -> None:
+    """Refuse scores of rows x classes that would not fit the memory of a usual machine."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if 4 * n_rows * n_classes > _MAX_TABLE:
+        raise InputError(
+            f"scores of {n_rows:,} rows and {n_classes:,} classes would take more than "
+            f"{_MAX_TABLE:,} bytes; pass fewer rows, or use {instead}."
+        )
+
+
 def read_fitted(path: str | os.PathLike[str]) -> CodeModel | None:
     """Read what predicts of a model file; None if it is of another kind, which `dsnc.load` knows.
 
     What is read is checked as `dsnc.load` does; parameters and figures of training are not read.
     """
     header, arrays = read_model(path)
-    if header["kind"] != CodeModel.kind:
+    kinds = {kind.kind: kind for kind in _KINDS}
+    if header["kind"] not in kinds:
         return None
-    model = CodeModel()
+    model = kinds[header["kind"]]()
     with fitting_parts(path):
         model._names = restore(model, header, arrays)
         model.n_jobs = header["parameters"].get("n_jobs")
@@ -256,6 +368,10 @@ def restore(
     model._labels = Labels(_labels(header["classes"], header["features"]["label_kind"]))
     if len(model._labels) != model.predictor_.n_classes:
         raise InputError(f"{len(model._labels)} classes for {model.predictor_.n_classes} scores.")
+    if isinstance(model, SetModel) != (model.predictor_.rule is not None):
+        raise InputError("a rule that makes sets is there if and only if rows have sets of labels.")
+    if isinstance(model, SetModel):
+        model._is_dense = header["features"].get("dense_labels") is True
     model.data_ = dict(header["data"])
     return _names(header["features"]["names"], model.n_features_in_)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.encoded import MAX_ROWS
 from dsnc.decoders import DECODERS, Decoder, LinearDecoder
+from dsnc.decoders.set_rule import SetRule
 from dsnc.encoders.numpy import Encoder, NumpyEncoder
 from dsnc.errors import InputError, unknown_name
 from dsnc.features import FittedTextFeatures, TextRows, are_texts
@@ -28,6 +29,7 @@ _PARTS = (
     "features",
     "trained",
     "reranker",
+    "sets",
 )  # of names of arrays
 
 
@@ -49,6 +51,8 @@ class Predictor:
         predicts nothing; other decoders and further training begin with it.
     reranker : FeatureReranker, optional
         Decides among the candidates of the decoder, by the features of a row.
+    rule : SetRule, optional
+        Makes sets of scores, where a row may have several classes.
 
     Examples
     --------
@@ -66,6 +70,7 @@ class Predictor:
         features: FittedTextFeatures | None = None,
         trained: LinearDecoder | None = None,
         reranker: FeatureReranker | None = None,
+        rule: SetRule | None = None,
     ) -> None:
         if encoder.n_bits != decoder.n_bits:
             raise InputError(
@@ -88,7 +93,9 @@ class Predictor:
                 f"the reranker takes {reranker.vectors.n_features} features and the encoder "
                 f"{encoder.n_features}."
             )
-        self.trained, self.reranker = trained, reranker
+        if rule is not None:
+            rule.check_classes(decoder.n_classes)
+        self.trained, self.reranker, self.rule = trained, reranker, rule
         self.stages = decoder if reranker is None else Reranked(decoder, reranker)
 
     def with_decoder(
@@ -96,9 +103,10 @@ class Predictor:
         decoder: Decoder,
         trained: LinearDecoder | None = None,
         reranker: FeatureReranker | None = None,
+        rule: SetRule | None = None,
     ) -> Self:
         """Return a predictor with the same codes and another decoder."""
-        return type(self)(self.encoder, decoder, self.features, trained, reranker)
+        return type(self)(self.encoder, decoder, self.features, trained, reranker, rule)
 
     @property
     def n_features(self) -> int:
@@ -155,6 +163,13 @@ class Predictor:
         )
         return found
 
+    def scored(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
+        """Return the (n, k) candidates that both stages have scored, -1 where there are fewer."""
+        found: tuple[Ints, Floats] = self._decoded(
+            self._rows(X), n_jobs, lambda encoded: self.stages.candidates(encoded, k)
+        )
+        return found
+
     def proba(self, X: Any) -> Floats:
         """Return (n, n_classes) probabilities."""
         X = self._rows(X)
@@ -174,8 +189,8 @@ class Predictor:
             )
         arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
         arrays |= {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
-        for part in ("features", "trained", "reranker"):
-            owner = getattr(self, part)
+        owners = self.features, self.trained, self.reranker, self.rule
+        for part, owner in zip(_PARTS[2:], owners, strict=True):
             of_part = {} if owner is None else owner.arrays()
             arrays |= {f"{part}.{key}": array for key, array in of_part.items()}
         return arrays
@@ -206,6 +221,7 @@ class Predictor:
             text.from_arrays(parts["features"]) if parts["features"] else None,
             LinearDecoder.from_arrays(parts["trained"]) if parts["trained"] else None,
             FeatureReranker.from_arrays(parts["reranker"]) if parts["reranker"] else None,
+            SetRule.from_arrays(parts["sets"]) if parts["sets"] else None,
         )
 
     def _rows(self, X: Any) -> Any:

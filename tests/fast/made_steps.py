@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import oracles
 from dsnc.fast import recipe
 from dsnc.fast._kernels.state import Plan, Weights
-from dsnc.fast.model import Model
+from dsnc.fast.model import Model, log_frequencies
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps
 from dsnc.labels import Targets
@@ -25,6 +25,7 @@ def make_plan(**changes):
         "fading": 0.999,
         "bias_rate": 0.3,
         "moves_encoder": True,
+        "each_alone": False,
     } | changes
     reals = ("soft_share", "sharpness", "smoothing", "fading", "bias_rate")
     return Plan(**{k: np.float32(v) if k in reals else v for k, v in usual.items()})
@@ -41,30 +42,43 @@ def make_rows(n_classes, n=90, n_features=40, seed=0, weighted=False):
     return Examples(sp.csr_array(X.astype(np.float32)), Targets(y, n_classes), weight)
 
 
-def make_steps(examples, plan, *, seed=3, size=32, n_threads=1, **settings):
+def make_sets(n_classes, n=90, seed=0):
+    """Rows that have no class, one, or several."""
+    examples, rng = make_rows(n_classes, n, seed=seed), np.random.default_rng(seed)
+    has = rng.random((n, n_classes)) < min(0.5, 2 / n_classes)
+    has[np.arange(n), examples.targets.y] = rng.random(n) < 0.8
+    return examples._replace(targets=Targets(sp.csr_array(has), n_classes))
+
+
+def make_steps(examples, plan, *, seed=3, size=32, n_threads=1, gains=None, **settings):
     settings = Settings(n_bits=plan.n_bits, **{"max_epochs": 2, "learning_rate": 0.3} | settings)
-    model = Model.start(examples.X.shape[1], examples.counts(), plan.n_bits, seed=1)
-    feed = Feed(examples, Scaling())
+    bias = log_frequencies(examples.counts())
+    model = Model.start(examples.X.shape[1], plan.n_bits, bias, seed=1)
+    feed = Feed(examples._replace(gains=gains), Scaling())
     return FastSteps(model, feed, settings, plan, seed=seed, n_threads=n_threads, batch_size=size)
 
 
-def run_twin(steps, examples, plan, *, epochs, seed=3, size=32):
+def run_twin(steps, examples, plan, *, epochs, seed=3, size=32, gains=None):
     """Do what `steps` are about to do, slowly; return weights and losses."""
     weights, squares = exact(steps.model.weights, plan), exact(steps.model.squares, plan)
-    settings, y = steps.settings, examples.targets.y
-    weight = np.ones(len(y)) if examples.weight is None else examples.weight
+    settings, n = steps.settings, examples.n_rows
+    starts, classes = examples.targets.lists()
+    gains = np.ones(examples.targets.n_classes) if gains is None else gains
+    own = [classes[starts[i] : starts[i + 1]].tolist() for i in range(n)]
+    y = [{k: float(gains[k]) for k in some} for some in own]
+    weight = np.ones(n) if examples.weight is None else examples.weight
     X, losses = examples.X, []
     for epoch in range(epochs):
         sequence = np.random.SeedSequence([seed, epoch])
-        order = np.random.default_rng(sequence).permutation(len(y))
+        order = np.random.default_rng(sequence).permutation(n)
         ends = [recipe.share_of_peak(epoch + e, settings.max_epochs, "one_cycle") for e in (0, 1)]
         rates = [[peak * end for end in ends] for peak in recipe.peak_rates(settings)]
         rows = [list(zip(X[[i]].indices, X[[i]].data.astype(float), strict=True)) for i in order]
         noise = int(sequence.generate_state(1, np.uint64)[0])
         n_nearest = min(recipe.N_NEAREST, examples.targets.n_classes)
         how = {"size": size, "n_nearest": n_nearest}
-        given = rows, y[order], weight[order], weights, squares, plan, rates, noise
-        losses.append(oracles.training_steps(*given, **how) / len(y))
+        given = rows, [y[i] for i in order], weight[order], weights, squares, plan, rates, noise
+        losses.append(oracles.training_steps(*given, **how) / n)
     return weights, losses
 
 

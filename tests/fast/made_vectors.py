@@ -64,18 +64,20 @@ def same_bits(one, other):
     return all(a == b and np.array_equal(x, y) for (a, x), (b, y) in pairs)
 
 
-def shared_out(y, candidates, random, seed, n_classes):
-    """Return the rows of each class's problem, one after the other."""
+def shared_out(sets, candidates, random, seed, n_classes):
+    """Return the rows of each class's problem; row i as -1 - i where it has the class."""
     problems = [[] for _ in range(n_classes)]
     width = candidates.shape[1]
-    for row, (own, named) in enumerate(zip(y.tolist(), candidates.tolist(), strict=True)):
+    for row, named in enumerate(candidates.tolist()):
+        own = np.flatnonzero(sets[row]).tolist()
         first = seed + row * random + width
         drawn = [mixed(first + place) % n_classes for place in range(random)]
         if named[:1] == [-1]:  # it names none and draws none
             named, drawn = [], []
-        problems[own].append(row)
+        for k in own:
+            problems[k].append(-1 - row)
         for k in (*named, *drawn):
-            if k not in (own, -1):
+            if k not in (*own, -1):
                 problems[k].append(row)
     return problems
 

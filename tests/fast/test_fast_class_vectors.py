@@ -22,6 +22,7 @@ from sklearn.svm import LinearSVC
 from dsnc.fast import class_vectors
 from dsnc.fast._kernels.dual import share_out
 from dsnc.fast.rows import Scaling
+from dsnc.labels import Targets
 
 CLOSE = {"rtol": 0.02, "atol": 0.02}  # weights have an octet each
 
@@ -34,15 +35,16 @@ def exact(monkeypatch):
 @given(st.integers(0, 2**31), st.integers(1, 6), st.integers(0, 4), st.integers(0, 5))
 def test_rows_are_shared_out_as_by_hand(seed, n_classes, width, random):
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, n_classes, 9).astype(np.int32)
+    sets = Targets(sp.csr_array(rng.random((9, n_classes)) < 0.4), n_classes)
+    own = sets.lists()
     candidates = rng.integers(-1, n_classes, (9, width)).astype(np.int32)
-    expected = shared_out(y, candidates, random, seed, n_classes)
+    expected = shared_out(sets.classes.toarray(), candidates, random, seed, n_classes)
     counted = np.zeros(n_classes + 1, np.int64)
-    share_out(y, candidates, random, seed, counted, np.empty(0, np.int32))
+    share_out(*own, candidates, random, seed, counted, np.empty(0, np.int32))
     starts = np.cumsum(counted)
     assert np.diff(starts).tolist() == [len(rows) for rows in expected]
     rows = np.empty(starts[-1], np.int32)
-    share_out(y, candidates, random, seed, starts, rows)
+    share_out(*own, candidates, random, seed, starts, rows)
     assert rows.tolist() == [row for problem in expected for row in problem]
 
 

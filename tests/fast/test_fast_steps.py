@@ -9,7 +9,7 @@ from dsnc.codes import Encoded
 from dsnc.decoders import SoftDecoder
 from dsnc.fast import rows as fast_rows
 from dsnc.fast import steps as fast_steps
-from dsnc.fast.model import Model, padded
+from dsnc.fast.model import Model, log_frequencies, log_odds, padded
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import HeldOutRows
 from dsnc.labels import Targets
@@ -35,13 +35,14 @@ def test_rows_come_scaled_in_their_order(scaling, dense, chosen):
         examples = examples._replace(X=examples.X.toarray().astype(np.float16))
     feed = Feed(examples._replace(rows=chosen), SCALINGS[scaling][0])
     which = np.array([5, 0, 29, 5])
-    indptr, indices, values, y, weight = feed.take(which)
+    indptr, indices, values, starts, y, gains, weight = feed.take(which)
     rows = which if chosen is None else chosen[which]
     X = examples.X if dense else examples.X.toarray()
     found = sp.csr_array((values, indices, indptr), shape=(4, 40)).toarray()
     expected = SCALINGS[scaling][1](X[rows].astype(np.float32))
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-    assert np.array_equal(y, examples.targets.y[rows])
+    assert np.array_equal(y, examples.targets.y[rows]) and np.array_equal(starts, range(5))
+    assert gains.tolist() == [1, 1, 1, 1]
     assert np.array_equal(weight, examples.weight[rows])
     assert (indptr.dtype, indices.dtype, values.dtype) == (np.int64, np.int32, np.float32)
 
@@ -107,10 +108,15 @@ def test_rows_are_filled_up_with_zeros(n_bits):
     assert (wide[:, :n_bits] == 1).all() and not wide[:, n_bits:].any()
 
 
+def test_scores_under_sigmoids_begin_with_the_odds_of_a_class():
+    found = log_odds(np.array([1.0, 0.0, 9.0]), 9.0)
+    np.testing.assert_allclose(found, np.log([1.5 / 8.5, 0.5 / 9.5, 9.5 / 0.5]), rtol=1e-6)
+
+
 def test_a_first_model_knows_how_frequent_classes_are():
-    model = Model.start(5, np.array([1.0, 0.0, 9.0]), 20, seed=0)
-    bias = model.weights.class_bias
+    bias = log_frequencies(np.array([1.0, 0.0, 9.0]))
+    model = Model.start(5, 20, bias, seed=0)
     assert bias[1] < bias[0] < bias[2] and np.isfinite(bias).all()
     assert not model.weights.encoder[:, 20:].any() and not model.weights.bias.any()
-    other = Model.start(5, np.array([1.0, 0.0, 9.0]), 20, seed=1)
+    other = Model.start(5, 20, bias, seed=1)
     assert not np.array_equal(model.weights.encoder, other.weights.encoder)

@@ -4,16 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
-from made_steps import exact, make_plan, make_rows, make_steps, run_twin
+from made_steps import exact, make_plan, make_rows, make_sets, make_steps, run_twin
 
 from dsnc.fast._kernels.state import Weights
 
 
-def check_against_twin(plan, *, n_classes, size=32, weighted=False, n=60, epochs=2):
-    examples = make_rows(n_classes, n=n, weighted=weighted)
-    steps = make_steps(examples, plan, size=size)
+def check_against_twin(
+    plan, *, n_classes, size=32, weighted=False, n=60, epochs=2, sets=False, gains=None
+):
+    examples = make_sets(n_classes, n) if sets else make_rows(n_classes, n=n, weighted=weighted)
+    steps = make_steps(examples, plan, size=size, gains=gains)
     before = exact(steps.model.weights, plan)
-    expected, losses = run_twin(steps, examples, plan, epochs=epochs, size=size)
+    expected, losses = run_twin(steps, examples, plan, epochs=epochs, size=size, gains=gains)
     passes = [steps.run(epoch, lambda: False) for epoch in range(epochs)]
     assert [made.loss for made in passes] == pytest.approx(losses, rel=1e-4)
     for name, trained in exact(steps.model.weights, plan)._asdict().items():
@@ -63,6 +65,15 @@ def test_a_window_of_the_classes(window):
     """Three blocks of 512 classes, the last one nearly empty."""
     plan = make_plan(n_bits=24, window=window, n_uniform=4)
     check_against_twin(plan, n_classes=1030, size=8, epochs=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 7, 150])
+@pytest.mark.parametrize("each_alone", [True, False])
+@pytest.mark.parametrize("weighs", [False, True])
+def test_rows_with_sets_of_classes(n_classes, each_alone, weighs):
+    gains = np.linspace(0.5, 3, n_classes, dtype=np.float32) if weighs else None
+    plan = make_plan(n_bits=24, each_alone=each_alone, n_uniform=8)
+    check_against_twin(plan, n_classes=n_classes, sets=True, gains=gains)
 
 
 # Gradients

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dsnc.baselines.linear import LINKS, LinearBaseline, Memory, linear_memory
 from dsnc.classifier.base import one_for_two
-from dsnc.classifier.inputs import check_table
 from dsnc.decoders import ScoresDecoder
+from dsnc.model import check_table
 from dsnc.training.scaling import is_mostly_zeros
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
-from dsnc.classifier.inputs import PresentNames, check_range, check_table, label_column
+from dsnc.classifier.inputs import PresentNames, check_range, label_column
 from dsnc.classifier.provenance import plain_number
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
-from dsnc.model import FittedModel
+from dsnc.model import FittedModel, check_table
 
 if TYPE_CHECKING:
     from dsnc.training.history import History

@@ -18,8 +18,8 @@ from dsnc.classifier.texts import as_numbers
 from dsnc.classifier.trainers import chosen_trainer
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
+from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError, warn
-from dsnc.labels import Targets
 from dsnc.model import CodeModel
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, VectorTrainer, choose, gather
@@ -199,7 +199,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         if X is not None:
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
-            targets = Targets(self._labels.numbers(y, "y"), len(self._labels))
+            targets = self._known_targets(y, self._labels)
             evidence = replace(evidence, codes=self.predictor_.encode(X), targets=targets)
         other = copy.copy(self)
         other.decoder = decoder
@@ -302,14 +302,20 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""
-        settings = SelectionSettings(decoder, self.soft_vectors, self.reranker)
-        chosen = choose(evidence, settings)
-        parts = chosen.decoder, chosen.trained, chosen.reranker
+        chosen = choose(evidence, self._selection(decoder))
+        parts = chosen.decoder, chosen.trained, chosen.reranker, chosen.rule or self._known_rule()
         fitted = {
             "predictor_": predictor.with_decoder(*parts),
             "_evidence": chosen.evidence,
         }
         return fitted if chosen.report is None else {**fitted, "decoder_report_": chosen.report}
+
+    def _selection(self, decoder: Any) -> SelectionSettings:
+        return SelectionSettings(decoder, self.soft_vectors, self.reranker)
+
+    def _known_rule(self) -> SetRule | None:
+        """Return what makes sets of labels where no rows have chosen it; here there are none."""
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the codes of the training rows: what predicts does not need them."""

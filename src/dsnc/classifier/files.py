@@ -15,7 +15,15 @@ from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import RENAMED, InputError, ModelFileError, unknown_name
 from dsnc.features import TextFeatures
 from dsnc.labels import object_array
-from dsnc.model import ENCODER, LABEL_KINDS, fitting_parts, plain, plain_labels, restore
+from dsnc.model import (
+    ENCODER,
+    LABEL_KINDS,
+    SetModel,
+    fitting_parts,
+    plain,
+    plain_labels,
+    restore,
+)
 from dsnc.persistence import read_model, write_model
 from dsnc.selection.report import plain_report, report_of
 from dsnc.versions import versions
@@ -43,6 +51,7 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
         "features": {
             "label_kind": _label_kind(model.classes_),
             "names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+            **({"dense_labels": model._is_dense} if isinstance(model, SetModel) else {}),
         },
         "metrics": {**figures(model), **_report(model)},
         "history": plain_history(model.history_),

@@ -12,8 +12,6 @@ from dsnc.errors import RENAMED, InputError, shorten, unknown_name
 from dsnc.features.points import is_missing
 from dsnc.labels import Labels, Targets, label_array
 
-_MAX_TABLE = 1 << 31  # bytes of the scores of all classes
-
 
 class PresentNames:
     """Refuses old names of parameters and gives the present ones."""
@@ -122,8 +120,10 @@ def hold_out(
         raise InputError(f"validation_fraction={fraction!r} must be at least 0 and below 1.")
     rows = np.arange(len(targets)) if rows is None else rows
     order = np.random.default_rng([seed, 1]).permutation(rows)
-    _, first = np.unique(targets.y[order], return_index=True)
-    spare = np.delete(order, first)
+    starts, classes = targets.take(order).lists()
+    _, first = np.unique(classes, return_index=True)
+    owners = np.repeat(np.arange(len(order)), np.diff(starts))
+    spare = np.delete(order, owners[first])
     held = np.sort(spare[: int(fraction * len(rows))])
     return np.setdiff1d(rows, held, assume_unique=True), held
 
@@ -136,13 +136,3 @@ def check_range(X: Any) -> None:
     largest = max(abs(float(values.min())), abs(float(values.max())))
     if largest > float(np.finfo(np.float32).max):
         raise InputError(f"X has values up to {largest:.3g}, too large for float32; scale them.")
-
-
-def check_table(X: Any, n_classes: int) -> None:
-    """Refuse scores of rows x classes that would not fit the memory of a usual machine."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if 4 * n_rows * n_classes > _MAX_TABLE:
-        raise InputError(
-            f"scores of {n_rows:,} rows and {n_classes:,} classes would take more than "
-            f"{_MAX_TABLE:,} bytes; pass fewer rows, or use predict_top_k."
-        )

@@ -77,16 +77,13 @@ class LearnedClassifier(PredictorClassifier):
         validation : (X, y), optional
             Rows to choose the best epoch by, instead of a share of the others.
         """
-        from dsnc.training.examples import Examples
-
         with self._all_or_nothing():
             settings = self._settings()
             features = learned_features(X, self.text)
             X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-            labels, numbers = learned_labels(y)
+            labels, targets = self._learned_targets(y)
             seed = seed_of(self.random_state)
-            weight = row_weights(X, y, sample_weight, self.class_weight)
-            examples = Examples(X, Targets(numbers, len(labels)), weight, rows_that_count(weight))
+            examples = self._examples(X, y, targets, labels, sample_weight)
             held_out: Examples | None = None
             if validation is not None:
                 held_out = self._given_validation(validation, labels, features)
@@ -107,8 +104,6 @@ class LearnedClassifier(PredictorClassifier):
         classes : array, optional
             All labels that will ever come; needed at the first call.
         """
-        from dsnc.training.examples import Examples
-
         with self._all_or_nothing() as before:
             first = not hasattr(self, "predictor_")
             features = learned_features(X, self.text) if first else self.predictor_.features
@@ -127,15 +122,32 @@ class LearnedClassifier(PredictorClassifier):
                     raise InputError(
                         "classes differs from the classes of the first call of partial_fit."
                     )
-            targets = Targets(labels.numbers(y, "y"), len(labels))
-            weight = row_weights(X, y, sample_weight, self.class_weight)
-            examples = Examples(X, targets, weight, rows_that_count(weight))
+            targets = self._known_targets(y, labels)
+            examples = self._examples(X, y, targets, labels, sample_weight)
             learner = self._learner_for(examples)
             calls = getattr(self, "_calls", 0) + 1
             before.pop("_learner", None)  # training moves it; what predicts stays as it is
             history = learner.partial_fit(examples, calls)
             self._finish(Run(learner, examples, None, calls), labels, history, features)
         return self
+
+    def _learned_targets(self, y: Any) -> tuple[Labels, Targets]:
+        """Give the labels of checked rows their numbers."""
+        labels, numbers = learned_labels(y)
+        return labels, Targets(numbers, len(labels))
+
+    def _known_targets(self, y: Any, labels: Labels) -> Targets:
+        """Return the numbers of the labels of checked rows, all of which must be known."""
+        return Targets(labels.numbers(y, "y"), len(labels))
+
+    def _examples(
+        self, X: Any, y: Any, targets: Targets, labels: Labels, sample_weight: Any
+    ) -> "Examples":
+        """Return checked rows and their targets as what is to be learned."""
+        from dsnc.training.examples import Examples
+
+        weight = row_weights(X, y, sample_weight, self.class_weight)
+        return Examples(X, targets, weight, rows_that_count(weight))
 
     def _settings(self) -> RunSettings:
         """Return the checked settings of a run; what the user cannot choose has its default."""
@@ -196,14 +208,12 @@ class LearnedClassifier(PredictorClassifier):
     def _given_validation(
         self, validation: Any, labels: Labels, features: FittedTextFeatures | None
     ) -> "Examples":
-        from dsnc.training.examples import Examples
-
         if not isinstance(validation, tuple | list) or len(validation) != 2:
             raise InputError(f"validation is a {type(validation).__name__}; pass a pair (X, y).")
         X, y = validation
         X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=False)
-        weight = row_weights(X, y, None, self.class_weight)
-        return Examples(X, Targets(labels.numbers(y, "y"), len(labels)), weight)
+        examples = self._examples(X, y, self._known_targets(y, labels), labels, None)
+        return examples._replace(rows=None)
 
     def _learner_for(self, examples: "Examples") -> "Learner":
         """Return the learner of the last call, or one that goes on from the trained arrays."""
@@ -251,7 +261,7 @@ def _validated(predictor: Predictor, run: Run, n_jobs: int | None) -> dict[str, 
     """Return what a predictor is worth on the held-out rows; nothing where there are none."""
     if run.held_out is None or not run.held_out.n_rows:
         return {}
-    X, targets, weight, rows = run.held_out
+    X, targets, weight, rows, _ = run.held_out
     rows = np.arange(len(targets)) if rows is None else rows
     right = []
     for start in range(0, len(rows), _BLOCK):  # a memory map is not to be loaded whole

@@ -180,11 +180,11 @@ def fit_confidence(
     z = beta * both
     z[:, -1] = none
     odds = z[:, 0] - logsumexp(z[:, 1:], axis=1)
-    slope, intercept = _fit_line(np.clip(odds, -50, 50), column == 0, number)
+    slope, intercept = fit_line(np.clip(odds, -50, 50), column == 0, number)
     return Confidence(spread / beta, center + none * spread / beta, slope, intercept)
 
 
-def _fit_line(
+def fit_line(
     odds: NDArray[np.float64], is_right: NDArray[np.bool_], number: NDArray[np.float64]
 ) -> tuple[float, float]:
     """Find the logistic regression of being right on the log-odds of it."""

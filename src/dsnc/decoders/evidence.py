@@ -10,11 +10,18 @@ from numpy.typing import NDArray
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
-from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import PLAIN, Scoring
 from dsnc.errors import InputError
 from dsnc.labels import Targets
 from dsnc.threads import alone
+
+# What a right answer is worth at each rank: its share of the mean of P@1, P@3 and P@5.
+RANKS = np.array([23, 8, 8, 3, 3], dtype=np.float64) / 45
+
+
+def _at_ranks(is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.asarray(is_true @ RANKS[: is_true.shape[1]])
 
 
 class HeldOut(NamedTuple):
@@ -28,6 +35,26 @@ class HeldOut(NamedTuple):
         """Tell of each row whether a decoder's answer is right."""
         with alone():
             return self.targets.contains(decoder.predict(self.encoded))
+
+    def worth(self, decoder: Decoder) -> NDArray[np.float64]:
+        """Return what a decoder's answer is worth for each row; see `worth_of`."""
+        if self.targets.is_single:
+            return self.right(decoder).astype(np.float64)
+        with alone():
+            classes, _ = decoder.top_k(self.encoded, min(len(RANKS), decoder.n_classes))
+        return _at_ranks(self.targets.contains(classes))
+
+    def worth_of(self, scores: Floats, is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return what the order of scored candidates is worth for each row.
+
+        1 if the first is right, where rows have one class; the mean of the precision of the first,
+        the first three and the first five, where they have sets.
+        """
+        if self.targets.is_single:
+            rows = np.arange(len(scores))
+            return np.asarray(is_true[rows, scores.argmax(axis=1)], dtype=np.float64)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : len(RANKS)]
+        return _at_ranks(np.take_along_axis(is_true, order, axis=1))
 
     def places(self, classes: Ints) -> Ints:
         """Return where among the classes of its row the first right one is; -1 if none is."""
@@ -95,6 +122,17 @@ class Evidence:
         return replace(own, linear=trained, soft=own.linear)
 
     @property
+    def has_sets(self) -> bool:
+        """Whether rows have sets of classes."""
+        known = self.targets or (self.held_out and self.held_out.targets)
+        return known is not None and not known.is_single
+
+    @property
+    def most(self) -> int:
+        """The number of classes of the row that has most."""
+        return 1 if self.targets is None else self.targets.most
+
+    @property
     def scorer(self) -> LinearDecoder:
         """The class vectors that score soft bits."""
         return self.soft or self.linear
@@ -104,11 +142,21 @@ class Evidence:
         """The held-out rows, if there are any."""
         return self.held_out if self.held_out is not None and len(self.held_out.targets) else None
 
-    def training(self) -> tuple[PackedCodes, Ints]:
+    def training(self) -> tuple[PackedCodes, Targets]:
         """Return the codes of the training rows and their classes, or say that there are none."""
         if self.codes is None or self.targets is None:
             raise InputError(
                 "the model knows no training codes; pass the training rows as X and y, or take "
                 "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
             )
-        return self.codes, self.targets.y
+        return self.codes, self.targets
+
+    def rows_of_one_class(self, decoder: str) -> tuple[PackedCodes, Ints]:
+        """Return the same for a decoder that needs one class a row."""
+        codes, targets = self.training()
+        if not targets.is_single:
+            raise InputError(
+                f"decoder={decoder!r} knows one class for each code, and rows have sets of labels; "
+                "take 'shortlist', 'soft' or 'linear'."
+            )
+        return codes, targets.y

@@ -7,6 +7,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import Evidence
 from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.nearest import majority_codes
+from dsnc.labels import Targets
 
 _REACH = 8  # a code stands for those of its class in so small a part of the bits
 
@@ -16,14 +17,31 @@ def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
     return PackedCodes.from_logits(linear.weight), np.arange(linear.n_classes)
 
 
-def training_codes(linear: LinearDecoder, codes: PackedCodes, y: Ints) -> tuple[PackedCodes, Ints]:
-    """Return the distinct training codes and their classes, and a code for classes without one."""
-    distinct, labels = majority_codes(codes, y)
+def training_codes(
+    linear: LinearDecoder, codes: PackedCodes, targets: Targets
+) -> tuple[PackedCodes, Ints]:
+    """Return the distinct training codes and their classes, and a code for classes without one.
+
+    Where rows have sets of classes, a code is there once for each class.
+    """
+    if targets.is_single:
+        distinct, labels = majority_codes(codes, targets.y)
+    else:
+        distinct, labels = _codes_of_sets(codes, targets)
     has_code = np.zeros(linear.n_classes, dtype=np.bool_)
     has_code[labels] = True
     without = np.flatnonzero(~has_code)
     ideal = weight_codes(linear)[0].take(without)
     return PackedCodes.concatenate([distinct, ideal]), np.concatenate([labels, without])
+
+
+def _codes_of_sets(codes: PackedCodes, targets: Targets) -> tuple[PackedCodes, Ints]:
+    """Return each code once for every class that a row with it has, and these classes."""
+    starts, classes = targets.lists()
+    owners = np.repeat(np.arange(len(targets)), np.diff(starts))
+    pairs = codes.unique().inverse[owners].astype(np.int64) * targets.n_classes + classes
+    first = np.unique(pairs, return_index=True)[1]
+    return codes.take(owners[first]), classes[first].astype(np.int64)
 
 
 def leading_codes(

@@ -96,7 +96,8 @@ class NearestDecoder(SearchingDecoder):
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
         """Take the codes of the training rows."""
         linear = evidence.linear
-        return cls.from_examples(*evidence.training(), linear.n_classes, linear=linear, **settings)
+        codes, y = evidence.rows_of_one_class(cls.name)
+        return cls.from_examples(codes, y, linear.n_classes, linear=linear, **settings)
 
     @classmethod
     def from_examples(

@@ -154,7 +154,7 @@ def rows_to_score(linear: LinearDecoder) -> int:
     return min(MAX_ROWS, _MAX_PRODUCTS // (linear.n_classes * linear.n_bits))
 
 
-def accuracy(right: NDArray[np.bool_], weight: Floats | None = None) -> float:
+def accuracy(right: NDArray[Any], weight: Floats | None = None) -> float:
     """Return the share of the rows that are right, as much as each counts."""
     return float(np.average(right, weights=weight))
 

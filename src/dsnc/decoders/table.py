@@ -129,7 +129,8 @@ class TableDecoder(Decoder):
         settings |= soft_scoring(evidence, settings)
         if source == "linear":
             return cls.from_linear(evidence.linear, evidence.scorer, **settings)
-        nearest = NearestDecoder.from_examples(*evidence.training(), evidence.linear.n_classes)
+        examples = evidence.rows_of_one_class(cls.name)
+        nearest = NearestDecoder.from_examples(*examples, evidence.linear.n_classes)
         return cls.from_nearest(nearest, evidence.scorer, **settings)
 
     @classmethod

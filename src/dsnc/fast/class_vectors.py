@@ -126,10 +126,10 @@ class _Problems:
     ) -> None:
         self._feed, self._recipe, self.n_classes = feed, recipe, n_classes
         self.n_features = feed.n_features
-        y = feed.y
+        own = feed.targets.lists()
         random = min(recipe.n_random, n_classes)
         counted = np.zeros(n_classes + 1, dtype=np.int64)
-        shared: tuple[Any, ...] = (y, np.ascontiguousarray(candidates), random, recipe.seed)
+        shared: tuple[Any, ...] = (*own, np.ascontiguousarray(candidates), random, recipe.seed)
         share_out(*shared, counted, np.empty(0, dtype=np.int32))
         self._starts = np.cumsum(counted)
         self._rows = np.empty(self._starts[-1], dtype=np.int32)
@@ -155,14 +155,14 @@ class _Problems:
     ) -> Iterator[tuple[NDArray[Any], ...]]:
         """Yield the weights of some classes, as (classes, features, weights)."""
         starts = self._starts[first : last + 1]
-        used = self._rows[starts[0] : starts[-1]]
+        marked = self._rows[starts[0] : starts[-1]]
+        positive = marked < 0
+        used = np.where(positive, -1 - marked, marked)
         rows, local = np.unique(used, return_inverse=True)
         X = self._feed.features(rows)
         dense = isinstance(X, np.ndarray)
         shape = (np.empty(0, np.int64),) * 2 if dense else (X.indptr.astype(np.int64), X.indices)
         values = X.reshape(-1) if dense else X.data
-        owner = np.repeat(np.arange(first, last), np.diff(starts))
-        positive = self._feed.y[used] == owner
         longest = int(np.diff(starts).max(initial=1))
         n_features, room = self.n_features, _ROOM + self.n_features
         vector, alpha = np.zeros(n_features, np.float32), np.empty(longest, np.float32)

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layer, NumpyEncoder
@@ -13,7 +14,7 @@ from dsnc.errors import InputError, warn
 from dsnc.fast import recipe
 from dsnc.fast._kernels.state import Plan
 from dsnc.fast.checkpoint import ArrayCheckpoint
-from dsnc.fast.model import Model
+from dsnc.fast.model import Model, log_frequencies, log_odds
 from dsnc.fast.rows import Feed, Scaling, scaling_of
 from dsnc.fast.steps import FastSteps, HeldOutRows
 from dsnc.threads import n_threads
@@ -180,11 +181,23 @@ class FastLearner:
     def _started(self, examples: Examples) -> Model:
         """Return the model, which is made of the first rows that come."""
         if self._model is None:
-            counts = examples.counts()
-            self._model = Model.start(self.n_features, counts, self.settings.n_bits, self.seed)
+            sizes = self.n_features, self.settings.n_bits
+            bias = self._first_bias(examples)
+            self._model = Model.start(*sizes, bias, self.seed)
         elif self._is_shared:
             self._model, self._is_shared = self._model.copy(), False
         return self._model
+
+    def _each_alone(self, examples: Examples) -> bool:
+        """Tell whether classes are decided one by one: rows may have several."""
+        return not examples.targets.is_single and self.settings.loss != "sampled_softmax"
+
+    def _first_bias(self, examples: Examples) -> NDArray[np.float32]:
+        """Return what the scores of classes begin with: how frequent each is."""
+        counts = examples.counts()
+        if self._each_alone(examples):
+            return log_odds(counts, examples.total_weight())
+        return log_frequencies(counts)
 
     def _pace(self, examples: Examples) -> Settings:
         """Return the settings with numbers where they say "auto"."""
@@ -211,7 +224,7 @@ class FastLearner:
             model,
             Feed(examples, self._scaling),
             pace,
-            _plan(self.settings)._replace(**plan),
+            _plan(self.settings, each_alone=self._each_alone(examples))._replace(**plan),
             seed=derived_seed(self.seed, call),
             n_threads=self._n_threads,
             held_out=held_out,
@@ -234,7 +247,7 @@ class FastLearner:
         return self._steps(model, examples, pace, validation=validation, call=call, **plan)
 
 
-def _plan(settings: Settings) -> Plan:
+def _plan(settings: Settings, *, each_alone: bool) -> Plan:
     return Plan(
         n_bits=settings.n_bits,
         n_draws=settings.n_draws,
@@ -246,6 +259,7 @@ def _plan(settings: Settings) -> Plan:
         fading=np.float32(recipe.FADING),
         bias_rate=np.float32(recipe.BIAS_RATE),
         moves_encoder=True,
+        each_alone=each_alone,
     )
 
 

@@ -14,6 +14,7 @@ Floats = NDArray[np.float32]
 _FIRST = 0.1  # deviation of the encoder's first weights
 _SQUARES = Weights(1e-6, 1e-6, 1e-4, 1e-2)  # sums of squared gradients before the first one
 _LEFT = Weights(3.0, 10.0, 10.0, 20.0)  # and roughly where training leaves them,
+_UNSEEN = 0.5  # rows that have a class, and rows that do not, before any is seen
 _AT_ONCE = 1 << 14  # rows that are drawn at a time
 _LEFT_BY_UNIT_ROWS = 0.05  # the encoder's, where rows have length 1
 
@@ -36,18 +37,16 @@ class Model:
         )
 
     @classmethod
-    def start(cls, n_features: int, counts: NDArray[Any], n_bits: int, seed: int) -> Self:
-        """Return a model that knows nothing but how much each class weighs."""
+    def start(cls, n_features: int, n_bits: int, class_bias: Floats, seed: int) -> Self:
+        """Return a model that knows nothing but what the scores of classes begin with."""
         rng, width = np.random.default_rng([seed, 0]), -(-n_bits // LANES) * LANES
-        encoder, classes = zeros(n_features, width), zeros(len(counts), width)
+        encoder, classes = zeros(n_features, width), zeros(len(class_bias), width)
         for array in (encoder, classes):
             for start in range(0, len(array), _AT_ONCE):
                 part = array[start : start + _AT_ONCE, :n_bits]
                 part[...] = rng.standard_normal(part.shape, dtype=np.float32)
         encoder *= np.float32(_FIRST)
         classes /= np.float32(np.sqrt(n_bits))
-        smoothed = counts + counts.sum() / len(counts) ** 2
-        class_bias = np.log(smoothed / smoothed.mean()).astype(np.float32)
         return cls(Weights(encoder, zeros(1, width), classes, class_bias), n_bits)
 
     @classmethod
@@ -86,6 +85,18 @@ class Model:
         """Return the logits of CSR rows that are scaled as those of training."""
         rows, bias = slice(0, X.shape[0]), self.weights.bias[0]
         return encode_csr(X, rows, self.weights.encoder, bias)[1][:, : self.n_bits]
+
+
+def log_frequencies(counts: NDArray[Any]) -> Floats:
+    """Return what scores under a softmax begin with, of classes that are so frequent."""
+    smoothed = counts + counts.sum() / len(counts) ** 2
+    return np.asarray(np.log(smoothed / smoothed.mean()), dtype=np.float32)
+
+
+def log_odds(counts: NDArray[Any], n_rows: float) -> Floats:
+    """Return what scores under sigmoids begin with, of classes that so many of the rows have."""
+    likely = (counts + _UNSEEN) / (n_rows + 2 * _UNSEEN)
+    return np.asarray(np.log(likely / (1 - likely)), dtype=np.float32)
 
 
 def padded(array: Any) -> Floats:

@@ -47,11 +47,11 @@ class Feed:
     """
 
     def __init__(self, examples: Examples, scaling: Scaling) -> None:
-        self._X, self.scaling = examples.X, scaling
+        self._X, self.scaling, self._gains = examples.X, scaling, examples.gains
         targets, weight = examples.used()
         self.n_rows = examples.n_rows
         self._rows = examples.rows
-        self.y = targets.y.astype(np.int32)
+        self.targets = targets
         self.weight = np.ones(self.n_rows, np.float32) if weight is None else weight
         self.n_features = self.per_row = int(examples.X.shape[1])  # numbers of a row
         if sp.issparse(self._X) and scaling.factor is None:
@@ -62,7 +62,12 @@ class Feed:
         """Return some rows, in this order."""
         X = self.matrix(which)
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        return Rows(indptr, indices, X.data, self.y[which], self.weight[which])
+        targets = self.targets.take(which)
+        starts, classes = targets.lists()
+        gains = np.ones(len(classes), np.float32)
+        if self._gains is not None:
+            gains = self._gains[classes]
+        return Rows(indptr, indices, X.data, starts, classes, gains, self.weight[which])
 
     def matrix(self, which: NDArray[np.int64]) -> Any:
         """Return the features of some rows as a CSR matrix."""

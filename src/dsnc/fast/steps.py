@@ -120,7 +120,7 @@ class FastSteps(Steps):
         self._layout = _laid_out(model)
         n_octets = max(self._layout.planes.shape[1], width // 8)
         n_inputs = plan.n_draws + (plan.soft_share > 0)
-        most = -(-(1 + n_nearest + plan.n_uniform) // LANES) * LANES
+        most = -(-(feed.targets.most + n_nearest + plan.n_uniform) // LANES) * LANES
 
         def floats(*shape: int) -> NDArray[np.float32]:
             return np.zeros(shape, np.float32)
@@ -133,6 +133,7 @@ class FastSteps(Steps):
             np.zeros((slots, n_octets), np.uint8),
             floats(slots, n_inputs, width),
             np.zeros((slots, most), np.int32),
+            np.zeros(slots, np.int64),
             np.zeros(slots, np.int64),
             np.zeros(slots, np.int64),
             floats(slots, n_inputs, most),

@@ -3,14 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dsnc.decoders import Decoder, Evidence, LinearDecoder
+from dsnc.decoders import Decoder, Evidence, LinearDecoder, SoftDecoder
 from dsnc.decoders.registry import AUTO, parse_decoder
 from dsnc.decoders.scoring import PLAIN, SCORING
+from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError
-from dsnc.rerank import FeatureReranker
+from dsnc.rerank import FeatureReranker, Reranked
 from dsnc.selection.auto import choose_best
 from dsnc.selection.report import DecoderReport, Trial
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
+from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
 from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
@@ -28,11 +30,14 @@ class SelectionSettings:
         Whether decoders of soft bits may get class vectors of their own.
     reranker : str, mapping or None
         As `dsnc.selection.second_stage.parse_reranker` takes it.
+    sets : SetSettings
+        How sets of labels are made, where rows have them.
     """
 
     decoder: Any = "auto"
     soft_vectors: bool = True
     reranker: Any = None
+    sets: SetSettings = SetSettings()
 
 
 class Chosen(NamedTuple):
@@ -43,6 +48,7 @@ class Chosen(NamedTuple):
     evidence: Evidence
     report: DecoderReport | None  # None: the decoder is the one it was, and so is its report
     reranker: FeatureReranker | None = None
+    rule: SetRule | None = None  # where rows have sets of labels
 
 
 def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
@@ -84,7 +90,9 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
         if sharpness is not None and sharpness >= PLAIN.sharpness:
             used = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
         decoder = wanted.kind.make(used, **wanted.settings)
-    if evidence.rows is not None:
+    if evidence.has_sets:
+        decoder = wide_enough(decoder, evidence.rows, SoftDecoder.make(evidence))
+    elif evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)
     report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, trials)
     return _with_features(Chosen(decoder, _beside(decoder, used), evidence, report), settings)
@@ -97,8 +105,12 @@ def _with_features(chosen: Chosen, settings: SelectionSettings) -> Chosen:
     evidence = replace(evidence, train_vectors=None, reranker=found.reranker)
     if report is not None and found.tried is not None:
         report = report.with_second_stage(found)
+    rule = None
+    if evidence.has_sets:
+        both = found.decoder if found.reranker is None else Reranked(found.decoder, found.reranker)
+        rule = fit_rule(both, evidence.rows, settings.sets, evidence.most)
     return chosen._replace(
-        decoder=found.decoder, reranker=found.reranker, evidence=evidence, report=report
+        decoder=found.decoder, reranker=found.reranker, evidence=evidence, report=report, rule=rule
     )
 
 

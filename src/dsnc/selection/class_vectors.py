@@ -20,6 +20,8 @@ N_CANDIDATES = 20  # of a row, in training
 _NAMING = 1 << 17  # rows that name candidates, evenly spaced; of more, the others only have a class
 _BUDGET, _MOST_BYTES = 8_000_000, 32_000_000  # half of what the rest of the model has, within these
 _UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
+_SETS_COST = 0.1  # as a share of these, where rows have sets of classes
+_MORE = 4  # candidates for each class that such a row has on average
 _ROWS = 1 << 14  # at a time
 
 
@@ -83,6 +85,7 @@ class VectorTrainer:
             budget = min(max(_BUDGET, self._other_bytes() // 2), _MOST_BYTES)
         if C is None:
             C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
+            C *= 1 if self.examples.targets.is_single else _SETS_COST
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
         recipe = Recipe(C, n_weights, self.seed)
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
@@ -107,7 +110,10 @@ class VectorTrainer:
         """Return the first candidates of each training row; -1 for rows that name none."""
         predictor, examples = self.predictor.with_decoder(decoder), self.examples
         rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
-        width = min(N_CANDIDATES, decoder.n_classes)
+        width = N_CANDIDATES
+        if not examples.targets.is_single:
+            width += round(_MORE * examples.targets.classes.nnz / len(examples.targets))
+        width = min(width, decoder.n_classes)
         found = np.full((len(rows), width), -1, dtype=np.int32)
         naming = np.linspace(0, len(rows) - 1, min(len(rows), _NAMING)).astype(np.int64)
         for start in range(0, len(naming), _ROWS):

@@ -142,7 +142,7 @@ def add_second_stage(
         found = _nearest_enough(decoder, reranker, sample)
     reranker = _calibrated(found, reranker, rows)
     judges = rows.take(_JUDGES)
-    both, alone = judges.right(Reranked(found, reranker)), judges.right(decoder)
+    both, alone = judges.worth(Reranked(found, reranker)), judges.worth(decoder)
     accuracies = accuracy(alone, judges.weight), accuracy(both, judges.weight)
     nanoseconds = _nanoseconds(found, reranker, sample)
     gains = accuracies[1] - accuracies[0] >= max(TOLERANCE, _MORE_ROWS / len(both))
@@ -244,6 +244,8 @@ class _Trial:
             if self._accuracy(first[:, :size] + of_fewer, size) >= best - _LOSS:
                 vectors, margins = fewer, of_fewer
         reach = settings.reach
+        if reach is None and not self.rows.targets.is_single:
+            reach = ALL  # scores of both stages are not to stand beside those of one
         if reach is None:
             reach = self._reach(first[:, :size] + margins[:, :size], size)
         return FeatureReranker(vectors, mix=mix, reach=reach, size=size)
@@ -258,8 +260,8 @@ class _Trial:
     def _accuracy(self, scores: NDArray[np.float32], size: int = MOST, reach: float = ALL) -> float:
         """Return the accuracy of these scores among the first candidates of each row."""
         within = self.first[:, :1] - self.first[:, :size] <= reach
-        best = np.where(within, scores[:, :size], -np.inf).argmax(axis=1)
-        return accuracy(self.is_true[np.arange(len(best)), best], self.rows.weight)
+        looked_at = np.where(within, scores[:, :size], np.float32(-np.inf))
+        return accuracy(self.rows.worth_of(looked_at, self.is_true[:, :size]), self.rows.weight)
 
     def _reach(self, scores: NDArray[np.float32], size: int) -> float:
         """Return the shortest reach that loses next to nothing."""
@@ -274,16 +276,18 @@ class _Trial:
 def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -> Decoder:
     """Return the decoder that looks no farther for its candidates than it has to."""
     farthest = decoder.reaching(reranker.size)
-    least = accuracy(sample.right(Reranked(farthest, reranker)), sample.weight) - _LOSS
+    least = accuracy(sample.worth(Reranked(farthest, reranker)), sample.weight) - _LOSS
     for radius in itertools.takewhile(lambda r: r < decoder.n_bits, (0, 4, 8, 16, 32)):
         nearer = decoder.reaching(reranker.size, radius)
-        if accuracy(sample.right(Reranked(nearer, reranker)), sample.weight) >= least:
+        if accuracy(sample.worth(Reranked(nearer, reranker)), sample.weight) >= least:
             return nearer
     return farthest
 
 
 def _calibrated(decoder: Decoder, reranker: FeatureReranker, rows: HeldOut) -> FeatureReranker:
     """Return the same reranker with honest probabilities for the rows that it decides."""
+    if not rows.targets.is_single:
+        return reranker  # labels of sets get their probabilities by another rule
     sample = rows.take(MAX_ROWS)
     classes, scores = Reranked(decoder, reranker).candidates(sample.encoded)
     unsure = (classes >= 0).sum(axis=1) > 1

@@ -13,12 +13,16 @@ _BLOCK = 1 << 15  # rows looked at at a time
 
 
 class Examples(NamedTuple):
-    """Rows, what they should be, how much each counts, and which of them to use (all)."""
+    """Rows, what they should be, how much each counts, and which of them to use (all).
+
+    Where rows have sets of classes, `gains` says how much having a class counts, for each class.
+    """
 
     X: Any
     targets: Targets
     weight: NDArray[np.float32] | None = None
     rows: NDArray[np.int64] | None = None
+    gains: NDArray[np.float32] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -31,6 +35,11 @@ class Examples(NamedTuple):
             return self.targets, self.weight
         weight = None if self.weight is None else self.weight[self.rows]
         return self.targets.take(self.rows), weight
+
+    def total_weight(self) -> float:
+        """Return how much the rows that are used weigh."""
+        weight = self.used()[1]
+        return float(self.n_rows if weight is None else weight.sum(dtype=np.float64))
 
     def counts(self) -> NDArray[np.float64]:
         """Return how much each class weighs in the rows that are used."""
@@ -53,7 +62,10 @@ def fingerprint(examples: Examples) -> str:
     X = examples.X
     arrays = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
     digest = hashlib.blake2b(repr((X.shape, X.dtype.str)).encode(), digest_size=16)
-    for array in (*arrays, *examples.targets.arrays(), examples.weight, examples.rows):
+    given = [examples.weight, examples.rows]
+    if examples.gains is not None:  # without them, the same text as ever
+        given.append(examples.gains)
+    for array in (*arrays, *examples.targets.arrays(), *given):
         for start in range(0, 0 if array is None else len(array), _BLOCK):
             digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
         digest.update(b"|")

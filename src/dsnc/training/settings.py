@@ -19,7 +19,13 @@ PRECISIONS = ("auto", "bfloat16", "float32")
 TRAINERS = ("auto", "fast", "torch")
 # What a checkpoint may differ in from the run that goes on from it.
 FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
-LOSS_NAMES = ("auto", "softmax", "sampled_softmax")  # "auto", and the keys of `losses.LOSSES`
+LOSS_NAMES = (
+    "auto",
+    "softmax",
+    "sampled_softmax",
+    "sigmoid",
+    "sampled_sigmoid",
+)  # "auto", and the keys of `losses.LOSSES`
 _MOST_BITS = 4096  # of a code: a million classes need 20
 
 

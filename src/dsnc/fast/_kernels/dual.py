@@ -13,20 +13,23 @@ _ANY = np.float32(1e30)  # no gradient is as large
 
 
 @kernel
-def share_out(y, candidates, random, seed, starts, rows):
+def share_out(own_starts, own, candidates, random, seed, starts, rows):
     """Give each class the rows of its problem: those that have it, name it, or draw it.
 
-    A row whose first candidate is -1 names none and draws none.
+    The classes that row i has are ``own[own_starts[i] : own_starts[i + 1]]``, ascending. A row
+    whose first candidate is -1 names none and draws none. A row that has the class is written as
+    ``-1 - i``, others as i.
 
     Called twice: with `rows` empty, ``starts[k + 1]`` counts the rows of class k. Then, with the
     sums of these in `starts`, the rows are written; ``starts[k]`` ends up where class k ends.
     """
     counts = rows.shape[0] == 0
     n_classes = np.uint64(starts.shape[0] - 1)
-    for i in range(y.shape[0]):
-        for place in range(-1, candidates.shape[1] + random):
+    for i in range(candidates.shape[0]):
+        mine = own[own_starts[i] : own_starts[i + 1]]
+        for place in range(-mine.shape[0], candidates.shape[1] + random):
             if place < 0:
-                k = np.int64(y[i])
+                k = np.int64(mine[-1 - place])
             elif place < candidates.shape[1]:
                 k = np.int64(candidates[i, place])
                 if k < 0 and place == 0:
@@ -38,13 +41,21 @@ def share_out(y, candidates, random, seed, starts, rows):
                     np.uint64(seed) + np.uint64(i) * np.uint64(random) + np.uint64(place)
                 )
                 k = np.int64(drawn % n_classes)
-            if place >= 0 and k == y[i]:
+            if place >= 0 and _has(mine, k):
                 continue
             if counts:
                 starts[k + 1] += 1
             else:
-                rows[starts[k]] = i
+                rows[starts[k]] = -1 - i if place < 0 else i
                 starts[k] += 1
+
+
+@part
+def _has(classes, k):
+    found = 0
+    for m in range(classes.shape[0]):
+        found += np.int64(classes[m] == k)
+    return found > 0
 
 
 @kernel

@@ -9,7 +9,9 @@ class Rows(NamedTuple):
     indptr: Any
     indices: Any
     values: Any
-    y: Any
+    starts: Any  # where the classes of each row begin; one more at the end
+    classes: Any  # of all rows, one row after the other
+    gains: Any  # how much each of these counts
     weight: Any
 
 
@@ -31,7 +33,8 @@ class Batch(NamedTuple):
     octets: Any  # (size, n_octets): the codes
     inputs: Any  # (size, n_inputs, width): drawn bits, then soft ones
     classes: Any  # (size, most): which are scored
-    n_near: Any  # (size,): how many of these are not random
+    n_own: Any  # (size,): how many of these the row has
+    n_near: Any  # how many are not random
     n_classes: Any  # and how many there are
     scores: Any  # (size, n_inputs, most): then their gradients
 
@@ -60,3 +63,4 @@ class Plan(NamedTuple):
     fading: Any  # what is left of a sum of squares after a step
     bias_rate: Any  # as a share of that of the class vectors
     moves_encoder: Any
+    each_alone: Any  # whether classes are decided one by one, by sigmoids, and not by a softmax

@@ -39,6 +39,7 @@ from dsnc.fast._kernels.vectors import (
     probabilities,
     scale,
     set_row,
+    sigmoids,
 )
 
 _ROW_MASK = (1 << ROW_BITS) - 1
@@ -46,6 +47,7 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 _NEVER = np.float32(-1e30)  # the score of no class
 _TINY = np.float32(1e-4)  # a gradient that is not worth a step
 _LEAST = np.float32(1e-10)  # in square roots
+_UNLIKELY, _SURE = np.float32(1e-18), np.float32(1 - 1e-6)  # probabilities, in logarithms
 _STREAM = 1 << 16  # places of noise apart; no code is longer
 _APART = 6  # bits: what shares a cache line belongs to one thread
 _PIECE = 2  # rows whose classes a thread finds before it looks for others
@@ -76,7 +78,7 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
     gate, losses
         See `meet`; the losses are summed for each place in the batch, whoever's it is.
     """
-    n_rows, size, n_threads = rows.y.shape[0], batch.logits.shape[0] // 2, who[1]
+    n_rows, size, n_threads = rows.weight.shape[0], batch.logits.shape[0] // 2, who[1]
     scorers, finders = _roles(who)
     base, taken = 0, 0  # where the slots of the batch begin; pieces of work before it
     for first in range(-size, n_rows, size):
@@ -89,8 +91,7 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
             )
         if scorers[1] and first >= 0:
             for slot in range(n * scorers[0] // scorers[1], n * (scorers[0] + 1) // scorers[1]):
-                weight = rows.weight[first + slot]
-                losses[slot] += _score(weight, base + slot, weights, batch, space, plan)
+                losses[slot] += _score(rows, first + slot, base + slot, weights, batch, space, plan)
         await_work(gate, min(n_rows, after + size))
         piece = take(gate) - taken
         while piece * _PIECE < n_next:
@@ -162,10 +163,22 @@ def _encode(rows, first, base, n_rows, weights, batch, plan, who):
 def _prepare(rows, first, base, begin, end, weights, layout, batch, space, plan, seed, place):
     """Find the classes of some rows, and draw their bits."""
     window = _hash(seed ^ np.uint64(0x5851F42D4C957F2D), place + first)
+    for slot in range(begin, end):
+        _list_own(rows, first + slot, base + slot, batch)
     _find(layout, batch, base + begin, base + end, space, plan, window)
     for slot in range(begin, end):
         noise = _hash(seed, place + first + slot)
-        _choose(rows.y[first + slot], base + slot, weights, batch, plan, noise)
+        _choose(base + slot, weights, batch, plan, noise)
+
+
+@part
+def _list_own(rows, row, slot, batch):
+    """List the classes that a row has."""
+    start = rows.starts[row]
+    n = rows.starts[row + 1] - start
+    for m in range(n):
+        batch.classes[slot, m] = rows.classes[start + m]
+    batch.n_own[slot] = n
 
 
 @part
@@ -191,35 +204,37 @@ def _find(layout, batch, begin, end, space, plan, noise):
     )
     for slot in range(begin, end):
         keys, classes = space.keys[slot - begin], batch.classes[slot]
-        n = 1  # the first is the row's own class
+        own = batch.n_own[slot]
+        n = own
         for entry in range(keys.shape[0]):
             if keys[entry] != FREE:
-                classes[n] = keys[entry] & _ROW_MASK
-                n += 1
-        batch.n_classes[slot] = n
+                k = np.int32(keys[entry] & _ROW_MASK)
+                if not _is_among(k, classes, own):
+                    classes[n] = k
+                    n += 1
+        batch.n_near[slot] = n
 
 
 @part
-def _choose(y, slot, weights, batch, plan, noise):
-    """List the classes to score: the row's own, the nearest, some at random; and draw its bits."""
-    classes, n_all = batch.classes[slot], weights.classes.shape[0]
-    near = 1
-    for m in range(1, batch.n_classes[slot]):
-        if classes[m] != y:
-            classes[near] = classes[m]
-            near += 1
-    classes[0] = y
+def _is_among(k, classes, n):
+    known = 0
+    for m in range(n):
+        known += np.int64(classes[m] == k)
+    return known > 0
+
+
+@part
+def _choose(slot, weights, batch, plan, noise):
+    """Add some classes at random to a row's own and the nearest; and draw its bits."""
+    classes, n_all, near = batch.classes[slot], weights.classes.shape[0], batch.n_near[slot]
     n = near
     for u in range(plan.n_uniform if near < n_all else 0):
         drawn = chance(noise, _STREAM * (plan.n_draws + 1) + LANES * u)
         k = np.int32(min(np.int64(drawn * np.float32(n_all)), n_all - 1))
-        known = 0
-        for m in range(near):
-            known += np.int64(classes[m] == k)
-        if known == 0:
+        if not _is_among(k, classes, near):
             classes[n] = k
             n += 1
-    batch.n_near[slot], batch.n_classes[slot] = near, n
+    batch.n_classes[slot] = n
     n_inputs = batch.inputs.shape[1]
     for s in range(plan.n_draws):
         draw(batch.inputs, slot * n_inputs + s, batch.chances, slot, noise, s * _STREAM)
@@ -231,12 +246,12 @@ def _choose(y, slot, weights, batch, plan, noise):
 
 
 @part
-def _score(weight, slot, weights, batch, space, plan):
+def _score(rows, row, slot, weights, batch, space, plan):
     """Write the gradients of a row's scores and of its logits; return its loss."""
     near, n, n_inputs = batch.n_near[slot], batch.n_classes[slot], batch.inputs.shape[1]
     stands_for = np.float32(weights.classes.shape[0] - near) / np.float32(max(n - near, 1))
     classes, scores = batch.classes[slot], batch.scores[slot]
-    raised = math.log(stands_for)
+    raised = _ZERO if plan.each_alone else np.float32(math.log(stands_for))
     for m in range(n):
         fetch(weights.classes, classes[min(m + _AHEAD, n - 1)])
         offset = weights.class_bias[classes[m]] + (raised if m >= near else _ZERO)
@@ -244,18 +259,23 @@ def _score(weight, slot, weights, batch, space, plan):
             scores[s, m] = offset + dot(
                 weights.classes, classes[m], batch.inputs, slot * n_inputs + s
             )
-    loss = _ZERO
+    loss, own = _ZERO, rows.gains[rows.starts[row] : rows.starts[row + 1]]
     for s in range(n_inputs):
         share = plan.soft_share
         if s < plan.n_draws:
             share = (_ONE - plan.soft_share) / np.float32(plan.n_draws)
-        loss += share * _softmax(
-            batch.scores, slot * n_inputs + s, scores[s], n, near, stands_for, plan, weights
-        )
-        scale(batch.scores, slot * n_inputs + s, _padded(n), share * weight)
+        which = slot * n_inputs + s
+        if plan.each_alone:
+            loss += share * _sigmoids(batch.scores, which, scores[s], own, near, n, stands_for)
+        else:
+            n_all = np.float32(weights.classes.shape[0])
+            loss += share * _softmax(
+                batch.scores, which, scores[s], own, near, n, stands_for, plan, n_all
+            )
+        scale(batch.scores, which, _padded(n), share * rows.weight[row])
     if plan.moves_encoder:
         _to_logits(slot, n, weights, batch, space)
-    return loss * weight
+    return loss * rows.weight[row]
 
 
 @part
@@ -264,26 +284,55 @@ def _padded(n):
 
 
 @part
-def _softmax(all_scores, which, scores, n, near, stands_for, plan, weights):
+def _softmax(all_scores, which, scores, own, near, n, stands_for, plan, n_all):
     """Turn scores into the gradient of their loss; return the loss.
 
-    Smoothing spreads a share of the target over all classes, of which a random one stands for many.
+    The target is shared by the row's own classes. Smoothing spreads a share of it over all classes,
+    of which a random one stands for many. A row that has no class says nothing.
     """
-    spread = plan.smoothing / np.float32(weights.classes.shape[0])
+    gains = _ZERO
+    for m in range(own.shape[0]):
+        gains += own[m]
+    if gains == 0:
+        scale(all_scores, which, _padded(n), _ZERO)
+        return _ZERO
+    target, spread = (_ONE - plan.smoothing) / gains, plan.smoothing / n_all
     for m in range(n, _padded(n)):
         scores[m] = _NEVER
     top = largest(all_scores, which, _padded(n))
-    wanted = (_ONE - plan.smoothing) * scores[0]
+    wanted = _ZERO
+    for m in range(own.shape[0]):
+        wanted += target * own[m] * scores[m]
     if plan.smoothing > 0:
         for m in range(n):
             wanted += scores[m] * spread * (stands_for if m >= near else _ONE)
     total = exponentials(all_scores, which, _padded(n), top)
     scale(all_scores, which, _padded(n), _ONE / total)
-    scores[0] -= _ONE - plan.smoothing
+    for m in range(own.shape[0]):
+        scores[m] -= target * own[m]
     if plan.smoothing > 0:
         for m in range(n):
             scores[m] -= spread * (stands_for if m >= near else _ONE)
     return math.log(total) + top - wanted
+
+
+@part
+def _sigmoids(all_scores, which, scores, own, near, n, stands_for):
+    """Turn scores into gradients, each class with a loss of its own; return the sum of these."""
+    sigmoids(all_scores, which, _padded(n))
+    loss, n_own = _ZERO, own.shape[0]
+    for m in range(n_own):
+        loss -= own[m] * np.float32(math.log(max(scores[m], _UNLIKELY)))
+        scores[m] = own[m] * (scores[m] - _ONE)
+    likely = 1.0  # that none of some classes is the row's: a logarithm of each would take longer
+    for m in range(n_own, n):
+        factor = stands_for if m >= near else _ONE
+        likely *= 1.0 - min(scores[m], _SURE)
+        scores[m] *= factor
+        if m == near - 1 or m == n - 1 or m % LANES == 0:
+            loss -= factor * np.float32(math.log(likely))
+            likely = 1.0
+    return loss
 
 
 @part

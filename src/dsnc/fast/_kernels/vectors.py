@@ -86,13 +86,20 @@ def probabilities(typing, out, i, logits, k, sharpness):
     def generate(context, builder, signature, arguments):
         factor = _spread(builder, arguments[4])
         with _rows(context, builder, signature, arguments, (0, 2)) as (b, target, source):
-            value = b.fmul(factor, source.load(b))
-            odds = _exp(b, b.fneg(_call(b, "llvm.fabs", value)))
-            likely = b.fdiv(_floats(1.0), b.fadd(_floats(1.0), odds))
-            is_set = b.fcmp_ordered(">", value, _floats(0.0))
-            target.store(b, b.select(is_set, likely, b.fmul(odds, likely)))
+            target.store(b, _sigmoid(b, b.fmul(factor, source.load(b))))
 
     return types.void(out, types.intp, logits, types.intp, types.float32), generate
+
+
+@intrinsic
+def sigmoids(typing, x, i, n):
+    """``x[i, :n] = 1 / (1 + exp(-x[i, :n]))``; n is a multiple of LANES."""
+
+    def generate(context, builder, signature, arguments):
+        with _rows(context, builder, signature, arguments, (0,), arguments[2]) as (b, target):
+            target.store(b, _sigmoid(b, target.load(b)))
+
+    return types.void(x, types.intp, types.intp), generate
 
 
 @intrinsic
@@ -319,6 +326,13 @@ def _exp(b, x):
         power = _fused(b, power, rest, _floats(factor))
     exponent = b.add(b.fptosi(whole, _INTS), _ints(127))
     return b.fmul(power, b.bitcast(b.shl(exponent, _ints(23)), _FLOATS))
+
+
+def _sigmoid(b, x):
+    odds = _exp(b, b.fneg(_call(b, "llvm.fabs", x)))
+    likely = b.fdiv(_floats(1.0), b.fadd(_floats(1.0), odds))
+    is_set = b.fcmp_ordered(">", x, _floats(0.0))
+    return b.select(is_set, likely, b.fmul(odds, likely))
 
 
 def _noise(b, seed, place):

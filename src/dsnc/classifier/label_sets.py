@@ -1,0 +1,141 @@
+"""Sets of labels as users have them: indicators, or lists of labels."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.errors import InputError, shorten
+from dsnc.features.points import is_missing
+from dsnc.labels import Labels, Targets, UnknownLabelError, label_array
+from dsnc.metrics.label_sets import label_sets
+
+
+@dataclass(frozen=True)
+class GivenSets:
+    """The labels of each row, by number or by name.
+
+    Parameters
+    ----------
+    sets : Targets, optional
+        Of an indicator.
+    flat, counts : array and int64 array of shape (n,), optional
+        All labels, one row after the other, and how many each row has; of lists.
+    classes : sequence, optional
+        The labels of the columns of an indicator, or all labels that lists may have.
+    is_dense : bool
+        Whether it was a plain array.
+    """
+
+    sets: Targets | None = None
+    flat: Any = None
+    counts: Any = None
+    classes: Any = None
+    is_dense: bool = False
+
+    @classmethod
+    def of(cls, Y: Any, classes: Any = None) -> "GivenSets":
+        """Read an indicator, or lists of labels; refuse what is neither."""
+        if isinstance(Y, cls):
+            return Y
+        if isinstance(Y, Targets) or sp.issparse(Y) or _is_table(Y):
+            sets = label_sets("Y", Y.to_numpy() if hasattr(Y, "to_numpy") else Y)
+            if classes is not None and len(classes) != sets.n_classes:
+                raise InputError(
+                    f"classes names {len(classes)} labels, and Y has {sets.n_classes} columns; "
+                    "name each column once."
+                )
+            is_dense = not (isinstance(Y, Targets) or sp.issparse(Y))
+            return cls(sets=sets, classes=classes, is_dense=is_dense)
+        flat, counts = _flattened(Y)
+        return cls(flat=flat, counts=counts, classes=classes)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.counts if self.sets is None else self.sets)
+
+    def learned(self) -> tuple[Labels, Targets]:
+        """Give labels numbers; refuse those that leave nothing to choose from."""
+        if self.sets is not None:
+            names = np.arange(self.sets.n_classes) if self.classes is None else self.classes
+            labels, targets = _labels(names), self.sets
+        elif self.classes is not None:
+            labels = _labels(self.classes)
+            targets = self.known(labels)
+        else:
+            labels, numbers = Labels.fit(self.flat, "Y")
+            targets = Targets.from_lists(numbers, self.counts, len(labels))
+        if not targets.counts().any():
+            raise InputError("Y has no label in any row; there is nothing to learn.")
+        if len(labels) < 2:
+            raise InputError(
+                f"Y has one label, {labels.names[0]!r}; whether rows have it or not is a question "
+                "for DSNCClassifier, with a label for both answers."
+            )
+        return labels, targets
+
+    def known(self, labels: Labels) -> Targets:
+        """Return the sets as numbers of labels that are known; others are refused."""
+        if self.sets is None:
+            try:
+                numbers = labels.numbers(self.flat, "Y")
+            except UnknownLabelError as error:
+                row = error.row(self.counts)
+                raise InputError(
+                    f"Y[{row}] has {shorten(error.label)}, which is none of the "
+                    f"{len(labels):,} labels known from fit; leave it out, or fit anew."
+                ) from None
+            return Targets.from_lists(numbers, self.counts, len(labels))
+        if self.classes is not None and list(self.classes) != labels.names.tolist():
+            numbers = labels.numbers(self.classes, "classes")
+            sets = self.sets.classes
+            renamed = sp.csr_array(
+                (sets.data, numbers[sets.indices], sets.indptr), shape=(len(self), len(labels))
+            )
+            return Targets(renamed, len(labels))
+        if self.sets.n_classes != len(labels):
+            raise InputError(
+                f"Y has {self.sets.n_classes} columns, and the model has {len(labels)} labels; "
+                "give a column for each of classes_."
+            )
+        return self.sets
+
+
+def _labels(names: Any) -> Labels:
+    labels = Labels(label_array(names))
+    labels.find([])  # refuses names that are there twice
+    return labels
+
+
+def _is_table(Y: Any) -> bool:
+    """Tell whether labels are an array of numbers, a frame, or nested lists of 0 and 1."""
+    if hasattr(Y, "ndim") and Y.ndim != 1:
+        return True
+    if isinstance(Y, np.ndarray) and Y.dtype != object:
+        raise InputError(
+            f"Y has shape {Y.shape}; expected an indicator (n, n_labels), or a list of labels for "
+            "each row. For one label a row there is DSNCClassifier."
+        )
+    return False
+
+
+def _flattened(Y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return all labels, one row after the other, and how many each row has."""
+    rows = Y.tolist() if isinstance(Y, np.ndarray) else list(Y)
+    flat: list[Any] = []
+    counts = np.empty(len(rows), dtype=np.int64)
+    for i, row in enumerate(rows):
+        some = row.tolist() if isinstance(row, np.ndarray) else row
+        if isinstance(some, str | bytes) or not isinstance(some, Collection):
+            raise InputError(
+                f"Y[{i}] is {shorten(row)}, a {type(row).__name__}; give a list of labels for each "
+                "row, which may be empty: [['a', 'b'], [], ['a']]."
+            )
+        if any(is_missing(label) for label in some):
+            raise InputError(f"Y[{i}] has a missing label; leave it out.")
+        counts[i] = len(some)
+        flat += sorted(some, key=str) if isinstance(some, set | frozenset) else some
+    return label_array(flat), counts

@@ -1,0 +1,94 @@
+"""From the scores of a row's candidates to its set of labels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.arrays import check_arrays, numbers
+from dsnc.checks import whole
+from dsnc.decoders.checks import Ints, valid_real
+from dsnc.decoders.linear import Floats
+from dsnc.errors import InputError
+
+_REALS = ("slope", "intercept")
+_ARRAYS = {"size": "int64 1", "threshold": "float32 1", **dict.fromkeys(_REALS, "float32 1")}
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, eq=False)
+class SetRule:
+    """Gives each label a probability of its own, and a row the labels that are probable enough.
+
+        probability[k] = 1 / (1 + exp(-(slope * score[k] + intercept)))
+
+    Parameters
+    ----------
+    slope, intercept : float
+        What makes scores log-odds.
+    threshold : float32 array of shape (1,) or (n_classes,)
+        The least probability of a label in a set: of all labels, or of each.
+    size : int
+        Candidates of a row, among which its labels are.
+
+    Examples
+    --------
+    >>> rule = SetRule(threshold=np.array([0.5], np.float32))
+    >>> rule.chosen(np.array([[3, 0]]), np.array([[2.0, -1.0]], np.float32))
+    array([[ True, False]])
+    """
+
+    slope: float = 1.0
+    intercept: float = 0.0
+    threshold: Any = (0.5,)
+    size: int = 64
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and keep them as the float32 that a file holds."""
+        threshold = np.array(self.threshold, dtype=np.float32)
+        if threshold.ndim != 1 or not len(threshold) or not (threshold >= 0).all():
+            raise InputError("threshold must be one probability, or one for each label.")
+        threshold.flags.writeable = False
+        checked = {
+            "slope": valid_real("slope", self.slope, 0.0, _LARGEST),
+            "intercept": valid_real("intercept", self.intercept, -_LARGEST, _LARGEST),
+            "threshold": threshold,
+            "size": whole("size", self.size),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def check_classes(self, n_classes: int) -> None:
+        """Refuse thresholds of other classes."""
+        if len(self.threshold) not in (1, n_classes):
+            raise InputError(f"{len(self.threshold)} thresholds for {n_classes} labels.")
+
+    def log_odds(self, scores: Floats) -> Floats:
+        """Return the log-odds of labels with these scores, -inf where there is none."""
+        with np.errstate(invalid="ignore"):  # a slope of 0
+            odds = np.float32(self.slope) * scores + np.float32(self.intercept)
+        return np.where(np.isneginf(scores), np.float32(-np.inf), odds)
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Return the probabilities of labels with these scores, 0 where there is none."""
+        from scipy.special import expit  # not for who wants sets only
+
+        return np.asarray(expit(self.log_odds(scores)), dtype=np.float32)
+
+    def chosen(self, classes: Ints, scores: Floats) -> NDArray[np.bool_]:
+        """Tell of each candidate whether the row's set has it; a class of -1 is none."""
+        threshold = self.threshold if len(self.threshold) == 1 else self.threshold[classes]
+        return np.asarray((classes >= 0) & (self.probabilities(scores) >= threshold))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        reals = {name: np.array([getattr(self, name)], dtype=np.float32) for name in _REALS}
+        return reals | {"size": np.array([self.size], dtype=np.int64), "threshold": self.threshold}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Make the rule from its arrays, checking them."""
+        check_arrays("sets", arrays, _ARRAYS)
+        return cls(threshold=arrays["threshold"], **numbers("sets", arrays, ["size", *_REALS]))

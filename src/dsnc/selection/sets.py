@@ -1,0 +1,165 @@
+"""Which labels a row gets: probabilities of labels, and thresholds, from rows held out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.checks import real
+from dsnc.decoders import Decoder, HeldOut, ShortlistDecoder
+from dsnc.decoders.calibration import fit_line
+from dsnc.decoders.scoring import TOLERANCE, accuracy
+from dsnc.decoders.set_rule import SetRule
+from dsnc.errors import InputError, shorten
+
+AVERAGES = ("micro", "macro", "samples")
+_SIZE = 64  # candidates of a row at least, among which its labels are
+_ROWS = 1 << 14  # that fit the rule
+_THRESHOLDS = 256  # that are tried where no sort finds the best
+_FEW = 10  # rows of a label; with fewer, it takes the threshold of all
+_UNFITTED = 0.5
+
+
+@dataclass(frozen=True)
+class SetSettings:
+    """What a user may say about the sets.
+
+    Parameters
+    ----------
+    threshold : "micro", "macro", "samples" or float
+        The F1 that the threshold is fitted for, or the threshold.
+    per_label : bool
+        Whether each label gets a threshold of its own.
+    """
+
+    threshold: Any = "micro"
+    per_label: bool = False
+
+    def check(self) -> None:
+        """Refuse what cannot work."""
+        if isinstance(self.threshold, str):
+            if self.threshold not in AVERAGES:
+                raise InputError(
+                    f"threshold={shorten(self.threshold)} is none of {', '.join(AVERAGES)}; name "
+                    "the F1 to fit it for, or give a probability."
+                )
+        else:
+            real("threshold", self.threshold, most=1.0)
+            if self.per_label:
+                raise InputError(
+                    f"per_label_threshold=True, but threshold={self.threshold} is given for all "
+                    "labels; name the F1 to fit thresholds for, such as 'micro'."
+                )
+
+
+def wide_enough(decoder: Decoder, rows: HeldOut | None, everything: Decoder) -> Decoder:
+    """Return a shortlist long enough for sets: it was chosen by its first answers alone."""
+    if not isinstance(decoder, ShortlistDecoder):
+        return decoder
+    farthest = decoder.reaching(_SIZE)
+    if rows is None:
+        return farthest
+    sample = rows.take(_ROWS >> 2)
+    least = accuracy(sample.worth(everything), sample.weight) - TOLERANCE
+    for radius in (0, 4, 8, 16):
+        nearer = decoder.reaching(_SIZE, radius)
+        if accuracy(sample.worth(nearer), sample.weight) >= least:
+            return nearer
+    return farthest
+
+
+def fit_rule(stages: Decoder, rows: HeldOut | None, settings: SetSettings, most: int) -> SetRule:
+    """Return the rule that makes sets of scores.
+
+    Parameters
+    ----------
+    stages : Decoder
+        Both stages.
+    rows : HeldOut, optional
+        Without them, scores are taken for log-odds, and the threshold is a half.
+    settings : SetSettings
+    most : int
+        Labels of the row that has most.
+    """
+    size = min(stages.n_classes, max(_SIZE, 2 * most))
+    given = None if isinstance(settings.threshold, str) else float(settings.threshold)
+    if rows is None:
+        return SetRule(size=size, threshold=(_UNFITTED if given is None else given,))
+    sample = rows.take(_ROWS)
+    classes, scores = stages.candidates(sample.encoded, size)
+    found = classes >= 0
+    is_true = sample.targets.contains(classes) & found
+    weight = np.ones(len(classes)) if sample.weight is None else sample.weight.astype(np.float64)
+    each = np.broadcast_to(weight[:, None], classes.shape)[found]
+    slope, intercept = fit_line(scores[found].astype(np.float64), is_true[found], each)
+    rule = SetRule(slope, intercept, size=size)
+    if given is not None:
+        return SetRule(slope, intercept, (given,), size)
+    trial = _Trial(classes, rule.probabilities(scores), is_true, sample)
+    threshold = trial.best(str(settings.threshold))
+    if settings.per_label:
+        return SetRule(slope, intercept, trial.best_of_each(threshold), size)
+    return SetRule(slope, intercept, (threshold,), size)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Candidates of held-out rows, their probabilities, and whether they are right."""
+
+    classes: NDArray[np.int64]
+    probabilities: NDArray[np.float32]
+    is_true: NDArray[np.bool_]
+    rows: HeldOut
+
+    def best(self, average: str) -> float:
+        """Return the threshold with the highest F1."""
+        if average == "micro":
+            found = self.classes >= 0
+            n_true = int(self.rows.targets.counts().sum())
+            return _best_cut(self.probabilities[found], self.is_true[found], n_true, _UNFITTED)
+        quantiles = np.linspace(0, 1, _THRESHOLDS)
+        likely = self.probabilities[self.is_true]
+        tried = np.unique(np.quantile(likely, quantiles)) if len(likely) else [_UNFITTED]
+        return float(max(tried, key=lambda threshold: self._f1(threshold, average)))
+
+    def _f1(self, threshold: float, average: str) -> float:
+        """Return the F1 of rows or of labels."""
+        chosen = (self.classes >= 0) & (self.probabilities >= threshold)
+        if average == "samples":
+            starts, _ = self.rows.targets.lists()
+            hits, sizes = (chosen & self.is_true).sum(axis=1), chosen.sum(axis=1) + np.diff(starts)
+        else:
+            n = self.rows.targets.n_classes
+            hits = np.bincount(self.classes[chosen & self.is_true], minlength=n)
+            sizes = np.bincount(self.classes[chosen], minlength=n) + self.rows.targets.counts()
+        return float((2 * hits / np.maximum(sizes, 1)).mean())
+
+    def best_of_each(self, threshold: float) -> NDArray[np.float32]:
+        """Return the threshold of each label; rare ones take that of all."""
+        counts = self.rows.targets.counts()
+        result = np.full(len(counts), threshold, dtype=np.float32)
+        found = np.flatnonzero((self.classes >= 0).ravel())
+        owners = self.classes.ravel()[found]
+        order = found[np.argsort(owners, kind="stable")]
+        ends = np.cumsum(np.bincount(owners, minlength=len(counts)))
+        for k in np.flatnonzero(counts >= _FEW):
+            own = order[ends[k - 1] if k else 0 : ends[k]]
+            likely, is_true = self.probabilities.ravel()[own], self.is_true.ravel()[own]
+            result[k] = _best_cut(likely, is_true, int(counts[k]), threshold)
+        return result
+
+
+def _best_cut(
+    likely: NDArray[np.float32], is_true: NDArray[np.bool_], n_true: int, otherwise: float
+) -> float:
+    """Return the least probability to accept for the highest F1, halfway to what is left out."""
+    if not is_true.any():
+        return otherwise
+    order = np.argsort(-likely, kind="stable")
+    hits, ranked = np.cumsum(is_true[order]), likely[order]
+    is_end = np.append(ranked[1:] < ranked[:-1], True)
+    f1 = np.where(is_end, 2 * hits / (np.arange(1, len(hits) + 1) + n_true), 0)
+    last = int(f1.argmax())
+    beyond = ranked[last + 1] if last + 1 < len(ranked) else 0.0
+    return float((ranked[last] + beyond) / 2)
