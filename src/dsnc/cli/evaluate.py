@@ -202,7 +202,8 @@ def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
     for mistake in mistakes:
         sure = percent(mistake["probability"])
         text = textwrap.shorten(mistake.get("text", ""), _SHOWN, placeholder=" ...")
-        cells = (mistake["row"], sure, mistake["label"], mistake["answer"], text)
+        truth = mistake["label"] if "label" in mistake else " | ".join(map(str, mistake["labels"]))
+        cells = (mistake["row"], sure, truth, mistake["answer"], text)
         rows.append([str(cell) for cell in cells])
     if rows:
         print_table(["row", "sure", "label", "answer", "text"], rows)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dsnc.cli.common import percent, plain_errors
 from dsnc.cli.samples import rows_of, warn_of_unknown
 from dsnc.errors import InputError
+from dsnc.progress import figure_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
     from dsnc.metrics import CalibrationBins, ClassScores, ConfusedPairs
 
 _ROWS = 8192  # at a time
-_AT_K = {
-    "precision": "P",
-    "psprecision": "PSP",
-    "recall": "recall",
-    "ndcg": "nDCG",
-    "coverage": "coverage",
-}
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,5 @@ def figure_rows(figures: dict[str, float]) -> list[list[str]]:
             text = f"{value:.4f}"
         if name.endswith("labels_per_row"):
             text = f"{value:.2f}"
-        words = name.replace("_", " ").replace("top ", "top-").replace(" f1", " F1")
-        measure, at, k = name.partition("_at_")
-        rows.append([f"{_AT_K[measure]}@{k}" if at else words, text])
+        rows.append([figure_name(name), text])
     return rows

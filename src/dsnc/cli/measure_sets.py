@@ -76,10 +76,10 @@ class SetAnswers:
                 ks, getattr(metrics, f"{name}_at_k")(*ranking, ks, **more), strict=True
             ):
                 figures[f"{name}_at_{k}"] = float(value)
-        for average in ("micro", "macro", "samples"):
-            value = metrics.f1_of_sets(self.truth.classes, self.predicted.classes, average)
-            figures[f"{average}_f1"] = value
-        # What follows is neither a share nor a figure of the ranking.
+        sets = (self.truth.classes, self.predicted.classes)
+        figures["micro_f1"] = metrics.f1_of_sets(*sets, "micro")
+        figures["macro_f1"] = self.scores.macro_f1  # of labels that occur
+        figures["samples_f1"] = metrics.f1_of_sets(*sets, "samples")
         figures["labels_per_row"] = self.truth.classes.nnz / len(self.truth)
         figures["predicted_labels_per_row"] = self.predicted.classes.nnz / len(self.truth)
         figures["calibration_error"] = self.bins.error
@@ -174,12 +174,8 @@ def _propensity(model: Any, n_strange: int) -> "NDArray[np.float64] | None":
 
     from dsnc.metrics import propensities_of_counts
 
-    counts, n_rows = training_counts(model)
-    if counts is None or n_rows < 3:
-        return None
-    return propensities_of_counts([*counts, *np.zeros(n_strange)], n_rows)
-
-
-def training_counts(model: Any) -> tuple[Any, int]:
-    """Return how many training rows have each label, if the model knows, and how many there are."""
-    return getattr(model, "label_counts_", None), int(model.data_.get("rows", 0))
+    counts, n_rows = model.data_.get("label_counts"), model.data_.get("rows")
+    known = isinstance(counts, list) and all(type(x) is int and x >= 0 for x in counts)
+    if not known or len(counts) != len(model.classes_) or type(n_rows) is not int or n_rows < 3:
+        return None  # an older model, or a file that says anything
+    return propensities_of_counts(np.append(counts, np.zeros(n_strange)), n_rows)

@@ -198,6 +198,10 @@ def _lines(
     if k == 1 and not (proba or as_json or reject_below is not None):
         yield from (escape(label) for label in model.predict(rows).tolist())
         return
+    if k is None and not (proba or as_json or reject_below):
+        sets = model.predict_sets(rows)
+        yield from (joint.separator.join(map(joint.written, names)) for names in sets)
+        return
     for names, shares in _answers(model, rows, k, reject_below):
         if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
@@ -225,13 +229,14 @@ def _answers(
 
 
 def _sets(model: Any, rows: Any, least: float) -> "Iterator[tuple[list[Any], list[float]]]":
+    """Yield the set of each row, best first, without labels that are less probable than `least`."""
     import numpy as np
     import scipy.sparse as sp
 
     sets = sp.csr_array(model.predict(rows))
     row = np.repeat(np.arange(sets.shape[0]), np.diff(sets.indptr))
-    all_shares = sp.csr_array(model.predict_proba(rows, sparse=True))
-    shares = np.asarray(all_shares[row, sets.indices]).ravel()
+    candidates = sp.csr_array(model.predict_proba(rows, sparse=True))
+    shares = np.asarray(candidates[row, sets.indices]).ravel()
     order = np.lexsort((-shares, row))
     order = order[shares[order] >= least]
     names, sure = model.classes_[sets.indices[order]].tolist(), shares[order].tolist()

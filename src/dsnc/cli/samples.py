@@ -200,7 +200,9 @@ class Sets(NamedTuple):
 
 def has_label_sets(model: Any) -> bool:
     """Tell whether a model predicts sets of labels."""
-    return bool(model.kind == "dsnc_multilabel")
+    from dsnc.model import SetModel
+
+    return isinstance(model, SetModel)
 
 
 def trained_sets(train: "Dataset") -> "tuple[Any, NDArray[Any]]":

@@ -40,7 +40,15 @@ if TYPE_CHECKING:
     from dsnc.data import Dataset, Split
 
 _FEW_CLASSES = 1000  # below, codes have little to gain
-_OF_THE_MACHINE = {"seconds", "rows_per_second"}  # figures that are not the model's
+_NOT_KEPT = (  # figures that are not the model's, or of label sets not the first that one asks for
+    "seconds",
+    "rows_per_second",
+    "recall_at",
+    "ndcg_at",
+    "coverage_at",
+    "labels_per_row",
+    "predicted_labels",
+)
 _HELP = c.TRAIN_KEYS
 _MODEL: dict[str, Any] = {"rich_help_panel": "The model"}
 _RUN: dict[str, Any] = {"rich_help_panel": "The run"}
@@ -198,7 +206,7 @@ class Run:
         model.data_ |= facts_of(parts.train)
         if figures is not None:
             model.data_["test"] = _described(parts.test, model.predictor_.features)
-            kept = {name: v for name, v in figures.items() if name not in _OF_THE_MACHINE}
+            kept = {name: v for name, v in figures.items() if not name.startswith(_NOT_KEPT)}
             model.keep_test_figures(kept)
         for part, known in (("data", model.data_), *model.data_.items()):
             if part in train and isinstance(known, dict):
@@ -295,7 +303,8 @@ class Run:
         if reason and not on_screen:  # there, training says it
             note(f"trainer: torch, since the fast one cannot do {reason}")
         if hasattr(self.model, "callbacks"):
-            log = log_epochs(self.model.time_limit)
+            measure = "P@1" if train.is_multilabel else "accuracy"
+            log = log_epochs(self.model.time_limit, measure)
             self.model.set_params(**({"verbose": True} if on_screen else {"callbacks": [log]}))
         with plain_errors():
             try:
