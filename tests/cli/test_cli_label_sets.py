@@ -193,6 +193,10 @@ def test_settings_of_label_sets(run, place, tmp_path):
     assert dsnc.load(tmp_path / "m").threshold == 0.4
     assert "0.4 or more (as given)" in run("inspect", "m").stdout
     (tmp_path / "one.svm").write_text("1 1:1\n2 2:1\n" * 5)
+    error = run("train", "no.svm", "-o", "n", "--set", "threshold=best", code=1).stderr
+    assert "threshold='best' is none of micro, macro, samples" in error
+    printed = run("train", "tags.svm", "-o", "n", "--print-config").stdout
+    assert "# Of label sets: The F1 that" in printed and "# threshold is not set" in printed
     error = run("train", "one.svm", "-o", "n", "--set", "threshold=0.4", code=1).stderr
     assert "threshold=0.4 is for label sets, and each row of one has one label" in error
 
@@ -200,7 +204,10 @@ def test_settings_of_label_sets(run, place, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--method", "nearest_centroid", "-o", "n"], "nearest_centroid learns one label a row"),
+        (
+            ["train", "--method", "nearest_centroid", "-o", "n"],
+            "nearest_centroid learns one label a row",
+        ),
         (["tune"], "has label sets, which dsnc tune does not know"),
     ],
 )

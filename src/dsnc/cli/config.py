@@ -174,7 +174,8 @@ def print_config(config: Config) -> str:
     from dsnc.features import TextFeatures
 
     kind = kind_of(config.method)
-    model = {**parameters_of(kind), **config.model}
+    of_sets = sets_defaults(config.method)
+    model = {**parameters_of(kind), **dict.fromkeys(of_sets), **config.model}
     text = {**text_defaults(), **config.text}
     train = {**dict.fromkeys(TRAIN_KEYS), "method": config.method, **config.train}
     lines = [
@@ -184,7 +185,11 @@ def print_config(config: Config) -> str:
     table_help = {name: text for name, (_, text) in TABLE_OPTIONS.items()}
     table = {**dict.fromkeys(TABLE_OPTIONS), **config.table}
     lines += ["", "[table]", *_lines(table, table_help)]
-    lines += ["", "[model]", *_lines(model, help_of(kind))]
+    help_ = help_of(kind)
+    if of_sets:
+        sentences = help_of(kind_of(config.method, sets=True))
+        help_ |= {name: f"Of label sets: {sentences[name]}" for name in of_sets}
+    lines += ["", "[model]", *_lines(model, help_)]
     lines += ["", "[text]", *_lines(text, first_sentences(TextFeatures))]
     return "\n".join(lines) + "\n"
 

@@ -34,6 +34,7 @@ class ClassWeight(StrEnum):
     """How much a class counts."""
 
     balanced = "balanced"
+    propensity = "propensity"
 
 
 class Trainer(StrEnum):
@@ -69,7 +70,10 @@ OPTIONS = {  # parameter: (option, its help)
     "beta": ("--beta", "Weight of the term that draws the codes of a class together."),
     "gamma": ("--gamma", "Weight of the term that drives the codes of classes apart."),
     "label_smoothing": ("--label-smoothing", "Share of the target spread over all classes."),
-    "class_weight": ("--class-weight", "balanced: rare classes count as much as frequent ones."),
+    "class_weight": (
+        "--class-weight",
+        "balanced: rare classes count as much as frequent ones; propensity: of label sets.",
+    ),
     "n_jobs": ("--jobs", "Threads; -1 takes all cores."),
     "time_limit": ("--time-limit", "Stop after this time with the best so far: 600, 10m, 2h."),
 }

@@ -148,6 +148,8 @@ class Run:
         """Check, load, learn, save, report."""
         begin = time.monotonic()
         self.model._check_parameters()
+        if self._only_of_sets():
+            self.config.make_model(sets=True)._check_parameters()
         self._check_output()
         if self.learns:
             self.model._require_extras("dsnc train")
@@ -179,16 +181,20 @@ class Run:
 
     def _suit(self, train: "Dataset") -> None:
         """Take the estimator of label sets where rows have such."""
-        only = c.sets_defaults(self.config.method)
-        given = next((name for name in self.config.model if name in only), None)
         if train.is_multilabel:
             self.model = self.config.make_model(sets=True, **self.others)
             self.model._check_parameters()
-        elif given is not None:
+            return
+        for name in self._only_of_sets():
             raise InputError(
-                f"{given}={self.config.model[given]!r} is for label sets, and each row of "
+                f"{name}={self.config.model[name]!r} is for label sets, and each row of "
                 f"{train.name} has one label; leave it out."
             )
+
+    def _only_of_sets(self) -> list[str]:
+        """Return the parameters that were given and that only label sets have."""
+        only = c.sets_defaults(self.config.method)
+        return [name for name in self.config.model if name in only]
 
     def _measure(self, test: "Dataset") -> dict[str, float]:
         n_classes = len(self.model.classes_)
