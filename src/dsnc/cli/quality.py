@@ -17,6 +17,7 @@ _WORDS = {
     "which are learned as different classes",
     "single_row_classes": "classes of a single row",
 }
+_SEPARATORS = ("|", ";", ",")  # that people put between labels
 _WORDS_OF_SETS = {
     "duplicate_rows": "rows that repeat another one and its labels",
     "several_labels": "equal rows that have different label sets",
@@ -34,6 +35,8 @@ def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
 
     labels = dataset.label_lists() if dataset.is_multilabel else dataset.labels
     findings = check_quality(dataset.X, labels)
+    if dataset.columns is not None and not dataset.is_multilabel:
+        _hint_at_sets(dataset)
     words = _WORDS | (_WORDS_OF_SETS if dataset.is_multilabel else {})
     unit, place = _places(dataset)
     for finding in findings:
@@ -49,6 +52,21 @@ def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
         }
         for finding in findings
     ]
+
+
+def _hint_at_sets(dataset: "Dataset") -> None:
+    """Say so if the labels of a table look like several of few labels, with a separator between."""
+    labels = [label for label in dataset.classes.tolist() if isinstance(label, str)]
+    for separator in _SEPARATORS:
+        with_it = [label for label in labels if separator in label]
+        parts = {part.strip() for label in with_it for part in label.split(separator)}
+        if len(with_it) > len(labels) / 2 and len(parts) < len(with_it) / 2:
+            note(
+                f"{len(with_it):,} of {len(labels):,} labels have {separator!r} inside, such as "
+                f"{with_it[0]!r}; if a row has several labels, give --label-separator "
+                f"{separator!r}."
+            )
+            return
 
 
 def _places(dataset: "Dataset") -> tuple[str, Callable[[int], int]]:
