@@ -201,6 +201,16 @@ def test_settings_of_label_sets(run, place, tmp_path):
     assert "threshold=0.4 is for label sets, and each row of one has one label" in error
 
 
+def test_no_label_in_any_row(run, place, tmp_path):
+    (tmp_path / "e.csv").write_text("tags,text\n,w1\n,w2\n,w3\n")
+    error = run("train", "e.csv", "-o", "n", "--label-separator", ";", code=1).stderr
+    assert "e has no label in any row, so that nothing can be learned" in error
+    result = run("evaluate", place / "m", "e.csv", "--json")
+    assert "no row of e has a label" in result.stderr
+    record = json.loads(result.stdout)
+    assert (record["macro_f1"], record["precision_at_1"], record["missed"]) == (0, 0, [])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dsnc.cli.common import plain_errors
 from dsnc.cli.samples import rows_of, sets_over, warn_of_strange
-from dsnc.errors import InputError
+from dsnc.errors import InputError, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,8 @@ class SetAnswers:
                 figures[f"{name}_at_{k}"] = float(value)
         sets = (self.truth.classes, self.predicted.classes)
         figures["micro_f1"] = metrics.f1_of_sets(*sets, "micro")
-        figures["macro_f1"] = self.scores.macro_f1  # of labels that occur
+        occurs = len(self.scores.classes) > 0
+        figures["macro_f1"] = self.scores.macro_f1 if occurs else 0.0
         figures["samples_f1"] = metrics.f1_of_sets(*sets, "samples")
         figures["labels_per_row"] = self.truth.classes.nnz / len(self.truth)
         figures["predicted_labels_per_row"] = self.predicted.classes.nnz / len(self.truth)
@@ -140,6 +141,8 @@ def answer_sets(model: Any, dataset: "Dataset", k: int) -> SetAnswers:
     known = model.classes_
     sets = sets_over(dataset, known)
     warn_of_strange("test", sets, "they count as missed")
+    if not sets.Y.nnz:
+        warn(f"no row of {dataset.name} has a label, so that nothing can be found.")
     names = Labels(known)
     if sets.strange:
         names = Labels(object_array([*known.tolist(), *sets.strange]))

@@ -182,6 +182,11 @@ class Run:
     def _suit(self, train: "Dataset") -> None:
         """Take the estimator of label sets where rows have such."""
         if train.is_multilabel:
+            if not train.Y.nnz:
+                raise InputError(
+                    f"{train.name} has no label in any row, so that nothing can be learned. Is it "
+                    "the right --label-column?"
+                )
             self.model = self.config.make_model(sets=True, **self.others)
             self.model._check_parameters()
             return
