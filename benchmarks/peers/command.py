@@ -233,12 +233,11 @@ def main() -> None:
 
 def show_set(rows: list[dict[str, Any]]) -> None:
     """Print the table of one data set, and why some are not in it."""
-    columns = ("contestant", *shown(rows[0]), *RATIOS)
+    columns = {key: key for key in ("contestant", *shown(rows[0]), *RATIOS)}
     if rows[0].get("label sets"):  # which have many figures; the record has all
-        columns = tuple(column for column in columns if column not in ("µs single", *RATIOS))
-    measured = [
-        {key.removesuffix(" %"): row[key] for key in columns} for row in rows if row["turns"]
-    ]
+        kept = [key for key in columns if key not in ("µs single", *RATIOS)]
+        columns = {key.removesuffix(" %"): key for key in kept}
+    measured = [{name: row[columns[name]] for name in columns} for row in rows if row["turns"]]
     if measured:
         show(
             f"{rows[0]['data']}: {rows[0]['classes']:,} classes, {rows[0]['train']:,} rows",

@@ -16,7 +16,7 @@ from peers.prepare import prepare
 from peers.rankings import KS, ranking_figures
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(1, 7))
 def test_figures_are_those_of_the_library(seed, width):
     rng = np.random.default_rng(seed)

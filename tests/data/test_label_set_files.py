@@ -39,7 +39,7 @@ def check(dataset, sets):
     assert said + (f", {empty} rows without any" if empty else "") in dataset.source
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(rows_of_sets(WORDS | st.integers(-5, 10**15).map(str)))
 def test_json_lines_with_lists(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("sets") / "tags.jsonl"
@@ -51,7 +51,7 @@ def test_json_lines_with_lists(tmp_path_factory, rows):
     assert dataset.columns.label == "tags"
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     rows_of_sets(st.text("abcä.'", min_size=1)), st.sampled_from("|/#,"), st.sampled_from(",;\t")
 )
@@ -69,7 +69,7 @@ def test_delimited_text_with_a_separator(tmp_path_factory, rows, separator, deli
     assert f"label 'labels' separated by {separator!r}" in dataset.source
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(rows_of_sets(WORDS.map(lambda t: t.replace(" ", "_"))))
 def test_fasttext_lines(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("sets") / "tags.txt"
@@ -84,7 +84,7 @@ def test_fasttext_lines(tmp_path_factory, rows):
     assert dataset.X.tolist() == texts
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(rows_of_sets(st.integers(0, 8)), st.booleans())
 def test_svmlight_and_repository_lines(tmp_path_factory, rows, has_header):
     path = tmp_path_factory.mktemp("sets") / "tags.txt"
@@ -97,7 +97,7 @@ def test_svmlight_and_repository_lines(tmp_path_factory, rows, has_header):
     assert dataset.n_classes == (9 if has_header else len({x for s in rows[0] for x in s}))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(rows_of_sets(WORDS))
 def test_parquet_with_lists(tmp_path_factory, rows):
     parquet, pyarrow = (pytest.importorskip(f"pyarrow{part}") for part in (".parquet", ""))
@@ -106,7 +106,7 @@ def test_parquet_with_lists(tmp_path_factory, rows):
     check(load_dataset(path), rows[0])
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(rows_of_sets(st.integers(0, 8)))
 def test_folders_of_arrays(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("sets")
