@@ -24,9 +24,12 @@ from peers.contestants import CONTESTANTS
 from peers.data import read_about
 from peers.environments import NoEnvironmentError, python_for
 from peers.prepare import SYNTHETIC, prepare
+from peers.rankings import KS
 from peers.turn import Job, run
 
-SHOWN = ("top-1 %", "top-5 %", "train s", "MB", "peak MB", "µs/row", "µs single")
+COSTS = ("train s", "MB", "peak MB", "µs/row", "µs single")
+SINGLE = ("top-1 %", "top-5 %")
+SETS = tuple(f"{name}@{k} %" for name in ("P", "PSP") for k in KS)
 LEAST = ("train s", "train CPU s", "µs/row", "µs single", "peak MB")
 RATIOS = {"train ratio": "train s", "row ratio": "µs/row"}
 
@@ -74,6 +77,8 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
 def left_out(entry: Entry, about: dict[str, Any], large: bool) -> str:
     """Return why a contestant does not take part, if so."""
     kind, settings = CONTESTANTS[entry.contestant]
+    if about.get("label sets") and not kind.takes_sets:
+        return "left out: one label a row"
     if kind.needs_texts and not about["own texts"]:
         return "left out: no texts"
     most = kind.most_classes(settings | entry.settings)
@@ -92,7 +97,8 @@ def compare(folder: Path, who: list[Entry], arguments: argparse.Namespace) -> li
             if out[entry.label]:
                 continue
             figures = one_turn(entry, folder, arguments)
-            said = figures.get("note") or f"{figures['top-1 %']:.2f} %, {figures['train s']:.1f} s"
+            first = shown(about)[0]
+            said = figures.get("note") or f"{figures[first]:.2f} %, {figures['train s']:.1f} s"
             print(f"{about['name']}, {entry.label}, turn {turn + 1}: {said}", flush=True)
             keep_run({"data": about["name"], "contestant": entry.label, **figures}, arguments)
             runs[entry.label].append(figures)
@@ -103,6 +109,11 @@ def compare(folder: Path, who: list[Entry], arguments: argparse.Namespace) -> li
         for ratio, key in RATIOS.items():
             row[ratio] = row[key] / ours[key] if row[key] and ours.get(key) else None
     return rows
+
+
+def shown(about: dict[str, Any]) -> tuple[str, ...]:
+    """Return which figures a table has: of classes, or of label sets."""
+    return (*(SETS if about.get("label sets") else SINGLE), *COSTS)
 
 
 def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -137,12 +148,17 @@ def row_of(
     """Put turns together: least times and memory, mean accuracies, the first turn's warm-up."""
     good = [run for run in runs if "note" not in run]
     row = {"data": about["name"], "contestant": entry.label, "note": note}
-    row |= dict.fromkeys((*SHOWN, "train CPU s", "warm-up s", "version"))
+    row |= dict.fromkeys((*shown(about), "train CPU s", "warm-up s", "version"))
     for key in good[0] if good else ():
         values = [run[key] for run in good if run[key] is not None]
         combine = min if key in LEAST else statistics.fmean if "%" in key else lambda all_: all_[0]
         row[key] = combine(values) if values else None
-    counts = {"classes": about["classes"], "features": about["features"], **about["rows"]}
+    counts = {
+        "label sets": bool(about.get("label sets")),
+        "classes": about["classes"],
+        "features": about["features"],
+        **about["rows"],
+    }
     return {**row, **counts, "threads": arguments.threads, "turns": len(good)}
 
 
@@ -168,7 +184,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="settings of DSNCClassifier; again for another dsnc beside",
+        help="settings of dsnc's classifier; again for another dsnc beside",
     )
     add(
         "--set",
@@ -217,8 +233,11 @@ def main() -> None:
 
 def show_set(rows: list[dict[str, Any]]) -> None:
     """Print the table of one data set, and why some are not in it."""
-    shown = ("contestant", *SHOWN, *RATIOS)
-    measured = [{key: row[key] for key in shown} for row in rows if row["turns"]]
+    columns = {key: key for key in ("contestant", *shown(rows[0]), *RATIOS)}
+    if rows[0].get("label sets"):  # which have many figures; the record has all
+        kept = [key for key in columns if key not in ("µs single", *RATIOS)]
+        columns = {key.removesuffix(" %"): key for key in kept}
+    measured = [{name: row[columns[name]] for name in columns} for row in rows if row["turns"]]
     if measured:
         show(
             f"{rows[0]['data']}: {rows[0]['classes']:,} classes, {rows[0]['train']:,} rows",

@@ -34,6 +34,10 @@ class Contestant(ABC):
     """What is imported of it, once."""
     requirements: ClassVar[tuple[str, ...]] = ()
     """What pip installs into its environment; nothing: it runs in the project's own."""
+    alone: ClassVar[tuple[str, ...]] = ()
+    """What pip installs besides, without what that depends on."""
+    takes_sets: ClassVar[bool] = False
+    """Whether rows may have label sets."""
     if_it_fails: ClassVar[str] = ""
     """What may help if pip cannot install that."""
     reads: ClassVar[str] = "rows"

@@ -1,8 +1,9 @@
 """The folder that every contestant reads: rows as .npz, texts as .txt, classes as .npy.
 
 Train, validation and test have ``PART.npz`` (CSR, or dense under key X), ``PART.txt`` (a text in
-each line) and ``PART_y.npy`` (class numbers 0..K-1, each with a training row); ``about.json`` has
-the rest. Needs numpy and scipy only.
+each line) and ``PART_y.npy`` (class numbers 0..K-1, each with a training row) or, where rows have
+label sets, ``PART_Y.npz`` (CSR, a column for each label); ``about.json`` has the rest. Needs numpy
+and scipy only.
 """
 
 import json
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 PARTS = ("train", "validation", "test")
 
@@ -20,7 +20,7 @@ class Part(NamedTuple):
     """Rows with their classes."""
 
     X: Any  # csr_matrix or ndarray, float32; None if not asked for
-    y: NDArray[np.int32]
+    y: Any  # int32 array, or csr_matrix of label sets
     texts: list[str] | None
 
 
@@ -33,6 +33,11 @@ class Data(NamedTuple):
     train: Part
     validation: Part
     test: Part
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether rows have label sets."""
+        return bool(sp.issparse(self.train.y))
 
 
 def read(folder: Path, reads: str) -> Data:
@@ -54,13 +59,19 @@ def write_part(folder: Path, name: str, part: Part) -> None:
         sp.save_npz(folder / f"{name}.npz", sp.csr_matrix(part.X), compressed=False)
     else:
         np.savez(folder / f"{name}.npz", X=part.X)
-    np.save(folder / f"{name}_y.npy", part.y)
+    if sp.issparse(part.y):
+        sp.save_npz(folder / f"{name}_Y.npz", sp.csr_matrix(part.y))
+    else:
+        np.save(folder / f"{name}_y.npy", part.y)
     lines = "".join(f"{' '.join(text.split())}\n" for text in part.texts or ())
     (folder / f"{name}.txt").write_text(lines, encoding="utf-8", errors="replace")
 
 
 def _read_part(folder: Path, name: str, reads: str) -> Part:
-    y = np.load(folder / f"{name}_y.npy")
+    if (folder / f"{name}_Y.npz").is_file():
+        y: Any = sp.load_npz(folder / f"{name}_Y.npz")
+    else:
+        y = np.load(folder / f"{name}_y.npy")
     if reads == "texts":
         lines = (folder / f"{name}.txt").read_text(encoding="utf-8").split("\n")
         return Part(None, y, lines[:-1])

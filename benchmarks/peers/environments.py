@@ -29,15 +29,19 @@ def python_for(kind: type[Contestant], folder: Path) -> str:
     if not kind.requirements:
         return sys.executable
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    place = folder.resolve() / f"{kind.requirements[0].replace('==', '-')}-python{version}"
+    name = (*kind.alone, *kind.requirements)[0].replace("==", "-")
+    place = folder.resolve() / f"{name}-python{version}"
     python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
-    wanted = "\n".join((*kind.requirements, *_ALWAYS))
+    wanted = "\n".join((*kind.requirements, *kind.alone, *_ALWAYS))
     ready = place / "ready.txt"  # written last: an environment is there whole, or made again
     if not (ready.is_file() and ready.read_text() == wanted):
-        print(f"making an environment for {kind.requirements[0]} in {place}", flush=True)
+        print(f"making an environment for {name} in {place}", flush=True)
         shutil.rmtree(place, ignore_errors=True)
         _run([sys.executable, "-m", "venv", str(place)], kind)
-        _run([str(python), "-m", "pip", "install", *kind.requirements, *_ALWAYS], kind)
+        pip = [str(python), "-m", "pip", "install"]
+        _run([*pip, *kind.requirements, *_ALWAYS], kind)
+        if kind.alone:
+            _run([*pip, "--no-deps", *kind.alone], kind)
         ready.write_text(wanted)
     return str(python)
 

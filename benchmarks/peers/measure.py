@@ -16,6 +16,7 @@ from memory import now, peak
 from peers.contestant import Contestant
 from peers.contestants import CONTESTANTS
 from peers.data import Data, read
+from peers.rankings import ranking_figures
 
 SINGLE = 200  # rows that are asked for one by one
 TURNS = 3  # of which the fastest counts
@@ -31,17 +32,21 @@ def measure(contestant: Contestant, data: Data) -> dict[str, Any]:
     figures["train s"] = _seconds(lambda: contestant.fit(data))
     figures["train CPU s"] = time.process_time() - cpu
     figures["peak MB"] = peak() - before
-    rows, y = contestant.rows(data.test), data.test.y
-    best = contestant.numbers(contestant.predict(rows, 1))[:, 0]
-    several = contestant.numbers(contestant.predict(rows, min(TOP, data.n_classes)))
-    figures["top-1 %"] = 100 * float((best == y).mean())
-    figures["top-5 %"] = 100 * float((several == y[:, None]).any(axis=1).mean())
-    ones = [rows[i : i + 1] for i in range(min(SINGLE, len(y)))]
-    batch = min(_seconds(lambda: contestant.predict(rows, 1)) for _ in range(TURNS))
+    rows, y, most = contestant.rows(data.test), data.test.y, min(TOP, data.n_classes)
+    several = contestant.numbers(contestant.predict(rows, most))
+    if data.has_sets:
+        figures |= ranking_figures(data.train.y, y, several)
+    else:
+        best = contestant.numbers(contestant.predict(rows, 1))[:, 0]
+        figures["top-1 %"] = 100 * float((best == y).mean())
+        figures["top-5 %"] = 100 * float((several == y[:, None]).any(axis=1).mean())
+    n_rows, k = y.shape[0], most if data.has_sets else 1
+    ones = [rows[i : i + 1] for i in range(min(SINGLE, n_rows))]
+    batch = min(_seconds(lambda: contestant.predict(rows, k)) for _ in range(TURNS))
     single = min(
-        _seconds(lambda: [contestant.predict(one, 1) for one in ones]) for _ in range(TURNS)
+        _seconds(lambda: [contestant.predict(one, k) for one in ones]) for _ in range(TURNS)
     )
-    figures["µs/row"], figures["µs single"] = 1e6 * batch / len(y), 1e6 * single / len(ones)
+    figures["µs/row"], figures["µs single"] = 1e6 * batch / n_rows, 1e6 * single / len(ones)
     figures["MB"] = _bytes(contestant.save()) / 1e6
     return figures
 

@@ -2,7 +2,8 @@
 
 Sparse counts become (1 + log tf) * idf with the idf of the training rows, other sparse rows stay;
 both get length 1. Dense whole numbers are divided by the largest. Texts become `TextFeatures`.
-Classes are numbered 0..K-1 among those with a training row; rows of others are left out.
+Classes are numbered 0..K-1 among those with a training row; rows of others are left out. Of label
+sets the labels are, and all rows stay.
 """
 
 import gzip
@@ -23,7 +24,7 @@ from dsnc.features import TextFeatures
 from dsnc.files import whole_folder
 from peers.data import PARTS, Part, read_about, write_part
 
-FORMAT = 1  # of the folder; another number writes it again
+FORMAT = 2  # of the folder; another number writes it again
 SYNTHETIC = {
     "documents": lambda: make_sparse_topics(5000, 200, 5000, words_per_row=24),
     "dense codes": lambda: make_dense_codes(5000, 200, 64),
@@ -37,7 +38,7 @@ class Loaded(NamedTuple):
 
     name: str
     X: list[Any] | None
-    y: list[NDArray[Any]]
+    y: list[Any]  # class numbers, or CSR of label sets
     texts: list[list[str]] | None
 
 
@@ -49,25 +50,37 @@ def prepare(source: str, folder: Path) -> Path:
         return target
     loaded = _load(source)
     print(f"writing {source} to {target}", flush=True)
-    classes = np.unique(loaded.y[0])
-    kept = [np.isin(y, classes) for y in loaded.y]
+    kept, targets, n_classes = _known(loaded.y)
     X = _weighed(loaded)
     texts = loaded.texts or _tokens(loaded.X or [])
     about = {
         **stamp,
         "name": loaded.name,
-        "classes": len(classes),
+        "classes": n_classes,
+        "label sets": sp.issparse(targets[0]),
         "features": X[0].shape[1],
         "rows": dict(zip(PARTS, map(int, map(np.sum, kept)), strict=True)),
         "own texts": loaded.texts is not None,
     }
     with whole_folder(target, replace=True) as aside:
         for i, name in enumerate(PARTS):
-            y = np.searchsorted(classes, loaded.y[i][kept[i]]).astype(np.int32)
             lines = [text for text, keep in zip(texts[i], kept[i], strict=True) if keep]
-            write_part(aside, name, Part(X[i][kept[i]], y, lines))
+            write_part(aside, name, Part(X[i][kept[i]], targets[i], lines))
         (aside / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     return target
+
+
+def _known(y: list[Any]) -> tuple[list[NDArray[np.bool_]], list[Any], int]:
+    """Return which rows are kept, their classes or sets as numbers, and how many classes."""
+    if sp.issparse(y[0]):
+        occurs = np.flatnonzero(np.diff(sp.csc_matrix(y[0]).indptr))
+        sets = [sp.csr_matrix(part, dtype=np.float32)[:, occurs] for part in y]
+        return [np.ones(part.shape[0], np.bool_) for part in y], sets, len(occurs)
+    classes = np.unique(y[0])
+    kept = [np.isin(part, classes) for part in y]
+    pairs = zip(y, kept, strict=True)
+    numbers = [np.searchsorted(classes, part[keep]).astype(np.int32) for part, keep in pairs]
+    return kept, numbers, len(classes)
 
 
 def _changed(source: str) -> float:
@@ -92,19 +105,18 @@ def _load(source: str) -> Loaded:
                 f"train/validation/test files or of {_TEXTS}, y.npy and split.npy, a file that "
                 f"dsnc reads, or one of: {', '.join(SYNTHETIC)}."
             ) from error
-    if dataset.is_multilabel:
-        raise InputError(f"{source} has label sets; the contestants take one label a row so far.")
     return _from_dataset(dataset, path)
 
 
 def _from_dataset(dataset: Dataset, path: Path) -> Loaded:
     """Split; texts that stand beside the arrays of a folder belong to their rows."""
     parts = dataset.predefined_split() if dataset.splits else dataset.split(random_state=0)
-    X, y = [part.X for part in parts], [np.asarray(part.y) for part in parts]
+    X = [part.X for part in parts]
+    y = [part.targets.classes if part.is_multilabel else np.asarray(part.y) for part in parts]
     if dataset.is_text:
         return Loaded(dataset.name, None, y, [x.tolist() for x in X])
     files = [path / f"{name}.tsv" for name in PARTS]
-    if not all(file.is_file() for file in files):
+    if dataset.is_multilabel or not all(file.is_file() for file in files):
         return Loaded(dataset.name, X, y, None)
     tables = [load_dataset(file) for file in files]
     for part, table, file in zip(parts, tables, files, strict=True):
@@ -134,8 +146,9 @@ def _weighed(loaded: Loaded) -> list[Any]:
         X = [_small(part) for part in X]
         if _is_whole(X[0].data):
             weigh = TfidfTransformer(sublinear_tf=True).fit(X[0])
-            X = [weigh.transform(part) for part in X]
-        return [sp.csr_matrix(normalize(part), dtype=np.float32) for part in X]
+            X = [weigh.transform(part) if part.shape[0] else part for part in X]
+        X = [normalize(part) if part.shape[0] else part for part in X]
+        return [sp.csr_matrix(part, dtype=np.float32) for part in X]
     X = [np.asarray(part) for part in X]
     largest = max(1, X[0].max()) if X[0].dtype.kind in "iu" else 1
     return [part.astype(np.float32) / np.float32(largest) for part in X]

@@ -72,3 +72,18 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     """Return settings in one line, numbers short."""
     shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in settings.items()}
     return ", ".join(f"{key}={value}" for key, value in shown.items())
+
+
+def figure_name(name: str) -> str:
+    """Return what people call a figure.
+
+    Examples
+    --------
+    >>> figure_name("top_5_accuracy"), figure_name("psprecision_at_3"), figure_name("macro_f1")
+    ('top-5 accuracy', 'PSP@3', 'macro F1')
+    """
+    measure, at, k = name.partition("_at_")
+    if at:
+        usual = {"precision": "P", "psprecision": "PSP", "ndcg": "nDCG"}
+        return f"{usual.get(measure, measure)}@{k}"
+    return name.replace("_", " ").replace("top ", "top-").replace(" f1", " F1")

@@ -54,3 +54,25 @@ def test_clean_rows_of_numbers_have_no_line(run, files):
     result = run(*arguments, "--json")
     assert "warning" not in result.stderr and "rows that repeat" not in result.stderr
     assert json.loads(result.stdout)["quality"] == []
+
+
+def test_labels_that_look_like_sets_are_told(run, tmp_path):
+    names = ["wet", "big", "old", "wild"]
+    several = [f"{a}|{b}|{c}" for a in names for b in names for c in names]
+    rows = [f"{label},text {number}" for number, label in enumerate(several)]
+    (tmp_path / "a.csv").write_text("\n".join(["tags,text", *rows]) + "\n")
+    arguments = ["train", "a.csv", "-o", "m", "--method", "nearest_centroid", "--delimiter", ","]
+    said = run(*arguments).stderr
+    assert "64 of 64 labels have '|' inside, such as 'big|big|big'; if a row has several" in said
+
+
+def test_what_looks_wrong_in_label_sets(run, tmp_path):
+    rows = ["p,q 1:1", "p,q 1:1", "p 1:1", " 2:1", "q,r 3:1"]
+    numbers = {"p": "1", "q": "2", "r": "3"}
+    lines = ["".join(numbers.get(letter, letter) for letter in row) for row in rows]
+    (tmp_path / "a.svm").write_text("\n".join(lines * 6) + "\n3 9:1\n4 8:1\n")
+    said = run("train", "a.svm", "-o", "m", "--bits", "8", "--epochs", "1").stderr
+    assert "rows that repeat another one and its labels: 26 (rows 1, 2," in said
+    assert "equal rows that have different label sets: 1 (rows 1, 3: [1, 2] and [1])" in said
+    assert "rows without a label, which are learned as the empty set: 6 (rows 4, 9," in said
+    assert "labels of a single row: 1 (row 32: 4)" in said

@@ -102,7 +102,7 @@ def test_a_model_is_not_overwritten_and_nothing_is_learned_in_vain(run, files, t
         (["train.svm", "-o", "m", "--reader", "svm"], "reader='svm' is not known"),
         (["train.svm", "-o", "m", "--bits", "1000000"], "n_bits=40 for a thousand"),
         (["train.svm", "-o", "m", "--validation", "train.tsv"], "not both texts"),
-        (["sets.svm", "-o", "m"], "several labels"),
+        (["sets.svm", "-o", "m", "--method", "mlp"], "--method mlp learns one label a row"),
         (["one.svm", "-o", "m"], "at least 2 classes"),
         (["nan", "-o", "m"], "Input X contains NaN."),
         (["train.svm", "-o", "train.svm/m"], "is a file, not a folder"),

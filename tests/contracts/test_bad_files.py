@@ -28,6 +28,7 @@ CASES = {
         b"label\ttext\nnurse\ttriage\npilot\tcaptain\n",
         {"classes": ["nurse"]},
     ),
+    "several labels where one is wanted": ("a.svm", b"3 1:1\n3,4 1:2\n", {"multilabel": False}),
     "mixed encodings": ("a.tsv", b"a\tgut\nb\tsch\xf6n\na\tja\n", {}),
     "a truncated archive": ("a.svm.gz", PACKED[:20], {}),
     "an empty file": ("a.svm", b"", {}),

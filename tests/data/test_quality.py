@@ -42,6 +42,52 @@ def counted(rows, labels, empty):
     return {kind: number for kind, number in zip(KINDS, numbers, strict=True) if number}
 
 
+@st.composite
+def rows_with_sets(draw):
+    """Yield texts and a set of labels for each, as lists."""
+    texts = draw(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=12))
+    some = st.lists(st.sampled_from(LABELS), max_size=3)
+    return texts, [draw(some) for _ in texts]
+
+
+@given(rows_with_sets())
+def test_label_sets_are_counted_as_by_hand(rows):
+    texts, sets = rows[0], [frozenset(some) for some in rows[1]]
+    full = [i for i, text in enumerate(texts) if text.strip()]
+    flat = [label for some in sets for label in some]
+    similar = defaultdict(set)
+    for label in flat:
+        similar[" ".join(label.lower().split())].add(label)
+    similar.pop("", None)
+    pairs = [(texts[i], sets[i]) for i in full]
+    numbers = {
+        "duplicate_rows": len(pairs) - len(set(pairs)),
+        "several_labels": sum(
+            len({some for other, some in pairs if other == text}) > 1
+            for text in {text for text, _ in pairs}
+        ),
+        "empty_rows": len(texts) - len(full),
+        "unlabelled_rows": sum(not some for some in sets),
+        "empty_labels": sum(any(not label.strip() for label in some) for some in sets),
+        "similar_labels": sum(len(group) > 1 for group in similar.values()),
+        "single_row_classes": sum(flat.count(label) == 1 for label in set(flat)),
+    }
+    expected = {kind: number for kind, number in numbers.items() if number}
+    assert counts_of(check_quality(texts, rows[1])) == expected
+    assert counts_of(check_quality(texts, sets)) == expected
+
+
+def test_label_sets_are_shown():
+    texts = ["an ox", "a bee", "an ox", "a cow"]
+    found = check_quality(texts, [["ox", "big"], [], ["ox"], ["Ox", "big"]])
+    assert [(f.kind, f.count, f.examples[0]) for f in found] == [
+        ("several_labels", 1, Example((0, 2), "'an ox' is ['ox', 'big'] and ['ox']")),
+        ("unlabelled_rows", 1, Example((1,), "")),
+        ("similar_labels", 1, Example((0, 3), "'ox' and 'Ox'")),
+        ("single_row_classes", 1, Example((3,), "'Ox'")),
+    ]
+
+
 def counts_of(findings):
     return {finding.kind: finding.count for finding in findings}
 
@@ -135,7 +181,8 @@ def test_nothing_is_found_where_nothing_is_wrong():
         (["a"], [1, 2], "rows has 1 rows and labels has 2"),
         (["a", 1], [1, 2], r"rows\[1\] is 1; give texts"),
         (np.array([["a"]]), [1], "rows has type <U1; expected numbers"),
-        (["a"], [["x", "y"]], "labels cannot be compared .*; give one a row"),
+        (["a"], [{"x": "y"}], "labels cannot be compared .*; give a text or a number a row"),
+        (["a"], [[["x"]]], "labels cannot be compared"),
     ],
 )
 def test_what_cannot_be_checked_is_named(rows, labels, message):

@@ -7,6 +7,7 @@ from peers.contestants.dsnc_classifier import DSNC, DSNCTexts
 from peers.contestants.fasttext_supervised import FastText
 from peers.contestants.linear_svc import SVC
 from peers.contestants.napkinxc_tree import NapkinXC
+from peers.contestants.pecos_xlinear import Pecos
 
 CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "dsnc": (DSNC, {}),
@@ -16,4 +17,5 @@ CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "fasttext-hs": (FastText, {"loss": "hs", "lr": 0.5, "epoch": 50}),
     "napkinxc-plt": (NapkinXC, {}),
     "napkinxc-plt-l2": (NapkinXC, {"loss": "l2", "liblinear_c": 1.0}),
+    "pecos-xlinear": (Pecos, {}),
 }

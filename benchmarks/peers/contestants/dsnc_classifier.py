@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from peers.contestant import Contestant
 from peers.data import Data, Part
@@ -12,15 +13,20 @@ _FEW = 8  # classes to warm up with
 
 
 class DSNC(Contestant):
-    """`DSNCClassifier` on rows, on the CPU unless ``device`` says otherwise."""
+    """`DSNCClassifier` on rows, on the CPU unless ``device`` says otherwise.
+
+    Where rows have label sets it is `DSNCMultiLabelClassifier`.
+    """
 
     package = "dsnc"
     module = "dsnc"
+    takes_sets = True
 
-    def _new(self) -> Any:
-        from dsnc import DSNCClassifier
+    def _new(self, data: Data) -> Any:
+        import dsnc
 
-        return DSNCClassifier(**{"device": "cpu", "n_jobs": self.threads} | self.settings)
+        kind = dsnc.DSNCMultiLabelClassifier if data.has_sets else dsnc.DSNCClassifier
+        return kind(**{"device": "cpu", "n_jobs": self.threads} | self.settings)
 
     def warm_up(self, data: Data) -> None:
         """Compile all kernels, and go once through everything with a few rows."""
@@ -36,20 +42,28 @@ class DSNC(Contestant):
         self.predict(self.rows(few[0]), 1)
 
     def _some(self, part: Part) -> Part:
-        at = np.flatnonzero(part.y < _FEW)
+        y = part.y
+        if sp.issparse(y):
+            y = y[:, :_FEW]
+            at = np.flatnonzero(np.diff(y.indptr))
+        else:
+            at = np.flatnonzero(y < _FEW)
         X = None if part.X is None else part.X[at]
         texts = None if part.texts is None else [part.texts[i] for i in at]
-        return Part(X, part.y[at], texts)
+        return Part(X, y[at], texts)
 
     def fit(self, data: Data) -> None:
         """Train, with the validation rows if there are some."""
         validation = (self.rows(data.validation), data.validation.y)
-        options = {"validation": validation} if len(data.validation.y) else {}
-        self.model = self._new().fit(self.rows(data.train), data.train.y, **options)
+        options = {"validation": validation} if data.validation.y.shape[0] else {}
+        self.has_sets = data.has_sets
+        self.model = self._new(data).fit(self.rows(data.train), data.train.y, **options)
 
     def predict(self, rows: Any, k: int) -> Any:
         """Return class numbers."""
-        return self.model.predict(rows) if k == 1 else self.model.predict_top_k(rows, k)[0]
+        if k == 1 and not self.has_sets:
+            return self.model.predict(rows)
+        return self.model.predict_top_k(rows, k)[0]
 
     def save(self) -> Path:
         """Write the model folder."""

@@ -1,4 +1,7 @@
-"""scikit-learn's LinearSVC: one-vs-rest, liblinear; one thread whatever is allowed."""
+"""scikit-learn's LinearSVC: one-vs-rest, liblinear; one thread whatever is allowed.
+
+Label sets take OneVsRestClassifier around it, which can use several.
+"""
 
 import pickle
 from pathlib import Path
@@ -17,6 +20,7 @@ class SVC(Contestant):
 
     package = "scikit-learn"
     module = "sklearn.svm"
+    takes_sets = True
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int:
@@ -27,11 +31,16 @@ class SVC(Contestant):
         """Train."""
         from sklearn.svm import LinearSVC
 
-        self.model = LinearSVC(**self.settings).fit(data.train.X, data.train.y)
+        self.model = LinearSVC(**self.settings)
+        if data.has_sets:
+            from sklearn.multiclass import OneVsRestClassifier
+
+            self.model = OneVsRestClassifier(self.model, n_jobs=self.threads)
+        self.model.fit(data.train.X, data.train.y)
 
     def predict(self, rows: Any, k: int) -> Any:
         """Return class numbers."""
-        if k == 1:
+        if k == 1 and not hasattr(self.model, "estimators_"):
             return self.model.predict(rows)
         scores = (
             self.model.decision_function(rows[start : start + _BLOCK])

@@ -55,7 +55,7 @@ class Config:
                 raise unknown_name(f"{where}[train] key", key, TRAIN_KEYS)
             if not isinstance(value, str):
                 raise InputError(f"{where}[train] {key}={value!r} is not text; put it in quotes.")
-        model, text = model_defaults(self.method), text_defaults()
+        model, text = {**model_defaults(self.method), **sets_defaults(self.method)}, text_defaults()
         for table, valid in (("table", TABLE_OPTIONS), ("model", model), ("text", text)):
             for key in getattr(self, table):
                 if key not in valid:
@@ -66,10 +66,16 @@ class Config:
         """Return how the data are read."""
         return {"reader": self.train.get("reader"), **self.table}
 
-    def make_model(self, **others: Any) -> Any:
-        """Make the estimator; `others` are parameters that are not settings."""
-        kind = kind_of(self.method)
+    def make_model(self, *, sets: bool = False, **others: Any) -> Any:
+        """Make the estimator, maybe for label sets; `others` are parameters that are not settings.
+
+        What only label sets need is left out where each row has one label.
+        """
+        kind = kind_of(self.method, sets=sets)
         parameters = self.estimator_parameters() | others
+        if not sets:
+            only = sets_defaults(self.method)
+            parameters = {name: value for name, value in parameters.items() if name not in only}
         if self.text and "text" in kind._get_param_names():
             parameters["text"] = self.text_settings()
         return kind(**parameters)
@@ -154,7 +160,7 @@ def apply_settings(config: Config, options: Iterable[str] | None) -> None:
     """Do what ``--set NAME=VALUE`` asks for; ``text.NAME`` is a setting of the text features."""
     for option in options or ():
         name, value = assignment(option)
-        table, valid = config.model, model_defaults(config.method)
+        table, valid = config.model, model_defaults(config.method) | sets_defaults(config.method)
         if name.startswith("text."):
             name, table, valid = name.removeprefix("text."), config.text, text_defaults()
         if name not in valid:
@@ -168,7 +174,8 @@ def print_config(config: Config) -> str:
     from dsnc.features import TextFeatures
 
     kind = kind_of(config.method)
-    model = {**parameters_of(kind), **config.model}
+    of_sets = sets_defaults(config.method)
+    model = {**parameters_of(kind), **dict.fromkeys(of_sets), **config.model}
     text = {**text_defaults(), **config.text}
     train = {**dict.fromkeys(TRAIN_KEYS), "method": config.method, **config.train}
     lines = [
@@ -178,7 +185,11 @@ def print_config(config: Config) -> str:
     table_help = {name: text for name, (_, text) in TABLE_OPTIONS.items()}
     table = {**dict.fromkeys(TABLE_OPTIONS), **config.table}
     lines += ["", "[table]", *_lines(table, table_help)]
-    lines += ["", "[model]", *_lines(model, help_of(kind))]
+    help_ = help_of(kind)
+    if of_sets:
+        sentences = help_of(kind_of(config.method, sets=True))
+        help_ |= {name: f"Of label sets: {sentences[name]}" for name in of_sets}
+    lines += ["", "[model]", *_lines(model, help_)]
     lines += ["", "[text]", *_lines(text, first_sentences(TextFeatures))]
     return "\n".join(lines) + "\n"
 
@@ -186,6 +197,15 @@ def print_config(config: Config) -> str:
 def model_defaults(method: str) -> dict[str, Any]:
     """Return the parameters of a method, and their defaults."""
     return parameters_of(kind_of(method))
+
+
+def sets_defaults(method: str) -> dict[str, Any]:
+    """Return the parameters that only the estimator of label sets has, and their defaults."""
+    if method != "dsnc":
+        return {}
+    known = model_defaults(method)
+    sets = parameters_of(kind_of(method, sets=True))
+    return {name: value for name, value in sets.items() if name not in known}
 
 
 def text_defaults() -> dict[str, Any]:

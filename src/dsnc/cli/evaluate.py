@@ -19,12 +19,13 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
-from dsnc.cli.table_files import check_new_files, check_table, write_table
+from dsnc.cli.table_files import check_new_files, check_table, separator_of, write_table
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.cli.measure import Answers
+    from dsnc.cli.measure_sets import SetAnswers
     from dsnc.data import Dataset
 
 _SHOWN = 70  # letters of a text
@@ -50,8 +51,12 @@ def evaluate(
     model: Model,
     data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled rows, as in training.")],
     top_k: Annotated[
-        list[int], typer.Option(min=1, help="Among how many answers to look for the class.")
-    ] = [1, 5],  # noqa: B006 - typer only reads it
+        list[int] | None,
+        typer.Option(
+            min=1,
+            help="Among how many answers to look for the class; 1 and 5, of label sets 1, 3, 5.",
+        ),
+    ] = None,
     decoder: Annotated[Any, decoder_option("Another decoder on the same codes.")] = None,
     part: Annotated[
         Part | None, typer.Option(help="Of data with a split; test by default, else all rows.")
@@ -61,7 +66,11 @@ def evaluate(
     ] = 0,
     confusions: Annotated[
         int,
-        typer.Option(min=0, help="Show so many of the most confused pairs; --json has all."),
+        typer.Option(
+            min=0,
+            help="Show so many of the most confused pairs, or of the labels that are missed most "
+            "often; --json has all.",
+        ),
     ] = 5,
     per_class: Annotated[
         Path | None,
@@ -86,11 +95,14 @@ def evaluate(
     """Measure a model on labelled rows.
 
     macro accuracy is the mean of the classes' accuracies, macro F1 that of their F1; the
-    calibration error says how far probabilities are from the truth.
+    calibration error says how far probabilities are from the truth. Of label sets: P@k, PSP@k,
+    recall, nDCG and coverage of the k best labels, and F1 of the predicted sets.
 
     Example: dsnc evaluate model test.tsv --errors 10 --html test.html
     """
     from dsnc.cli.measure import answer, figure_rows
+    from dsnc.cli.measure_sets import answer_sets
+    from dsnc.cli.samples import has_label_sets
 
     _check_files(per_class, predictions, html, force=force)
     estimator = load_model(model, to_predict=decoder is None)
@@ -98,9 +110,11 @@ def evaluate(
         estimator = _with_decoder(estimator, decoder)
     reading = {"reader": reader, **(table or {})}
     dataset = _load(estimator, data, reading, part, first_index)
-    ks = sorted({min(k, len(estimator.classes_)) for k in top_k})
-    answers = answer(estimator, dataset, max([1, *ks]))
-    figures = answers.figures([k for k in ks if k > 1])
+    sets = has_label_sets(estimator)
+    wanted = top_k or ([1, 3, 5] if sets else [1, 5])
+    ks = sorted({min(k, len(estimator.classes_)) for k in wanted})
+    answers = (answer_sets if sets else answer)(estimator, dataset, max([1, *ks]))
+    figures = answers.figures(ks if sets else [k for k in ks if k > 1])
     mistakes = _mistakes(answers, dataset, errors)
     _write_files(answers, dataset, per_class, predictions)
     if html is not None:
@@ -108,14 +122,14 @@ def evaluate(
     if as_json:
         record: dict[str, Any] = {"model": str(model), "data": data, **figures}
         record |= {"errors": mistakes} if errors else {}
-        record["confusions"] = _pairs(answers)
+        record["missed" if sets else "confusions"] = answers.confusions()
         print_json(record)
         return
     print_table(["", ""], figure_rows(figures))
     if errors:
         _print_mistakes(mistakes)
     if confusions:
-        _print_pairs(_pairs(answers, confusions))
+        _print_confusions(answers.confusions(confusions), sets=sets)
 
 
 def _check_files(
@@ -133,7 +147,10 @@ def _check_files(
 
 
 def _write_files(
-    answers: "Answers", dataset: "Dataset", per_class: Path | None, predictions: Path | None
+    answers: "Answers | SetAnswers",
+    dataset: "Dataset",
+    per_class: Path | None,
+    predictions: Path | None,
 ) -> None:
     if per_class is not None:
         columns = ["class", "precision", "recall", "f1", "support", "predicted"]
@@ -141,20 +158,21 @@ def _write_files(
         write_table(per_class, columns, rows)
         note(f"classes: {per_class}")
     if predictions is not None:
-        best, sure = answers.labels[:, 0].tolist(), answers.probabilities[:, 0].tolist()
         known: dict[str, Any] = {
             "id": dataset.ids,
             "line": None if dataset.lines is None else dataset.lines.tolist(),
-            "row": range(1, len(best) + 1) if dataset.lines is None else None,
+            "row": range(1, len(dataset) + 1) if dataset.lines is None else None,
         }
-        named = {name: list(values) for name, values in known.items() if values is not None}
-        shares = [round(share, 6) for share in sure]
-        rows = zip(*named.values(), answers.truth.tolist(), best, shares, strict=True)
-        write_table(predictions, [*named, "label", "predicted", "probability"], rows)
+        cells = {name: list(values) for name, values in known.items() if values is not None}
+        cells |= answers.columns()
+        separator = separator_of(dataset.columns)
+        write_table(predictions, list(cells), zip(*cells.values(), strict=True), separator)
         note(f"predictions: {predictions}")
 
 
-def _write_page(path: Path, title: str, figures: list[list[str]], answers: "Answers") -> None:
+def _write_page(
+    path: Path, title: str, figures: list[list[str]], answers: "Answers | SetAnswers"
+) -> None:
     from dsnc.pictures.evaluation import evaluation_page
 
     evaluation_page(
@@ -168,11 +186,14 @@ def _write_page(path: Path, title: str, figures: list[list[str]], answers: "Answ
     note(f"page: {path}")
 
 
-def _print_pairs(pairs: list[dict[str, Any]]) -> None:
-    typer.echo("\nThe most confused pairs" if pairs else "\nNo pair was confused.")
-    if pairs:
-        counts = [[str(p["rows"]), str(p["label"]), str(p["answer"])] for p in pairs]
-        print_table(["rows", "label", "answer"], counts)
+def _print_confusions(found: list[dict[str, Any]], *, sets: bool) -> None:
+    """Print what was taken for what; of label sets, which labels were missed."""
+    title = "The labels missed most often" if sets else "The most confused pairs"
+    none = "No label was missed." if sets else "No pair was confused."
+    typer.echo(f"\n{title}" if found else f"\n{none}")
+    if found:
+        columns = ["rows", *(name for name in found[0] if name != "rows")]
+        print_table(columns, [[str(one[name]) for name in columns] for one in found])
 
 
 def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
@@ -181,7 +202,8 @@ def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
     for mistake in mistakes:
         sure = percent(mistake["probability"])
         text = textwrap.shorten(mistake.get("text", ""), _SHOWN, placeholder=" ...")
-        cells = (mistake["row"], sure, mistake["label"], mistake["answer"], text)
+        truth = mistake["label"] if "label" in mistake else " | ".join(map(str, mistake["labels"]))
+        cells = (mistake["row"], sure, truth, mistake["answer"], text)
         rows.append([str(cell) for cell in cells])
     if rows:
         print_table(["row", "sure", "label", "answer", "text"], rows)
@@ -197,14 +219,14 @@ def _load(
     estimator: Any, data: str, reading: dict[str, Any], part: Part | None, first_index: int | None
 ) -> "Dataset":
     from dsnc import model as look
-    from dsnc.cli.samples import load
+    from dsnc.cli.samples import has_label_sets, load
     from dsnc.data.stream import table_kind
 
     text, n_features = look.takes_text(estimator), estimator.n_features_in_
     columns = look.columns_of(estimator)
     if columns is not None and table_kind(data, columns) is not None:
         reading = {**reading, "columns": columns}
-    dataset = load(data, reading)
+    dataset = load(data, reading, sets=has_label_sets(estimator))
     if dataset.is_text != text:
         kinds = ("texts", "numbers") if text else ("numbers", "texts")
         raise InputError(f"The model was trained on {kinds[0]}, and {data} holds {kinds[1]}.")
@@ -227,7 +249,7 @@ def _load(
     return dataset.take(rows)
 
 
-def _mistakes(answers: "Answers", dataset: "Dataset", n: int) -> list[dict[str, Any]]:
+def _mistakes(answers: "Answers | SetAnswers", dataset: "Dataset", n: int) -> list[dict[str, Any]]:
     """Return the wrong rows that the model is most sure of."""
     import numpy as np
 
@@ -237,20 +259,10 @@ def _mistakes(answers: "Answers", dataset: "Dataset", n: int) -> list[dict[str, 
     for row in wrong[:n].tolist():
         mistake: dict[str, Any] = {
             "row": row + 1,
-            "label": answers.truth[row : row + 1].tolist()[0],
-            "answer": answers.labels[row, :1].tolist()[0],
+            **answers.shown(row),
             "probability": round(float(answers.probabilities[row, 0]), 6),
         }
         if dataset.is_text:
             mistake["text"] = dataset.X[row]
         mistakes.append(mistake)
     return mistakes
-
-
-def _pairs(answers: "Answers", n: int | None = None) -> list[dict[str, Any]]:
-    """Return (label, answer) and how often it happened, the most frequent first."""
-    columns = (column[:n].tolist() for column in answers.pairs)
-    return [
-        {"label": label, "answer": answer, "rows": count}
-        for label, answer, count in zip(*columns, strict=True)
-    ]

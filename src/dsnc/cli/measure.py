@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dsnc.cli.common import percent, plain_errors
 from dsnc.cli.samples import rows_of, warn_of_unknown
 from dsnc.errors import InputError
+from dsnc.progress import figure_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +59,25 @@ class Answers:
         from dsnc.metrics import calibration_bins
 
         return calibration_bins(self.is_right, np.clip(self.probabilities[:, 0], 0, 1))
+
+    def shown(self, row: int) -> dict[str, Any]:
+        """Return what a row should have been, and what it was said to be."""
+        label, answer = self.truth[row : row + 1].tolist(), self.labels[row, :1].tolist()
+        return {"label": label[0], "answer": answer[0]}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the answer to each row, column by column."""
+        shares = [round(share, 6) for share in self.probabilities[:, 0].tolist()]
+        best = self.labels[:, 0].tolist()
+        return {"label": self.truth.tolist(), "predicted": best, "probability": shares}
+
+    def confusions(self, n: int | None = None) -> list[dict[str, Any]]:
+        """Return (label, answer) and how often it happened, the most frequent first."""
+        columns = (column[:n].tolist() for column in self.pairs)
+        return [
+            {"label": label, "answer": answer, "rows": count}
+            for label, answer, count in zip(*columns, strict=True)
+        ]
 
     def figures(self, ks: list[int]) -> dict[str, float]:
         """Return the accuracies, F1, the calibration error and the speed."""
@@ -110,6 +130,7 @@ def figure_rows(figures: dict[str, float]) -> list[list[str]]:
         text = f"{value:,.0f}" if name.startswith("rows") else percent(value)
         if name == "calibration_error":
             text = f"{value:.4f}"
-        words = name.replace("_", " ").replace("top ", "top-").replace(" f1", " F1")
-        rows.append([words, text])
+        if name.endswith("labels_per_row"):
+            text = f"{value:.2f}"
+        rows.append([figure_name(name), text])
     return rows

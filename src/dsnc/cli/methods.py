@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from dsnc.errors import InputError
+
 
 class Method(StrEnum):
     """What is trained."""
@@ -32,6 +34,7 @@ class ClassWeight(StrEnum):
     """How much a class counts."""
 
     balanced = "balanced"
+    propensity = "propensity"
 
 
 class Trainer(StrEnum):
@@ -67,7 +70,10 @@ OPTIONS = {  # parameter: (option, its help)
     "beta": ("--beta", "Weight of the term that draws the codes of a class together."),
     "gamma": ("--gamma", "Weight of the term that drives the codes of classes apart."),
     "label_smoothing": ("--label-smoothing", "Share of the target spread over all classes."),
-    "class_weight": ("--class-weight", "balanced: rare classes count as much as frequent ones."),
+    "class_weight": (
+        "--class-weight",
+        "balanced: rare classes count as much as frequent ones; propensity: of label sets.",
+    ),
     "n_jobs": ("--jobs", "Threads; -1 takes all cores."),
     "time_limit": ("--time-limit", "Stop after this time with the best so far: 600, 10m, 2h."),
 }
@@ -86,12 +92,18 @@ def option(parameter: str, **more: Any) -> Any:
     return typer.Option(name, help=help_, **more)
 
 
-def kind_of(method: str) -> Any:
-    """Return the estimator of a method."""
+def kind_of(method: str, *, sets: bool = False) -> Any:
+    """Return the estimator of a method: for one label a row, or for label sets."""
     import dsnc
     from dsnc.baselines import BASELINES
 
-    return dsnc.DSNCClassifier if method == "dsnc" else BASELINES[method]
+    if method == "dsnc":
+        return dsnc.DSNCMultiLabelClassifier if sets else dsnc.DSNCClassifier
+    if sets:
+        raise InputError(
+            f"--method {method} learns one label a row, and the data have label sets; leave it out."
+        )
+    return BASELINES[method]
 
 
 def parameters_of(kind: Any) -> dict[str, Any]:

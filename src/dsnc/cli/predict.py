@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,7 +18,9 @@ from dsnc.cli.common import (
     note,
     plain_errors,
 )
+from dsnc.cli.table_files import separator_of
 from dsnc.cli.table_options import takes_tables
+from dsnc.errors import shorten, warn
 from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
@@ -35,18 +37,39 @@ class OnError(StrEnum):
     skip = "skip"
 
 
+class Joint(NamedTuple):
+    """How the labels of a row are written into a line."""
+
+    separator: str = "\t"
+    prefix: str = ""  # of each label
+
+    def written(self, label: Any) -> str:
+        """Return a label as it stands in a line; with a prefix, it is one word."""
+        return escape(label) if not self.prefix else self.prefix + "_".join(str(label).split())
+
+
 @takes_tables
 def predict(
     model: Model,
     source: Source,
     output: WholeFile = None,
-    top_k: Annotated[int, typer.Option(min=1, help="The k most probable labels.")] = 1,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The k most probable labels; 1 by default, of label sets the whole set."
+        ),
+    ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Print each label's probability after it.")
     ] = False,
     reject_below: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Leave a row empty whose best label is less probable."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Leave a row empty whose best label is less probable; of label sets, leave out "
+            "such labels.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
@@ -63,17 +86,20 @@ def predict(
 
     A table (csv, tsv, jsonl, parquet) comes back with columns added: prediction, probability. Of
     other rows, labels are separated by tabs; tabs, line ends, backslashes and what cannot be seen
-    inside one are written \t, \n, \r, \\, \x1b.
+    inside one are written \t, \n, \r, \\, \x1b. Label sets are lists in JSON and Parquet; in csv
+    and tsv --label-separator stands between labels, by default that of training, else a bar.
 
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
     from dsnc.cli.output import lines_to
-    from dsnc.cli.samples import model_table, stream_for
+    from dsnc.cli.samples import has_label_sets, model_table, stream_for
 
     estimator = load_model(model, to_predict=True)
     if jobs is not None:
         estimator.n_jobs = jobs
-    k = min(top_k, len(estimator.classes_))
+    k = None if top_k is None else min(top_k, len(estimator.classes_))
+    if k is None and not has_label_sets(estimator):
+        k = 1
     found = model_table(estimator, source, table or {})
     if found is not None:
         form: dict[str, Any] = {"reject_below": reject_below, "as_json": as_json}
@@ -83,10 +109,30 @@ def predict(
         return
     form = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
     to = None if output is None else "utf-8"
+    joint = _joint(source, table or {}) if k is None else Joint()
     with deferred(), lines_to(output) as write, plain_errors():
         rows = stream_for(estimator, source, batch, first_index, table or {})
         for block in rows:
-            write(_lines(estimator, block, k, encoding=to, **form))
+            write(_lines(estimator, block, k, joint, encoding=to, **form))
+
+
+def _joint(source: str, options: dict[str, Any]) -> Joint:
+    """Return how label sets are written: as fastText does where the lines that come are such."""
+    from dsnc.data.stream import is_fasttext
+
+    if "label_separator" in options:
+        return Joint(options["label_separator"])
+    return Joint(" ", "__label__") if is_fasttext(source) else Joint()
+
+
+def _warn_of_separator(model: Any, separator: str) -> None:
+    """Say if a set cannot be told from a label that has the separator inside."""
+    found = next((x for x in model.classes_.tolist() if separator in str(x)), None)
+    if found is not None:
+        warn(
+            f"the label {shorten(found)} has {separator!r} inside, which stands between labels; "
+            "choose another --label-separator, or --json."
+        )
 
 
 def _predict_table(
@@ -94,7 +140,7 @@ def _predict_table(
     table: "Table",
     columns: "Columns",
     output: Path | None,
-    k: int,
+    k: int | None,
     *,
     batch: int,
     skip: bool,
@@ -106,22 +152,29 @@ def _predict_table(
     from dsnc.data.stream import stream_table
     from dsnc.data.table_output import TableWriter
 
-    numbers = [""] if k == 1 else [f"_{place}" for place in range(1, k + 1)]
-    added: dict[str, type] = {}
-    for place in numbers:
-        added |= {f"prediction{place}": str, f"probability{place}": float}
+    added: dict[str, Any] = {"prediction": list[str], "probability": list[float]}
+    if k is not None:
+        numbers = [""] if k == 1 else [f"_{place}" for place in range(1, k + 1)]
+        added = {}
+        for place in numbers:
+            added |= {f"prediction{place}": str, f"probability{place}": float}
+    width = len(added)
     added |= {"error": str} if skip else {}
+    separator = table.label_separator or separator_of(columns, table.delimiter)
+    if k is None and table.kind in ("csv", "tsv") and not as_json:
+        _warn_of_separator(model, separator)
     n_errors = 0
     with bytes_to(output) as file:
-        writer = TableWriter(file, table, added, "jsonl" if as_json else None)
+        writer = TableWriter(file, table, added, "jsonl" if as_json else None, separator)
         for block in stream_table(table, columns, batch=batch, skip_errors=skip):
-            labels, shares = model.predict_top_k(block.X, k=k)
             cells = []
-            for row, error in enumerate(block.errors):
-                is_empty = error or (reject_below is not None and shares[row, 0] < reject_below)
-                pairs = zip(labels[row].tolist(), shares[row].tolist(), strict=True)
-                some = [x for label, share in pairs for x in (str(label), share)]
-                some = [None] * len(some) if is_empty else some
+            answers = _answers(model, block.X, k, reject_below)
+            for (labels, shares), error in zip(answers, block.errors, strict=True):
+                some: list[Any] = [[str(label) for label in labels], shares]
+                if k is not None:
+                    pairs = zip(labels, shares, strict=True)
+                    some = [x for label, share in pairs for x in (str(label), share)]
+                some = [None] * width if error or not some else some
                 cells.append([*some, error] if skip else some)
                 n_errors += bool(error)
             writer.write(block.rows, cells)
@@ -133,7 +186,8 @@ def _predict_table(
 def _lines(
     model: Any,
     rows: Any,
-    k: int,
+    k: int | None,
+    joint: Joint,
     *,
     proba: bool,
     reject_below: float | None,
@@ -144,15 +198,48 @@ def _lines(
     if k == 1 and not (proba or as_json or reject_below is not None):
         yield from (escape(label) for label in model.predict(rows).tolist())
         return
-    labels, probabilities = model.predict_top_k(rows, k=k)
-    for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
-        if reject_below is not None and shares[0] < reject_below:
-            names, shares = [], []
+    if k is None and not (proba or as_json or reject_below):
+        sets = model.predict_sets(rows)
+        yield from (joint.separator.join(map(joint.written, names)) for names in sets)
+        return
+    for names, shares in _answers(model, rows, k, reject_below):
         if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
             yield json_text(record, encoding=encoding)
             continue
-        cells = [escape(name) for name in names]
+        cells = [joint.written(name) for name in names]
         if proba:
-            cells = [f"{cell}\t{share:.4f}" for cell, share in zip(cells, shares, strict=True)]
-        yield "\t".join(cells)
+            cells = [
+                x for cell, share in zip(cells, shares, strict=True) for x in (cell, f"{share:.4f}")
+            ]
+        yield joint.separator.join(cells)
+
+
+def _answers(
+    model: Any, rows: Any, k: int | None, reject_below: float | None
+) -> "Iterator[tuple[list[Any], list[float]]]":
+    """Yield the labels of each row and their probabilities, best first: k of them, or its set."""
+    if k is None:
+        yield from _sets(model, rows, reject_below or 0.0)
+        return
+    labels, probabilities = model.predict_top_k(rows, k=k)
+    for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
+        is_empty = reject_below is not None and shares[0] < reject_below
+        yield ([], []) if is_empty else (names, shares)
+
+
+def _sets(model: Any, rows: Any, least: float) -> "Iterator[tuple[list[Any], list[float]]]":
+    """Yield the set of each row, best first, without labels that are less probable than `least`."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    sets = sp.csr_array(model.predict(rows))
+    row = np.repeat(np.arange(sets.shape[0]), np.diff(sets.indptr))
+    candidates = sp.csr_array(model.predict_proba(rows, sparse=True))
+    shares = np.asarray(candidates[row, sets.indices]).ravel()
+    order = np.lexsort((-shares, row))
+    order = order[shares[order] >= least]
+    names, sure = model.classes_[sets.indices[order]].tolist(), shares[order].tolist()
+    ends = np.searchsorted(row[order], np.arange(sets.shape[0] + 1)).tolist()
+    for start, end in zip(ends[:-1], ends[1:], strict=True):
+        yield names[start:end], sure[start:end]

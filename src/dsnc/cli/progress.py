@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 _EVERY = 15.0  # seconds between two lines of a log
 
 
-def log_epochs(time_limit: float | None = None) -> Callable[["Progress"], None]:
-    """Return a callback of training that writes a line now and then."""
+def log_epochs(
+    time_limit: float | None = None, measure: str = "accuracy"
+) -> Callable[["Progress"], None]:
+    """Return a callback of training that writes a line now and then.
+
+    `measure` is what validation rows are measured by, in words.
+    """
     last = begin = time.monotonic()
     first: int | None = None
 
@@ -32,7 +37,8 @@ def log_epochs(time_limit: float | None = None) -> Callable[["Progress"], None]:
         left = (now - begin) / (epoch.epoch - first) * (n_epochs - epoch.epoch)
         if time_limit is not None:
             left = min(left, max(0.0, time_limit - (now - begin)))
-        note(f"epoch {epoch.epoch}/{n_epochs}: {epoch}, {duration(left)} left")
+        figures = str(epoch).replace("accuracy", measure)
+        note(f"epoch {epoch.epoch}/{n_epochs}: {figures}, {duration(left)} left")
 
     return show
 

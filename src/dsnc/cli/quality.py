@@ -17,16 +17,30 @@ _WORDS = {
     "which are learned as different classes",
     "single_row_classes": "classes of a single row",
 }
+_SEPARATORS = ("|", ";", ",")  # that people put between labels
+_WORDS_OF_SETS = {
+    "duplicate_rows": "rows that repeat another one and its labels",
+    "several_labels": "equal rows that have different label sets",
+    "unlabelled_rows": "rows without a label, which are learned as the empty set",
+    "empty_labels": "warning: rows with an empty label, which is learned as a label",
+    "similar_labels": "warning: labels that differ only in spaces or case, "
+    "which are learned as different labels",
+    "single_row_classes": "labels of a single row",
+}
 
 
 def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
     """Say what looks wrong, a line for each kind; return the same for a machine."""
     from dsnc.data import check_quality
 
-    findings = check_quality(dataset.X, dataset.labels)
+    labels = dataset.label_lists() if dataset.is_multilabel else dataset.labels
+    findings = check_quality(dataset.X, labels)
+    if dataset.columns is not None and not dataset.is_multilabel:
+        _hint_at_sets(dataset)
+    words = _WORDS | (_WORDS_OF_SETS if dataset.is_multilabel else {})
     unit, place = _places(dataset)
     for finding in findings:
-        note(_sentence(finding, unit, place))
+        note(_sentence(words[finding.kind], finding, unit, place))
     return [
         {
             "kind": finding.kind,
@@ -40,6 +54,21 @@ def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
     ]
 
 
+def _hint_at_sets(dataset: "Dataset") -> None:
+    """Say so if the labels of a table look like several of few labels, with a separator between."""
+    labels = [label for label in dataset.classes.tolist() if isinstance(label, str)]
+    for separator in _SEPARATORS:
+        with_it = [label for label in labels if separator in label]
+        parts = {part.strip() for label in with_it for part in label.split(separator)}
+        if len(with_it) > len(labels) / 2 and len(parts) < len(with_it) / 2:
+            note(
+                f"{len(with_it):,} of {len(labels):,} labels have {separator!r} inside, such as "
+                f"{with_it[0]!r}; if a row has several labels, give --label-separator "
+                f"{separator!r}."
+            )
+            return
+
+
 def _places(dataset: "Dataset") -> tuple[str, Callable[[int], int]]:
     """Return what rows are named by, lines of a file or rows from 1 on, and each one's number."""
     lines = dataset.lines
@@ -48,10 +77,10 @@ def _places(dataset: "Dataset") -> tuple[str, Callable[[int], int]]:
     return "line", lambda row: int(lines[row])
 
 
-def _sentence(finding: "Finding", unit: str, place: Callable[[int], int]) -> str:
+def _sentence(words: str, finding: "Finding", unit: str, place: Callable[[int], int]) -> str:
     examples = []
     for example in finding.examples:
         numbers = ", ".join(f"{place(row):,}" for row in example.rows)
         where = f"{unit}{'s' if len(example.rows) > 1 else ''} {numbers}"
         examples.append(f"{where}: {example.text}" if example.text else where)
-    return f"{_WORDS[finding.kind]}: {finding.count:,} ({'; '.join(examples)})"
+    return f"{words}: {finding.count:,} ({'; '.join(examples)})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dsnc.cli.common import note
 from dsnc.errors import InputError, did_you_mean, warn
@@ -29,16 +29,35 @@ def check_data(name: str) -> None:
     )
 
 
-def load(name: str, reading: dict[str, Any], *, like: "Dataset | None" = None) -> "Dataset":
-    """Load rows of one label each, with the columns of training rows if these are given."""
+def load(
+    name: str,
+    reading: dict[str, Any],
+    *,
+    like: "Dataset | None" = None,
+    sets: bool | None = None,
+) -> "Dataset":
+    """Load labelled rows, with the columns of training rows if these are given.
+
+    Parameters
+    ----------
+    name : str
+    reading : dict
+        Options of `load_dataset`.
+    like : Dataset, optional
+        The training rows; then these have label sets where those do.
+    sets : bool, optional
+        Whether rows have label sets, where a model says so; without it, the file does.
+    """
     from dsnc.data import load_dataset
 
-    if like is not None and like.columns is not None:
-        reading = {**reading, "columns": like.columns}
-    dataset = load_dataset(name, **reading)
-    if dataset.columns is not None:
+    if like is not None:
+        sets = like.is_multilabel
+        if like.columns is not None:
+            reading = {**reading, "columns": like.columns}
+    dataset = load_dataset(name, **reading, multilabel=True if sets else "auto")
+    if dataset.columns is not None or sets:
         note(dataset.source)
-    if dataset.is_multilabel:
+    if dataset.is_multilabel and sets is False:
         raise InputError(f"{name} has rows with several labels; one label a row is needed here.")
     if like is None:
         return dataset
@@ -99,7 +118,7 @@ def model_table(model: Any, name: str, options: dict[str, Any]) -> "tuple[Table,
 
     known = look.columns_of(model)
     kind = table_kind(name, known)
-    if kind is None and not set(options) - {"encoding", "decode_errors"}:
+    if kind is None and not set(options) - {"encoding", "decode_errors", "label_separator"}:
         return None
     of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
     of_columns = {k: v for k, v in options.items() if k not in of_table}
@@ -132,10 +151,18 @@ def stream_for(
     return stream_rows(name, n_features, batch=batch, **told)
 
 
-def known_rows(dataset: "Dataset", labels: "NDArray[Any]") -> tuple[Any, "NDArray[Any]"]:
-    """Return validation rows and their labels, without those that no training row has."""
+def known_rows(dataset: "Dataset", train: "Dataset") -> tuple[Any, Any]:
+    """Return validation rows and their labels, without those that no training row has.
+
+    Label sets come as a CSR indicator over the labels of `trained_sets`.
+    """
     from dsnc.labels import Labels
 
+    if train.is_multilabel:
+        sets = sets_over(dataset, trained_sets(train)[1])
+        warn_of_strange("validation", sets, "they are left out of their sets")
+        return rows_of(dataset), sets.Y[:, : sets.n_known]
+    labels = train.labels
     known = Labels.fit(labels)[0].find(dataset.labels) >= 0
     warn_of_unknown("validation", dataset.labels, known, "they are left out")
     kept = dataset if known.all() else dataset.take(known)
@@ -157,4 +184,65 @@ def warn_of_unknown(
     warn(
         f"{len(strange):,} of {len(labels):,} {what} rows have labels that were not learned, such "
         f"as {strange[0]!r}; {consequence}."
+    )
+
+
+# Label sets
+
+
+class Sets(NamedTuple):
+    """Label sets by the numbers of labels that are known; strange ones come behind them."""
+
+    Y: Any  # CSR of shape (n, known + strange)
+    n_known: int
+    strange: list[Any]  # labels that are not known
+
+
+def has_label_sets(model: Any) -> bool:
+    """Tell whether a model predicts sets of labels."""
+    from dsnc.model import SetModel
+
+    return isinstance(model, SetModel)
+
+
+def trained_sets(train: "Dataset") -> "tuple[Any, NDArray[Any]]":
+    """Return the sets of training rows and the labels of their columns: those that a row has."""
+    import numpy as np
+
+    occurs = np.flatnonzero(train.rows_per_class)
+    return train.Y[:, occurs], train.classes[occurs]
+
+
+def sets_over(dataset: "Dataset", classes: "NDArray[Any]") -> Sets:
+    """Return label sets with a column for each of these classes, then for each strange one."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from dsnc.labels import Labels
+
+    sets = dataset.as_label_sets().targets
+    numbers = Labels(classes).find(dataset.classes)
+    strange = np.flatnonzero((numbers < 0) & (sets.counts() > 0))
+    numbers[strange] = len(classes) + np.arange(len(strange))
+    members = sets.classes
+    parts = np.ones(members.nnz, np.int8), numbers[members.indices], members.indptr
+    Y = sp.csr_array(parts, shape=(len(dataset), len(classes) + len(strange)))
+    Y.sort_indices()
+    return Sets(Y, len(classes), dataset.classes[strange].tolist())
+
+
+def warn_of_strange(what: str, sets: Sets, consequence: str) -> None:
+    """Say how many labels no training row has, which for example, and what follows."""
+    if not sets.strange:
+        return
+    times = int((sets.Y.indices >= sets.n_known).sum())
+    if times == sets.Y.nnz:
+        raise InputError(
+            f"None of the {times:,} labels of the {what} rows was learned; the first is "
+            f"{sets.strange[0]!r}. Is it the right file, the right column, and the right "
+            "--label-separator?"
+        )
+    warn(
+        f"{times:,} of {sets.Y.nnz:,} labels of the {what} rows were not learned, such as "
+        f"{sets.strange[0]!r}; {consequence}."
     )

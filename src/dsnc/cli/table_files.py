@@ -36,14 +36,29 @@ def check_table(option: str, path: Path | None) -> None:
         raise InputError(f"{option} {path} ends in none of {', '.join(_WRITERS)}; choose one.")
 
 
-def write_table(path: Path, columns: Sequence[str], rows: Rows) -> None:
-    """Write a table, whole or not at all; its folder is made."""
+def separator_of(columns: Any, delimiter: str = ",") -> str:
+    """Return what stands between labels in a cell: as in the table that was read, if it was one."""
+    known = None if columns is None else columns.label_separator
+    return known or (";" if delimiter == "|" else "|")
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Rows, separator: str = "|") -> None:
+    """Write a table, whole or not at all; its folder is made.
+
+    Lists are lists in JSON, and elsewhere texts with a separator between the items.
+    """
+    if path.suffix.lower() != ".jsonl":
+        rows = ([_joined(cell, separator) for cell in row] for row in rows)
     write = _WRITERS[path.suffix.lower()]
 
     def content(file: IO[bytes]) -> None:  # half a surrogate pair is written as on stdout
         write(codecs.getwriter("utf-8")(file, "backslashreplace"), columns, rows)
 
     write_whole(path, content)
+
+
+def _joined(cell: Any, separator: str) -> Any:
+    return separator.join(map(str, cell)) if isinstance(cell, list) else cell
 
 
 def _csv(file: Any, columns: Sequence[str], rows: Rows) -> None:

@@ -9,6 +9,10 @@ import typer
 
 TABLE_OPTIONS: dict[str, tuple[Any, str]] = {
     "label_column": (str | None, "The column of labels: its name, or its number from 0 on."),
+    "label_separator": (
+        str | None,
+        "What stands between the labels of a cell, such as '|'; then rows have label sets.",
+    ),
     "text_column": (list[str] | None, "The column of texts; several are joined."),
     "id_column": (str | None, "A column that names rows and is not learned from."),
     "number_column": (list[str] | None, "A column of numbers to learn from, beside texts."),

@@ -1,10 +1,10 @@
 """``dsnc train``: everything is refused that can be refused beforehand, then a model is learned."""
 
 import contextlib
-import math
 import shutil
 import sys
 import time
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,27 +21,34 @@ from dsnc.cli.common import (
     Settings,
     Validation,
     note,
-    percent,
     plain_errors,
     print_json,
     print_table,
-    size,
 )
-from dsnc.cli.measure import answer, figure_rows
+from dsnc.cli.measure import answer
+from dsnc.cli.measure_sets import answer_sets
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, Trainer, kind_of, option
 from dsnc.cli.progress import interruptible, log_epochs
 from dsnc.cli.quality import tell_quality
-from dsnc.cli.samples import known_rows, load_parts, rows_of
+from dsnc.cli.samples import has_label_sets, known_rows, load_parts, rows_of, trained_sets
 from dsnc.cli.table_options import takes_tables
+from dsnc.cli.train_report import Report
 from dsnc.errors import CheckpointError, InputError, OutputExistsError
-from dsnc.progress import duration, settings_text
 
 if TYPE_CHECKING:
     from dsnc.classifier.one_vs_rest import Comparison
     from dsnc.data import Dataset, Split
 
 _FEW_CLASSES = 1000  # below, codes have little to gain
-_OF_THE_MACHINE = {"seconds", "rows_per_second"}  # figures that are not the model's
+_NOT_KEPT = (  # figures that are not the model's, or of label sets not the first that one asks for
+    "seconds",
+    "rows_per_second",
+    "recall_at",
+    "ndcg_at",
+    "coverage_at",
+    "labels_per_row",
+    "predicted_labels",
+)
 _HELP = c.TRAIN_KEYS
 _MODEL: dict[str, Any] = {"rich_help_panel": "The model"}
 _RUN: dict[str, Any] = {"rich_help_panel": "The run"}
@@ -131,14 +138,18 @@ class Run:
         self.keeps_epochs = self.learns and (keep_epochs or resume)
         if resume and not self.learns:
             raise InputError(f"--resume: method {config.method!r} has no epochs to go on from.")
-        others = {"checkpoint": str(self.folder)} if self.keeps_epochs else {}
-        self.model = config.make_model(**others)
+        self.others: dict[str, Any] = {}  # parameters that are the business of the command line
+        if self.keeps_epochs:
+            self.others["checkpoint"] = str(self.folder)
+        self.model = config.make_model(**self.others)
         self.compared: Comparison | None = None  # with one-vs-rest
 
     def run(self, *, as_json: bool) -> None:
         """Check, load, learn, save, report."""
         begin = time.monotonic()
         self.model._check_parameters()
+        if self._only_of_sets():
+            self.config.make_model(sets=True)._check_parameters()
         self._check_output()
         if self.learns:
             self.model._require_extras("dsnc train")
@@ -148,19 +159,55 @@ class Run:
                 train["data"], self.config.reading, train.get("validation"), train.get("test")
             )
             self._describe(parts)
+            self._suit(parts.train)
             quality = tell_quality(parts.train)
             self._fit(parts)
             figures = None
             if len(parts.test):
-                k = min(5, len(self.model.classes_))
-                figures = answer(self.model, parts.test, k).figures([k])
+                figures = self._measure(parts.test)
         self._keep_provenance(parts, figures)
         self.model.save(self.output, overwrite=self.force)
         shutil.rmtree(self.folder, ignore_errors=True)
         seconds = time.monotonic() - begin
         self._compare(parts)
-        self._report(figures, quality, seconds, as_json=as_json)
+        report = Report(self.model, self.config.method, self.output, seconds, figures, quality)
+        report = replace(report, compared=self.compared)
+        if as_json:
+            print_json(report.plain())
+        else:
+            print_table(["", ""], report.lines())
+            note(f"\nNext: {report.advice()}")
         self._hint_at_baselines()
+
+    def _suit(self, train: "Dataset") -> None:
+        """Take the estimator of label sets where rows have such."""
+        if train.is_multilabel:
+            if not train.Y.nnz:
+                raise InputError(
+                    f"{train.name} has no label in any row, so that nothing can be learned. Is it "
+                    "the right --label-column?"
+                )
+            self.model = self.config.make_model(sets=True, **self.others)
+            self.model._check_parameters()
+            return
+        for name in self._only_of_sets():
+            raise InputError(
+                f"{name}={self.config.model[name]!r} is for label sets, and each row of "
+                f"{train.name} has one label; leave it out."
+            )
+
+    def _only_of_sets(self) -> list[str]:
+        """Return the parameters that were given and that only label sets have."""
+        only = c.sets_defaults(self.config.method)
+        return [name for name in self.config.model if name in only]
+
+    def _measure(self, test: "Dataset") -> dict[str, float]:
+        n_classes = len(self.model.classes_)
+        if not has_label_sets(self.model):
+            k = min(5, n_classes)
+            return answer(self.model, test, k).figures([k])
+        ks = sorted({min(k, n_classes) for k in (1, 3, 5)})
+        return answer_sets(self.model, test, max(ks)).figures(ks)
 
     def _keep_provenance(self, parts: "Split", figures: dict[str, float] | None) -> None:
         """Let the model know what only the command line knows: numbers, names and test rows."""
@@ -170,7 +217,7 @@ class Run:
         model.data_ |= facts_of(parts.train)
         if figures is not None:
             model.data_["test"] = _described(parts.test, model.predictor_.features)
-            kept = {name: v for name, v in figures.items() if name not in _OF_THE_MACHINE}
+            kept = {name: v for name, v in figures.items() if not name.startswith(_NOT_KEPT)}
             model.keep_test_figures(kept)
         for part, known in (("data", model.data_), *model.data_.items()):
             if part in train and isinstance(known, dict):
@@ -190,7 +237,9 @@ class Run:
             self.compared = compare_with_one_vs_rest(self.model, *rows, has_validation=given)
 
     def _has_few_classes(self) -> bool:
-        return self.config.method == "dsnc" and len(self.model.classes_) < _FEW_CLASSES
+        if self.config.method != "dsnc" or has_label_sets(self.model):
+            return False
+        return len(self.model.classes_) < _FEW_CLASSES
 
     def _hint_at_baselines(self) -> None:
         if not self._has_few_classes():
@@ -248,19 +297,25 @@ class Run:
             rows += f", {len(part):,} to {purpose}" if len(part) else ""
         width = "texts" if train.is_text else f"{train.width:,} features"
         n_classes = int((train.rows_per_class > 0).sum())
-        note(f"{train.name}: {rows}, {width}, {n_classes:,} classes")
+        labels = replace(train.summary(), classes=n_classes).labels_text
+        note(f"{train.name}: {rows}, {width}, {labels}")
 
     def _fit(self, parts: "Split") -> None:
-        train, options = parts.train, {}
-        labels = train.labels
+        train = parts.train
+        options: dict[str, Any] = {}
+        if train.is_multilabel:
+            labels, options["classes"] = trained_sets(train)
+        else:
+            labels = train.labels
         if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
-            options["validation"] = known_rows(parts.validation, labels)
+            options["validation"] = known_rows(parts.validation, train)
         on_screen = sys.stderr.isatty() and not STATE.quiet
         reason = self.model._why_torch() if self.config.method == "dsnc" else ""
         if reason and not on_screen:  # there, training says it
             note(f"trainer: torch, since the fast one cannot do {reason}")
         if hasattr(self.model, "callbacks"):
-            log = log_epochs(self.model.time_limit)
+            measure = "P@1" if train.is_multilabel else "accuracy"
+            log = log_epochs(self.model.time_limit, measure)
             self.model.set_params(**({"verbose": True} if on_screen else {"callbacks": [log]}))
         with plain_errors():
             try:
@@ -282,91 +337,6 @@ class Run:
             f"the epochs so far are kept in {self.folder}. Go on: the same command with --resume. "
             "Or take the best so far: --resume --time-limit 1."
         )
-
-    def _report(
-        self,
-        test: dict[str, float] | None,
-        quality: list[dict[str, Any]],
-        seconds: float,
-        *,
-        as_json: bool,
-    ) -> None:
-        model, history = self.model, self.model.history_
-        report = getattr(model, "decoder_report_", None)
-        n_bytes = sum(file.stat().st_size for file in self.output.iterdir())
-        if as_json:
-            from dataclasses import asdict
-
-            trials = [trial._asdict() for trial in report.trials] if report else []
-            print_json(
-                {
-                    "model": str(self.output),
-                    "method": self.config.method,
-                    "classes": len(model.classes_),
-                    "epochs": model.n_iter_,
-                    "stopped": history.stopped,
-                    "validation_accuracy": model.figures_.get("validation_accuracy"),
-                    "best_epoch_accuracy": history.best_accuracy,
-                    "decoder": {**asdict(report), "trials": trials} if report else None,
-                    "test": test,
-                    "one_vs_rest": self.compared and self.compared._asdict(),
-                    "quality": quality,
-                    "bytes": n_bytes,
-                    "seconds": round(seconds, 3),
-                }
-            )
-            return
-        lines = [["model", f"{self.output} ({size(n_bytes)}, {len(model.classes_):,} classes)"]]
-        trainer = f" ({model.trainer_})" if hasattr(model, "trainer_") else ""
-        lines.append(["training", f"{model.n_iter_} epochs{trainer}, {duration(seconds)} in all"])
-        if history.stopped and history.stopped != "max_epochs reached":
-            lines[-1][1] += f" ({history.stopped})"
-        if history.best_accuracy is not None:
-            trained = f"{percent(history.best_accuracy)} with the decoder of training"
-            lines.append(["best epoch", f"{history.best_epoch}, {trained}"])
-        if "validation_accuracy" in model.figures_:
-            decoder = f"decoder {model.predictor_.decoder.name}"
-            if model.predictor_.reranker is not None:
-                decoder += ", then features"
-            accuracy = percent(model.figures_["validation_accuracy"])
-            lines.append(["validation accuracy", f"{accuracy} ({decoder})"])
-        for trial in report.trials if report else []:
-            settings = settings_text(trial.settings)
-            lines.append(["  " + trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
-        if report is not None:
-            lines.append(["decoder", f"{report.chosen}: {report.reason}"])
-        if self.compared is not None:
-            lines.append(["one-vs-rest", _in_words(self.compared)])
-        for name, value in figure_rows(test or {}):
-            lines.append([f"test {name}", value])
-        print_table(["", ""], lines)
-        note(f"\nNext: {self._advice()}")
-
-    def _advice(self) -> str:
-        """Say what is worth trying now."""
-        model, history = self.model, self.model.history_
-        looks = f"dsnc inspect {self.output}, dsnc predict {self.output} FILE"
-        n_bits = getattr(model, "n_bits", None)
-        enough = 4 * math.ceil(math.log2(max(2, len(model.classes_))))
-        if n_bits is not None and n_bits < enough:
-            return f"--bits {enough} may be more accurate; {looks}"
-        given = getattr(model, "max_epochs", "auto")
-        if history.best_epoch is not None and history.best_epoch == given:
-            if history.best_epoch < 30:
-                return f"--epochs {2 * given} may be more accurate; {looks}"
-        return looks
-
-
-def _in_words(compared: "Comparison") -> str:
-    """Say what one-vs-rest is worth, and which of the two is better."""
-    points = 100 * (compared.model_accuracy - compared.accuracy)
-    verdicts = {
-        "better": f"this model is better by {points:.2f} points",
-        "worse": f"this model is worse by {-points:.2f} points",
-        "alike": f"no clear difference ({points:+.2f} points for this model)",
-    }
-    rows = f"an SVM for each class, on {compared.rows:,} validation rows"
-    return f"{percent(compared.accuracy)} ({rows}): {verdicts[compared.verdict]}"
 
 
 def _described(rows: "Dataset", features: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from dsnc.cli.common import (
     print_table,
 )
 from dsnc.cli.table_options import takes_tables
-from dsnc.errors import require
+from dsnc.errors import InputError, require
 from dsnc.progress import settings_text
 
 if TYPE_CHECKING:
@@ -95,8 +95,13 @@ def tune(
     require("optuna", extra="tune", caller="dsnc tune")
     reading = {**whole.reading, **(table or {})} | ({"reader": reader} if reader else {})
     parts = load_parts(data, reading, validation)
+    if parts.train.is_multilabel:
+        raise InputError(
+            f"{data} has label sets, which dsnc tune does not know; choose parameters with "
+            "scikit-learn's GridSearchCV and dsnc.DSNCMultiLabelClassifier."
+        )
     labels = parts.train.labels
-    held_out = known_rows(parts.validation, labels) if len(parts.validation) else None
+    held_out = known_rows(parts.validation, parts.train) if len(parts.validation) else None
     try:
         with plain_errors():
             found = run(

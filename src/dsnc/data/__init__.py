@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from dsnc.data.catalog import list_draws as list_draws
     from dsnc.data.dataset import Dataset as Dataset
     from dsnc.data.dataset import Split as Split
-    from dsnc.data.dataset import Summary as Summary
     from dsnc.data.folder import write_folder as write_folder
     from dsnc.data.glyphs import load_glyphs as load_glyphs
     from dsnc.data.quality import Finding as Finding
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from dsnc.data.readers import READERS as READERS
     from dsnc.data.readers import load_dataset as load_dataset
     from dsnc.data.stream import stream_rows as stream_rows
+    from dsnc.data.summary import Summary as Summary
     from dsnc.data.synthetic import make_dense_codes as make_dense_codes
     from dsnc.data.synthetic import make_sparse_topics as make_sparse_topics
 
@@ -29,7 +29,7 @@ _HOMES = {
     "Finding": "quality",
     "READERS": "readers",
     "Split": "dataset",
-    "Summary": "dataset",
+    "Summary": "summary",
     "check_quality": "quality",
     "fetch": "catalog",
     "list_draws": "catalog",

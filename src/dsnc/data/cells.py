@@ -1,4 +1,4 @@
-"""What stands in a cell of a table: nothing, a number, or something else."""
+"""What stands in a cell of a table: nothing, a number, labels, or something else."""
 
 from typing import Any
 
@@ -31,3 +31,17 @@ def number(cell: Any, *, decimal_comma: bool) -> float | None:
         return float(cell)
     except (TypeError, ValueError):
         return None
+
+
+def labels_in(cell: Any, separator: str | None = None) -> list[Any]:
+    """Return the labels in a cell: of a list, or between separators; nothing is no label.
+
+    Examples
+    --------
+    >>> labels_in(" ox | bee || ", "|")
+    ['ox', 'bee']
+    """
+    several = isinstance(cell, str) and separator is not None
+    items = cell.split(separator) if several else cell if isinstance(cell, list) else [cell]
+    stripped = (item.strip() if isinstance(item, str) else item for item in items)
+    return [item for item in stripped if not (item is None or item == "" or item != item)]  # noqa: PLR0124 - NaN

@@ -7,13 +7,14 @@ A model keeps its columns and finds them by name in any other table.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
-from dsnc.data.cells import is_missing, number
+from dsnc.data.cells import is_missing, labels_in, number
 from dsnc.data.tables import Table
 from dsnc.errors import DataFileError, InputError, did_you_mean, warn
 
-LABEL_NAMES = ("label", "labels", "class", "category", "target")
+LABEL_NAMES = ("label", "labels", "class", "category", "target", "tags", "categories", "classes")
 TEXT_NAMES = ("text", "texts", "title", "sentence", "document", "content", "query")
 ID_NAMES = ("id", "index", "uuid", "key", "unnamed: 0")
 MISSING = ("refuse", "zero", "mean", "drop")
@@ -73,6 +74,8 @@ class Columns:
         Of "mean": what stands for a number that is missing, for each of `numbers`.
     edges : list of list of float
         Beside texts: where the range of each of `numbers` is cut, to say which part one is in.
+    label_separator : str, optional
+        What stands between the labels of a cell, where rows have label sets.
     """
 
     label: str | None = None
@@ -84,6 +87,7 @@ class Columns:
     fill: list[float] = field(default_factory=list)
     edges: list[list[float]] = field(default_factory=list)
     separate: bool = False
+    label_separator: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON holds it; `from_plain` is the way back."""
@@ -104,7 +108,8 @@ class Columns:
         if not all(isinstance(one, list) for one in lists):
             raise InputError("data: columns holds what should be a list and is none.")
         texts = [*plain["text"], *plain["numbers"], *plain["categories"], plain["missing"]]
-        texts += [plain[key] for key in ("label", "id") if plain[key] is not None]
+        optional = ("label", "id", "label_separator")
+        texts += [plain[key] for key in optional if plain[key] is not None]
         texts += [value for values in plain["categories"].values() for value in values]
         numbers = [*plain["fill"], *(edge for edges in plain["edges"] for edge in edges)]
         is_fill = all(isinstance(value, float | int) for value in numbers)
@@ -113,6 +118,8 @@ class Columns:
             raise InputError("data: columns holds what is neither a name nor a number.")
         if any(len(plain[key]) not in (0, len(plain["numbers"])) for key in ("fill", "edges")):
             raise InputError("data: columns does not say the same of each of its numbers.")
+        if plain["label_separator"] == "":
+            raise InputError("data: columns has an empty label_separator.")
         tuples = {"text": tuple(plain["text"]), "numbers": tuple(plain["numbers"])}
         return cls(**{**plain, **tuples})
 
@@ -130,7 +137,8 @@ class Columns:
 
     def __str__(self) -> str:
         """Return the roles for people."""
-        parts = [f"label {self.label!r}"] if self.label is not None else []
+        between = f" separated by {self.label_separator!r}" if self.label_separator else ""
+        parts = [f"label {self.label!r}{between}"] if self.label is not None else []
         joint = " | " if self.separate else " + "
         parts += [f"text {joint.join(map(repr, self.text))}"] if self.text else []
         parts += [f"{len(self.numbers):,} numbers"] if self.numbers else []
@@ -156,6 +164,7 @@ def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None
     row_id = seek.one(roles.id_column, "id_column", ID_NAMES if table.has_names else ())
     if remembered is not None:
         return _as_remembered(seek, roles, remembered, label, row_id)
+    label = label or seek.lists()
     text = seek.all(roles.text_column, "text_column")
     numbers = seek.all(roles.number_column, "number_column")
     categories = seek.all(roles.category_column, "category_column")
@@ -172,7 +181,8 @@ def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None
     if label in text:
         raise InputError(f"label_column and text_column both name {label!r}.")
     unseen: dict[str, list[str]] = {name: [] for name in categories}  # all rows tell, not the first
-    return Columns(label, tuple(text), tuple(numbers), unseen, row_id, roles.missing)
+    chosen = Columns(label, tuple(text), tuple(numbers), unseen, row_id, roles.missing)
+    return replace(chosen, label_separator=table.label_separator)
 
 
 def columns_for_rows(
@@ -218,8 +228,8 @@ def _as_remembered(
     seek: "_Seek", roles: Roles, remembered: Columns, label: str | None, row_id: str | None
 ) -> Columns:
     here = "the model's column"
-    if label is None and remembered.label is not None:
-        label = seek.usual([remembered.label.lower()])
+    if roles.label_column is None and remembered.label is not None:
+        label = seek.usual([remembered.label.lower()]) or label
     return replace(
         remembered,
         label=label,
@@ -234,6 +244,7 @@ def _as_remembered(
         ),
         id=row_id,
         missing=roles.missing if roles.missing != "refuse" else remembered.missing,
+        label_separator=seek.table.label_separator or remembered.label_separator,
     )
 
 
@@ -252,7 +263,7 @@ def _by_cells(
         if label is not None:
             return label, prose, []
     if label is None and len(table.names) == 2 and len(rest) == 2 and not text:
-        fewer = min(rest, key=lambda name: len(set(map(str, seek.cells(name)))))
+        fewer = min(rest, key=lambda name: len(set(seek.labels(name))))
         label, worded = fewer, [name for name in worded if name != fewer]
         numeric = [name for name in numeric if name != fewer]
     elif label is None and len(rest) == 1 and text:
@@ -314,6 +325,24 @@ class _Seek:
         for row in self.table.sample:
             if not isinstance(row.cells, DataFileError):
                 yield row.cells[place]
+
+    def labels(self, name: str) -> Iterator[str]:
+        """Yield what the labels of the sample would be, if a column held them."""
+        for cell in self.cells(name):
+            yield from map(str, labels_in(cell, self.table.label_separator))
+
+    def lists(self) -> str | None:
+        """Return the one column of the sample that holds lists of labels, if there is one."""
+        found = [
+            name
+            for name in self.table.names
+            if any(isinstance(cell, list) for cell in self.cells(name))
+        ]
+        if len(found) != 1:
+            return None
+        items = chain.from_iterable(c for c in self.cells(found[0]) if isinstance(c, list))
+        # Lists of numbers with fractions are vectors, not labels.
+        return found[0] if all(isinstance(item, str | int | None) for item in items) else None
 
     def is_numeric(self, name: str) -> bool:
         """Tell whether a column of the sample holds numbers, and one at least."""

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.errors import InputError, warn
+from dsnc.data.summary import Summary
+from dsnc.errors import InputError, shorten, warn
 from dsnc.labels import Labels, Targets, object_array
 
 if TYPE_CHECKING:
@@ -29,42 +30,6 @@ class Split(NamedTuple):
     train: "Dataset"
     validation: "Dataset"
     test: "Dataset"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The figures of a data set that one looks at first."""
-
-    name: str
-    rows: int
-    features: int | None
-    density: float | None
-    classes: int
-    labels_per_row: float
-    per_class_min: int
-    per_class_median: float
-    per_class_max: int
-    splits: dict[str, int]
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Return (what, value) pairs, ready to print."""
-        features = "raw text" if self.features is None else f"{self.features:,}"
-        lines = [("rows", f"{self.rows:,}"), ("features", features)]
-        if self.density is not None:
-            lines.append(("density", f"{self.density:.3%}"))
-        lines.append(("classes", f"{self.classes:,}"))
-        if self.labels_per_row != 1:
-            lines.append(("labels per row", f"{self.labels_per_row:.2f}"))
-        spread = f"{self.per_class_min:,} / {self.per_class_median:,.0f} / {self.per_class_max:,}"
-        lines.append(("rows per class, min / median / max", spread))
-        lines += [(f"{name} rows", f"{rows:,}") for name, rows in self.splits.items()]
-        return lines
-
-    def __str__(self) -> str:
-        """Return a small table of plain text."""
-        lines = self.lines()
-        width = max(len(what) for what, _ in lines)
-        return "\n".join([self.name, *(f"  {what:<{width}}  {value}" for what, value in lines)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,6 +178,19 @@ class Dataset:
             raise InputError(f"{self.name!r} is multi-label: read Y and classes instead of labels.")
         return self.classes[self.y]
 
+    def label_lists(self) -> list[list[Any]]:
+        """Return the labels of each row as lists, as the user wrote them."""
+        sets = self.as_label_sets().targets.classes
+        flat, ends = self.classes[sets.indices].tolist(), sets.indptr.tolist()
+        return [flat[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+
+    def as_label_sets(self) -> Self:
+        """Return the data set with label sets; where each row has one label, sets of one."""
+        if self.y is None:
+            return self
+        sets = Targets.from_lists(self.y, np.ones(len(self), np.int64), self.n_classes)
+        return replace(self, y=None, Y=sets.classes.astype(np.int8))
+
     def take(self, rows: Any) -> Self:
         """Return the data set of some rows: numbers, a boolean mask or a slice.
 
@@ -313,9 +291,10 @@ class Dataset:
 
     def summary(self) -> Summary:
         """Return rows, features, density, classes and the spread of rows per class."""
-        counts = self.rows_per_class
+        counts, targets = self.rows_per_class, self.targets
         cells = len(self) * (self.width or 0)
         splits = self.splits or {}
+        sizes = np.ones(len(self)) if targets.is_single else np.diff(targets.classes.indptr)
         return Summary(
             name=self.name,
             rows=len(self),
@@ -327,6 +306,8 @@ class Dataset:
             per_class_median=float(np.median(counts)) if counts.size else 0.0,
             per_class_max=int(counts.max(initial=0)),
             splits={name: len(splits[name]) for name in SPLIT_NAMES if name in splits},
+            has_label_sets=self.is_multilabel,
+            rows_without_label=int((sizes == 0).sum()),
         )
 
     def __repr__(self) -> str:
@@ -355,6 +336,12 @@ def warn_of_beyond(name: str, beyond: int, n_features: int) -> None:
             f"{name} has {beyond:,} values of features above the {n_features:,} that were "
             "learned; they are left out."
         )
+
+
+def check_multilabel(multilabel: Any) -> None:
+    """Refuse what does not say whether rows have label sets."""
+    if not isinstance(multilabel, bool) and multilabel != "auto":
+        raise InputError(f"multilabel={shorten(multilabel)} must be True, False or 'auto'.")
 
 
 def _numbered(labels: Any, classes: Classes) -> tuple[Labels, NDArray[np.int32]]:

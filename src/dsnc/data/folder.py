@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.data.dataset import SPLIT_NAMES, Dataset
+from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel
 from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
 from dsnc.files import whole_folder
 from dsnc.labels import label_array
@@ -34,14 +34,27 @@ def is_folder(path: Path) -> bool:
     return any(file.is_file() for file in _row_files(path))
 
 
-def read_folder(path: str | os.PathLike[str]) -> Dataset:
-    """Read a folder of arrays; nothing in it is ever unpickled."""
+def read_folder(path: str | os.PathLike[str], *, multilabel: bool | str = "auto") -> Dataset:
+    """Read a folder of arrays; nothing in it is ever unpickled.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    multilabel : bool or "auto"
+        Whether rows have label sets; "auto": if there is a ``Y.npz``, and no ``y.npy``.
+    """
+    check_multilabel(multilabel)
     folder = Path(path)
     X, how = read_rows_of(folder)
     y, Y = _read_labels(folder)
+    if multilabel is False and y is None:
+        raise DataFileError.at(
+            folder, "has label sets (Y.npz)", expected="y.npy, one label a row (multilabel=False)"
+        )
     classes = _read_classes(folder, y, Y)
     try:
-        return Dataset(
+        dataset = Dataset(
             X,
             y,
             classes,
@@ -53,6 +66,7 @@ def read_folder(path: str | os.PathLike[str]) -> Dataset:
         )
     except DsncError as error:
         raise DataFileError.at(folder, f"its files do not fit together: {error}") from error
+    return dataset.as_label_sets() if multilabel is True else dataset
 
 
 def read_rows_of(path: Path) -> tuple[Any, str]:
@@ -113,7 +127,7 @@ def _read_labels(folder: Path) -> tuple[Any, Any]:
     if (folder / "y.npy").is_file():
         return _load_npy(folder / "y.npy"), None
     if (folder / "Y.npz").is_file():
-        return None, _load_csr(folder / "Y.npz")
+        return None, _load_label_sets(folder / "Y.npz")
     raise DataFileError.at(folder, "holds neither y.npy nor Y.npz", expected="one of them")
 
 
@@ -179,6 +193,21 @@ def _load_csr(path: Path) -> Any:
             path, f"is not a sparse matrix ({error})", expected="what scipy.sparse.save_npz writes"
         ) from error
     return matrix
+
+
+def _load_label_sets(path: Path) -> Any:
+    sets = _load_csr(path)
+    if sets.dtype.kind not in "biuf":
+        raise DataFileError.at(path, f"has type {sets.dtype}", expected="numbers, 0 or 1")
+    wrong = np.flatnonzero((sets.data != 0) & (sets.data != 1))
+    if len(wrong):
+        row = int(np.searchsorted(sets.indptr, wrong[0], side="right")) - 1
+        raise DataFileError.at(
+            path,
+            f"holds {sets.data[wrong[0]]} in row {row}, column {sets.indices[wrong[0]]}",
+            expected="1 where a row has the label, and 0 elsewhere",
+        )
+    return sets
 
 
 def _read_json(path: Path, kind: type) -> Any:

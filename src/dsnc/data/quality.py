@@ -36,10 +36,11 @@ def check_quality(rows: Any, labels: Any) -> list[Finding]:
     """Look for what is often a mistake in the data; nothing is changed.
 
     =====================  ====================================================================
-    ``duplicate_rows``     rows that are equal to an earlier one and have its label
-    ``several_labels``     texts, or rows of numbers, that stand under more than one label
+    ``duplicate_rows``     rows that are equal to an earlier one and have its label, or its set
+    ``several_labels``     texts, or rows of numbers, that stand under more than one label, or set
     ``empty_rows``         texts of nothing or spaces, rows of nothing but zeros
-    ``empty_labels``       rows whose label is nothing or spaces, which make a class all the same
+    ``unlabelled_rows``    of label sets: rows that have no label at all
+    ``empty_labels``       rows with a label of nothing or spaces, which makes a class all the same
     ``similar_labels``     groups of labels that differ only in spaces or case
     ``single_row_classes`` classes of one row
     =====================  ====================================================================
@@ -51,8 +52,8 @@ def check_quality(rows: Any, labels: Any) -> list[Finding]:
     ----------
     rows : sequence of str, array or sparse matrix of shape (n, d)
         Texts or numbers.
-    labels : array of shape (n,)
-        One label a row, of any type.
+    labels : array of shape (n,), or sequence of lists or sets
+        One label a row, of any type; or the labels of each row.
 
     Returns
     -------
@@ -78,33 +79,73 @@ def check_quality(rows: Any, labels: Any) -> list[Finding]:
     else:
         hashes = np.fromiter(map(hash, texts), np.int64, n_rows)
         empty = np.fromiter((not t or t.isspace() for t in texts), np.bool_, n_rows)
-    return _Search(texts, names, hashes, empty).findings()
+    return _Search(texts, _Names(names), hashes, empty).findings()
+
+
+class _Names:
+    """The labels of all rows, one after the other; a label is named by where it first stands.
+
+    Sets are numbered, too: two rows that have the same labels have the same `of_row`.
+    """
+
+    def __init__(self, names: list[Any]) -> None:
+        self.n_rows = len(names)
+        self.has_sets = any(isinstance(name, list | set | frozenset) for name in names)
+        try:
+            self.sets = [_members(name) for name in names] if self.has_sets else []
+            self.flat = [label for some in self.sets for label in some] if self.sets else names
+            self.label, self.classes = _first_of_each(self.flat)
+            self.of_row = self.label
+            if self.has_sets:
+                self.of_row, _ = _first_of_each([frozenset(some) for some in self.sets])
+        except TypeError as error:
+            raise InputError(
+                f"labels cannot be compared ({error}); give a text or a number a row, or a list of "
+                "them."
+            ) from None
+        rows = np.arange(self.n_rows)
+        self.rows = np.repeat(rows, [len(some) for some in self.sets]) if self.has_sets else rows
+
+    def shown(self, row: int) -> str:
+        """Return what a row has as label, for people."""
+        return shorten(self.sets[row] if self.has_sets else self.flat[row])
+
+
+def _members(name: Any) -> list[Any]:
+    """Return the labels of a row, each once."""
+    if isinstance(name, set | frozenset):
+        return sorted(name, key=str)
+    return list(dict.fromkeys(name)) if isinstance(name, list) else [name]
+
+
+def _first_of_each(items: list[Any]) -> tuple[NDArray[np.int64], list[int]]:
+    """Return where each item stands first, and these places."""
+    seen: dict[Any, int] = {}
+    places = np.fromiter(map(seen.setdefault, items, count()), np.int64, len(items))
+    return places, list(seen.values())
 
 
 class _Search:
-    """A row is named by its number, a label by that of its first row; so are equal rows."""
+    """A row is named by its number; equal rows by that of the first."""
 
     def __init__(
         self,
         texts: list[str] | None,
-        names: list[Any],
+        names: _Names,
         hashes: NDArray[np.int64],
         empty: NDArray[np.bool_],
     ) -> None:
         self.texts, self.names, self.empty = texts, names, empty
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         self.same = first[inverse]  # the first row that is equal to each
-        seen: dict[Any, int] = {}
-        try:
-            self.label = np.fromiter(map(seen.setdefault, names, count()), np.int64, len(names))
-        except TypeError as error:
-            raise InputError(f"labels cannot be compared ({error}); give one a row.") from None
-        self.classes = list(seen.values())
 
     def findings(self) -> list[Finding]:
         found = {
             **self._equal_rows(),
             "empty_rows": _rows_only(np.flatnonzero(self.empty)),
+            "unlabelled_rows": _rows_only(
+                np.setdiff1d(np.arange(self.names.n_rows), self.names.rows)
+            ),
             **self._labels(),
         }
         return [
@@ -115,9 +156,9 @@ class _Search:
 
     def _equal_rows(self) -> dict[str, tuple[int, Iterator[Example]]]:
         kept = np.flatnonzero(~self.empty)
-        n = len(self.names)
+        n = self.names.n_rows
         # Row and label in one integer, which is the same for duplicates.
-        pairs = self.same[kept] * n + self.label[kept]
+        pairs = self.same[kept] * n + self.names.of_row[kept]
         distinct, first, counts = np.unique(pairs, return_index=True, return_counts=True)
         repeated = np.sort(kept[first[counts > 1]])
         rows, n_labels = np.unique(distinct // n, return_counts=True)
@@ -128,44 +169,50 @@ class _Search:
         }
 
     def _duplicate(self, row: int) -> Example:
-        equal = (self.same == self.same[row]) & (self.label == self.label[row])
+        labels = self.names.of_row
+        equal = (self.same == self.same[row]) & (labels == labels[row])
         return _example(np.flatnonzero(equal), self._text(row))
 
     def _contradiction(self, row: int) -> Example:
         equal = np.flatnonzero(self.same == row)
-        _, first = np.unique(self.label[equal], return_index=True)
+        _, first = np.unique(self.names.of_row[equal], return_index=True)
         rows = equal[np.sort(first)]
         what = "" if self.texts is None else f"{self._text(row)} is "
-        return _example(rows, what + self._label_list(rows))
+        return _example(rows, what + _listed(map(self.names.shown, rows.tolist()), len(rows)))
 
     def _labels(self) -> dict[str, tuple[int, Iterator[Example]]]:
+        names, rows = self.names.flat, self.names.rows
         spelled: dict[str, list[int]] = {}
-        for row in self.classes:
-            if isinstance(self.names[row], str):
-                key = " ".join(self.names[row].split()).casefold()
-                spelled.setdefault(key, []).append(row)
-        nameless = np.flatnonzero(np.isin(self.label, spelled.pop("", [])))
-        groups = [np.array(rows) for rows in spelled.values() if len(rows) > 1]
-        sizes = np.bincount(self.label, minlength=len(self.names))
-        single = [row for row in self.classes if sizes[row] == 1]
+        for place in self.names.classes:
+            if isinstance(names[place], str):
+                key = " ".join(names[place].split()).casefold()
+                spelled.setdefault(key, []).append(place)
+        nameless = np.unique(rows[np.isin(self.names.label, spelled.pop("", []))])
+        groups = [np.array(places) for places in spelled.values() if len(places) > 1]
+        sizes = np.bincount(self.names.label, minlength=len(names))
+        single = [place for place in self.names.classes if sizes[place] == 1]
         return {
             "empty_labels": _rows_only(nameless),
             "similar_labels": (
                 len(groups),
-                (_example(rows, self._label_list(rows)) for rows in groups),
+                (
+                    _example(rows[g], _listed((shorten(names[i]) for i in g), len(g)))
+                    for g in groups
+                ),
             ),
             "single_row_classes": (
                 len(single),
-                (_example([row], shorten(self.names[row])) for row in single),
+                (_example([rows[place]], shorten(names[place])) for place in single),
             ),
         }
 
     def _text(self, row: int) -> str:
         return "" if self.texts is None else shorten(self.texts[row])
 
-    def _label_list(self, rows: NDArray[np.int64]) -> str:
-        more = " and others" if len(rows) > _ROWS else ""
-        return " and ".join(shorten(self.names[row]) for row in rows[:_ROWS]) + more
+
+def _listed(shown: Iterable[str], n: int) -> str:
+    more = " and others" if n > _ROWS else ""
+    return " and ".join(islice(shown, _ROWS)) + more
 
 
 def _rows_only(rows: NDArray[np.int64]) -> tuple[int, Iterator[Example]]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.data.dataset import SPLIT_NAMES, Dataset, fit_width
+from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel, fit_width
 from dsnc.data.files import head, is_parquet, stem
 from dsnc.data.folder import is_folder, read_folder
 from dsnc.data.svmlight import looks_like_svmlight, read_svmlight
@@ -39,7 +39,11 @@ READERS: dict[str, Callable[..., Dataset]] = {
 
 
 def load_dataset(
-    name_or_path: str | os.PathLike[str], *, reader: str | None = None, **options: Any
+    name_or_path: str | os.PathLike[str],
+    *,
+    reader: str | None = None,
+    multilabel: bool | str = "auto",
+    **options: Any,
 ) -> Dataset:
     """Load a data set: a catalog's name, a file or a folder.
 
@@ -53,8 +57,13 @@ def load_dataset(
     reader : str, optional
         One of `READERS`; without it the content and the name decide. ``Dataset.source`` and the
         log say what was chosen.
+    multilabel : bool or "auto"
+        Whether rows have label sets, in ``Dataset.Y``. "auto": where a row can be seen to have
+        several labels, or none, or where the format says so; ``Dataset.source`` tells what was
+        decided. True makes sets of one of a file in which each row has one label; False refuses
+        others.
     **options
-        Passed to the reader: ``classes``, ``label_column``, ``first_index``, ...
+        Passed to the reader: ``classes``, ``label_column``, ``label_separator``, ...
 
     Examples
     --------
@@ -63,20 +72,36 @@ def load_dataset(
     """
     if reader is not None and reader not in READERS:
         raise unknown_name("reader", reader, READERS)
+    check_multilabel(multilabel)
     path = Path(name_or_path).expanduser()
     if not path.exists():
         dataset = _load_by_name(name_or_path, reader, options)
-    elif path.is_dir() and reader in (None, "folder") and is_folder(path):
-        dataset = _read("folder", path, options)
-    elif path.is_dir():
-        files = _find_parts(path)
-        chosen = reader or detect_reader(files["train"])
-        parts = {name: _read(chosen, file, options) for name, file in files.items()}
-        dataset = replace(_stack_parts(parts), name=path.resolve().name)
+        dataset = dataset.as_label_sets() if multilabel is True else dataset
     else:
-        dataset = _read(reader or detect_reader(path), path, options)
+        options["multilabel"] = multilabel
+        dataset = _load_path(path, reader, options)
+    if dataset.is_multilabel:
+        if multilabel is False:
+            raise InputError(f"{name_or_path} has label sets; one label a row is wanted.")
+        source = f"{dataset.source}; {dataset.summary().labels_text}"
+        dataset = replace(dataset, source=source)
     _LOG.info("%s: %s", dataset.name, dataset.source)
     return dataset
+
+
+def _load_path(path: Path, reader: str | None, options: dict[str, Any]) -> Dataset:
+    if path.is_dir() and reader in (None, "folder") and is_folder(path):
+        return _read("folder", path, options)
+    if not path.is_dir():
+        return _read(reader or detect_reader(path), path, options)
+    files = _find_parts(path)
+    chosen = reader or detect_reader(files["train"])
+    parts: dict[str, Dataset] = {}
+    for name, file in files.items():
+        parts[name] = _read(chosen, file, options)
+        if parts["train"].is_multilabel:  # the other files may have one label a row by chance
+            options = {**options, "multilabel": True}
+    return replace(_stack_parts(parts), name=path.resolve().name)
 
 
 def detect_reader(path: str | os.PathLike[str]) -> str:
@@ -86,7 +111,7 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
     lines = head(path)
     if not lines:
         raise DataFileError.at(path, "is empty", expected="a data file")
-    if lines[0].startswith(b"__label__"):
+    if any(line.startswith(b"__label__") for line in lines):
         return "fasttext"
     if lines[0].lstrip(b"\xef\xbb\xbf ").startswith((b"{", b"[{")):
         return "jsonl"
@@ -185,6 +210,9 @@ def _stack_parts(parts: Mapping[str, Dataset]) -> Dataset:
         splits=splits,
         source="; ".join(f"{name}: {part.source}" for name, part in parts.items()),
         first_index=first,
+        columns=members[0].columns
+        if all(m.columns == members[0].columns for m in members)
+        else None,
         **labels,
     )
 

@@ -1,6 +1,7 @@
 """Rows without labels, block by block, for a model that is there: what is asked for predictions.
 
-Tables come with their other columns. Texts come a line each; numbers as svmlight lines (labels are
+Tables come with their other columns. Texts come a line each (labels of fastText lines are passed
+over); numbers as svmlight lines (labels are
 passed over), as columns, or as arrays. There an empty line is a row, too: every line that goes in
 has its answer.
 """
@@ -23,6 +24,8 @@ from dsnc.data.svmlight import parse_lines
 from dsnc.data.table_rows import RowMaker, refuse_missing
 from dsnc.data.tables import KINDS, Row, Table, TableOptions
 from dsnc.errors import DataFileError, InputError, shorten, warn
+
+_LABEL = b"__label__"  # begins a label in fastText lines
 
 
 class Block(NamedTuple):
@@ -66,6 +69,13 @@ def _kind_by_columns(line: bytes, known: Columns | None) -> str | None:
     if not {name.lower() for name in known.names} <= cells:
         return None
     return "jsonl" if first.startswith("{") else "tsv" if "\t" in first else "csv"
+
+
+def is_fasttext(name: str) -> bool:
+    """Tell by its first line whether a file, or stdin, has fastText lines with labels."""
+    if name == STDIN:
+        return _first_of_stdin().startswith(_LABEL)
+    return Path(name).is_file() and any(line.startswith(_LABEL) for line in head(name, 1))
 
 
 def stream_table(
@@ -145,12 +155,22 @@ def stream_rows(
 
 
 def _texts(name: str, batch: int, options: TableOptions) -> Iterator[list[str]]:
+    has_labels = None
     for first, lines in read_batches(name, batch):
+        if has_labels is None:
+            full = [line for line in lines if line.strip()]
+            has_labels = full[0].startswith(_LABEL) if full else None
+        encoding = options.encoding
         if options.decode_errors == "replace":
-            lines = [line.decode(options.encoding, "replace").encode() for line in lines]
-            yield list(decode(name, lines, first, "utf-8"))
-        else:
-            yield list(decode(name, lines, first, options.encoding))
+            lines = [line.decode(encoding, "replace").encode() for line in lines]
+            encoding = "utf-8"
+        texts = list(decode(name, lines, first, encoding))
+        yield [_without_labels(text) for text in texts] if has_labels else texts
+
+
+def _without_labels(text: str) -> str:
+    """Return a fastText line as training reads it."""
+    return " ".join(word for word in text.split() if not word.startswith(_LABEL.decode()))
 
 
 def _blocks(name: str, X: Any, batch: int, n_features: int) -> Iterator[Any]:

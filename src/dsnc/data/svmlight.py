@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.checks import whole
-from dsnc.data.dataset import Classes, Dataset, fit_width
+from dsnc.data.dataset import Classes, Dataset, check_multilabel, fit_width
 from dsnc.data.files import read_chunks, stem
 from dsnc.errors import DataFileError
 from dsnc.labels import UnknownLabelError
@@ -82,6 +82,7 @@ def read_svmlight(
     dtype : dtype
         Of the values.
     """
+    check_multilabel(multilabel)
     if first_index is not None:
         whole("first_index", first_index, 0, 1)
     header, rows = _read(path, np.dtype(dtype))

@@ -21,17 +21,25 @@ class TableWriter:
     table : Table
         Where the rows come from.
     added : dict of str to type
-        Names of the columns that are added, and whether they hold `str` or `float`. A name that is
-        taken gets an underscore.
+        Names of the columns that are added, and whether they hold `str`, `float`, or lists of them
+        (``list[str]``). A name that is taken gets an underscore.
     kind : str, optional
         Another format than the table's: "jsonl".
+    separator : str
+        What stands between the items of a list in delimited text; JSON and Parquet have lists.
     """
 
     def __init__(
-        self, file: IO[bytes], table: Table, added: dict[str, type], kind: str | None = None
+        self,
+        file: IO[bytes],
+        table: Table,
+        added: dict[str, Any],
+        kind: str | None = None,
+        separator: str = "|",
     ) -> None:
         self._file, self._table, self._kind = file, table, kind or table.kind
-        self._added: dict[str, type] = {}
+        self._separator = separator
+        self._added: dict[str, Any] = {}
         for name, type_ in added.items():
             while name in table.names:
                 name += "_"
@@ -66,6 +74,7 @@ class TableWriter:
 
     def _delimited(self, lines: Sequence[Sequence[Any]]) -> bytes:
         text = io.StringIO()
+        lines = [[self._joined(cell) for cell in line] for line in lines]
         if self._table.delimiter == "\t":  # between tabs a quote is a quote
             for line in lines:
                 text.write("\t".join("" if cell is None else _cell(cell) for cell in line) + "\n")
@@ -73,6 +82,10 @@ class TableWriter:
             writer = csv.writer(text, delimiter=self._table.delimiter, lineterminator="\n")
             writer.writerows([_plain(cell) for cell in line] for line in lines)
         return text.getvalue().encode("utf-8", "backslashreplace")
+
+    def _joined(self, cell: Any) -> Any:
+        """Return the items of a list as one text, anything else as it is."""
+        return self._separator.join(map(_text, cell)) if isinstance(cell, list) else cell
 
     def _objects(self, rows: Sequence[Row], added: Sequence[Added]) -> bytes:
         lines = []
@@ -85,7 +98,8 @@ class TableWriter:
     def _write_parquet(self, rows: Sequence[Row], added: Sequence[Added]) -> None:
         pyarrow = require("pyarrow", extra="tables", caller="writing Parquet")
         parquet = require("pyarrow.parquet", extra="tables", caller="writing Parquet")
-        types = {str: pyarrow.string(), float: pyarrow.float32()}
+        types: dict[Any, Any] = {str: pyarrow.string(), float: pyarrow.float32()}
+        types |= {list[str]: pyarrow.list_(types[str]), list[float]: pyarrow.list_(types[float])}
         schema = self._table.schema
         for name, type_ in self._added.items():
             schema = schema.append(pyarrow.field(name, types[type_]))
@@ -100,11 +114,14 @@ class TableWriter:
         self._parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
 
+def _text(cell: Any) -> str:
+    return str(_plain(cell))
+
+
 def _plain(cell: Any) -> Any:
     return f"{cell:.6g}" if isinstance(cell, float) else cell
 
 
 def _cell(cell: Any) -> str:
     """Return a cell that has no tab and no end of a line inside."""
-    text = str(_plain(cell))
-    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
+    return _text(cell).replace("\t", " ").replace("\n", " ").replace("\r", " ")

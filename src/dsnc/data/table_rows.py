@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.data.cells import is_missing, number
+from dsnc.data.cells import is_missing, labels_in, number
 from dsnc.data.columns import Columns
 from dsnc.data.tables import Row, Table
 from dsnc.errors import DataFileError, InputError, warn
@@ -25,9 +25,14 @@ class Made(NamedTuple):
     """What rows of a table became."""
 
     X: Any  # object array of texts, or float32 array
-    labels: list[Any]
+    labels: list[Any]  # one a row, or a list of those that it has
     ids: list[Any] | None
     lines: NDArray[np.int64]
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether rows have label sets."""
+        return any(isinstance(label, list) for label in self.labels)
 
 
 class RowMaker:
@@ -37,10 +42,14 @@ class RowMaker:
     ----------
     table : Table
     columns : Columns
+    multilabel : bool or "auto"
+        Whether rows have label sets; "auto": if a cell holds a list, or labels have a separator.
     """
 
-    def __init__(self, table: Table, columns: Columns) -> None:
+    def __init__(self, table: Table, columns: Columns, multilabel: bool | str = "auto") -> None:
         self.table, self.columns = table, columns
+        separated = columns.label_separator is not None
+        self.multilabel = True if multilabel == "auto" and separated else multilabel
         place = {name: i for i, name in reversed(list(enumerate(table.names)))}
         self._text = [place[name] for name in columns.text]
         self._numbers = [place[name] for name in columns.numbers]
@@ -89,7 +98,8 @@ class RowMaker:
                     f"category_column={name!r} has {len(categories[name]):,} different values, "
                     f"each a column of X; {_MOST_VALUES:,} at most."
                 )
-        return RowMaker(self.table, replace(columns, edges=edges, categories=categories))
+        columns = replace(columns, edges=edges, categories=categories)
+        return RowMaker(self.table, columns, self.multilabel)
 
     def numbers(self, row: Row, fill: Sequence[float] | None) -> list[float]:
         """Return the numbers of a row; NaN where one is missing and nothing fills it."""
@@ -130,37 +140,63 @@ class RowMaker:
     def make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:
         """Return all of the rows as they are learned from, and the columns with what they tell.
 
-        Rows without a label are left out, with a warning; so are those with a number missing where
-        that is wished.
+        Rows without a label have the empty set where others have sets, and are left out elsewhere,
+        with a warning; so are those with a number missing where that is wished.
         """
         if not self._has_to_learn():
             return self._make(rows)
         rows = list(rows)
         return self._learned(rows)._make(rows)
 
+    def _label(self, row: Row) -> Any:
+        """Return the label of a row, the list of those that it has, or None."""
+        cells = row.known()
+        cell = cells[self.label] if self.label is not None else None
+        self._check_kinds(row.line, cell, cells)
+        found = labels_in(cell, self.columns.label_separator)
+        if self.multilabel is False and len(found) > 1:
+            raise DataFileError.at(
+                self.table.path,
+                f"has {len(found)} labels",
+                line=row.line,
+                text=str(cell),
+                expected="one label a row (multilabel=False)",
+            )
+        if self.multilabel is True or (self.multilabel == "auto" and isinstance(cell, list)):
+            return found
+        return found[0] if found else None
+
     def _make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:
         X: list[Any] = []
         labels: list[Any] = []
         ids: list[Any] = []
         lines: list[int] = []
-        unlabelled: list[int] = []
-        for row in rows:
+        unlabelled: list[Row] = []
+
+        def add(row: Row, label: Any) -> None:
             cells = row.known()
-            label = cells[self.label] if self.label is not None else None
-            label = label.strip() if isinstance(label, str) else label
-            self._check_kinds(row.line, label, cells)
-            if label is None or label == "" or label != label:  # noqa: PLR0124 - NaN
-                unlabelled.append(row.line)
-                continue
             X.append(self.text(cells) if self._text else self.numbers(row, None))
             labels.append(label)
             lines.append(row.line)
             if self.id is not None:
                 ids.append(cells[self.id])
-        if unlabelled:
+
+        for row in rows:
+            label = self._label(row)
+            if label is None:
+                unlabelled.append(row)
+            else:
+                add(row, label)
+        if any(isinstance(label, list) for label in labels):
+            for row in unlabelled:  # the empty set, which only the others tell
+                add(row, [])
+            order = np.argsort(lines).tolist()
+            X, labels, ids = ([items[i] for i in order if items] for items in (X, labels, ids))
+            lines.sort()
+        elif unlabelled:
             warn(
                 f"{os.fspath(self.table.path)}: {len(unlabelled):,} rows without a label are left "
-                f"out: {_some_lines(unlabelled)}."
+                f"out: {_some_lines([row.line for row in unlabelled])}."
             )
         made = Made(X, labels, ids if self.id is not None else None, np.array(lines, np.int64))
         return self._finished(made)

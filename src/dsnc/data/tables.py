@@ -8,21 +8,18 @@ as the error that says why, so that whoever reads may stop or go on.
 import csv
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from dsnc.data.cells import is_missing, is_number
 from dsnc.data.files import STDIN, check_encoding, read_batches, read_chunks
-from dsnc.errors import DataFileError, InputError, require, warn
+from dsnc.data.sniffing import DELIMITERS, csv_reader, has_header, sniff_delimiter
+from dsnc.errors import DataFileError, InputError, require
 
-DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}  # in doubt, the first
 KINDS = ("csv", "jsonl", "parquet", "tsv")
 DECODE_ERRORS = ("strict", "replace")
 _SAMPLE = 1000  # rows that decide
-_CONSISTENT = 0.9  # share of rows that a delimiter cuts alike
 
 
 class Row(NamedTuple):
@@ -53,12 +50,15 @@ class TableOptions:
         Of delimited text and JSON lines.
     decode_errors : "strict" or "replace"
         Whether bytes that are not of the encoding are an error, or become U+FFFD.
+    label_separator : str, optional
+        What stands between the labels of a cell; then rows have label sets.
     """
 
     delimiter: str | None = None
     header: bool | None = None
     encoding: str = "utf-8"
     decode_errors: str = "strict"
+    label_separator: str | None = None
 
     def check(self) -> None:
         """Refuse what cannot be."""
@@ -66,6 +66,8 @@ class TableOptions:
             raise InputError(f"delimiter={self.delimiter!r} must be one character, not a quote.")
         if self.decode_errors not in DECODE_ERRORS:
             raise InputError(f"decode_errors={self.decode_errors!r} must be 'strict' or 'replace'.")
+        if self.label_separator == "":
+            raise InputError("label_separator='' is empty; give what stands between labels: '|'.")
         check_encoding(self.encoding)
 
 
@@ -82,7 +84,11 @@ class Table:
         The first rows, which `rows` gives again.
     how : str
         What was found out, for people.
+    label_separator : str or None
+        What the user says that stands between the labels of a cell.
     """
+
+    label_separator: str | None = None
 
     def __init__(
         self,
@@ -133,10 +139,13 @@ def open_table(
     options = options or TableOptions()
     options.check()
     if kind == "parquet":
-        return _open_parquet(path)
-    if kind == "jsonl":
-        return _open_jsonl(path, options)
-    return _open_delimited(path, kind, options, {name.strip().lower() for name in known})
+        table = _open_parquet(path)
+    elif kind == "jsonl":
+        table = _open_jsonl(path, options)
+    else:
+        table = _open_delimited(path, kind, options, {name.strip().lower() for name in known})
+    table.label_separator = options.label_separator
+    return table
 
 
 # Delimited text
@@ -148,7 +157,8 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
     first = next(batches, [])
     if not any(line.strip() for line in first):
         raise DataFileError.at(path, "is empty", expected="rows of cells")
-    delimiter = options.delimiter or _sniff_delimiter(first[:_SAMPLE], kind)
+    within = options.label_separator
+    delimiter = options.delimiter or sniff_delimiter(first[:_SAMPLE], kind, within)
     rows = _split(path, chain(first, chain.from_iterable(batches)), delimiter, bad)
     top = next(rows)
     names = [str(cell).strip() for cell in top.known()]
@@ -157,7 +167,9 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
     below = list(islice(rows, size))
     has_names = options.header
     if has_names is None:
-        has_names = _has_header(path, names, below, known)
+        whole = [row.cells for row in below if not isinstance(row.cells, DataFileError)]
+        fitting = [cells for cells in whole if len(cells) == len(names)]
+        has_names = has_header(path, names, fitting, known)
     if not has_names:
         names, below = [str(number) for number in range(len(names))], [top, *below]
     how = f"{DELIMITERS.get(delimiter, repr(delimiter))}, {'header' if has_names else 'no header'}"
@@ -203,19 +215,12 @@ def _not_decoded(
     )
 
 
-def _reader(lines: Iterable[str], delimiter: str) -> Any:
-    """Return the csv reader: between tabs a quote is a quote."""
-    if delimiter == "\t":
-        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    return csv.reader(lines, delimiter=delimiter, strict=True)
-
-
 def _split(
     path: Any, lines: Iterator[str], delimiter: str, bad: dict[int, DataFileError]
 ) -> Iterator[Row]:
     """Yield rows; one that runs over several lines is named by the line it starts on."""
     csv.field_size_limit(1 << 28)
-    reader, start = _reader(lines, delimiter), 1
+    reader, start = csv_reader(lines, delimiter), 1
     while True:
         try:
             cells = next(reader)
@@ -247,56 +252,6 @@ def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
             )
             row = Row(row.line, error)
         yield row
-
-
-def _sniff_delimiter(lines: Sequence[str], kind: str) -> str:
-    """Return the character that cuts most rows into equally many cells, two or more."""
-    usual = "\t" if kind == "tsv" else ","
-    shares: dict[str, float] = {}  # of rows that each cuts alike
-    for delimiter in DELIMITERS:
-        try:
-            widths = [len(cells) for cells in _reader(lines, delimiter) if any(cells)]
-        except csv.Error:  # a quote that does not close, or the sample ends inside one
-            widths = [len(line.split(delimiter)) for line in lines if line.strip()]
-        width, n_rows = Counter(widths).most_common(1)[0]
-        shares[delimiter] = n_rows / len(widths) if width > 1 and widths[0] == width else 0.0
-    n_lines = sum(1 for line in lines if line.strip())
-    if shares[usual] >= _CONSISTENT and (kind == "tsv" or n_lines < 2):
-        return usual
-    best = max(shares, key=shares.__getitem__)  # of equals, the first
-    return best if shares[best] >= _CONSISTENT else usual
-
-
-def _has_header(path: Any, names: list[str], below: list[Row], known: set[str]) -> bool:
-    """Tell names of columns from a row; where that is not clear, say what was decided."""
-    lowered = [name.lower() for name in names]
-    if known & set(lowered):
-        return True
-    if len(set(lowered)) < len(names) or any(is_number(name) for name in names) or "" in names[1:]:
-        return False  # names are there once, are not empty, and are not numbers
-    columns = list(zip(*(row.cells for row in below if _fits(row, len(names))), strict=True))
-    if not columns:
-        return False
-    if any(all(is_number(cell) or is_missing(cell) for cell in column) for column in columns):
-        return True  # words above numbers
-    fresh = not any(name in column for name, column in zip(names, columns, strict=True))
-    repeats = any(len(set(column)) <= len(column) / 2 for column in columns)
-    if fresh and repeats:
-        warn(
-            f"{os.fspath(path)}: the first row, {names}, is taken as the names of the columns, "
-            "since its cells are in no other row; with --no-header (header=False) it is a row."
-        )
-        return True
-    if fresh:
-        warn(
-            f"{os.fspath(path)}: the first row, {names}, is taken as a row; with --header "
-            "(header=True) it names the columns."
-        )
-    return False
-
-
-def _fits(row: Row, width: int) -> bool:
-    return not isinstance(row.cells, DataFileError) and len(row.cells) == width
 
 
 # JSON lines

@@ -4,7 +4,6 @@ What comes out of texts is a `Dataset` whose X holds the strings; features come 
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,11 +18,11 @@ from dsnc.data.columns import (
     Roles,
     choose_columns,
 )
-from dsnc.data.dataset import Classes, Dataset
+from dsnc.data.dataset import Classes, Dataset, check_multilabel
 from dsnc.data.files import read_lines, stem
 from dsnc.data.table_rows import Made, RowMaker
 from dsnc.data.tables import TableOptions, open_table
-from dsnc.errors import DataFileError, InputError
+from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import UnknownLabelError, object_array
 
 
@@ -38,6 +37,8 @@ def read_table(
     category_column: Names = None,
     missing: str = "refuse",
     separate_texts: bool = False,
+    label_separator: str | None = None,
+    multilabel: bool | str = "auto",
     delimiter: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
@@ -67,6 +68,11 @@ def read_table(
     separate_texts : bool
         Whether each of several texts has n-grams of its own, instead of one joined text;
         ``dsnc train`` takes what is better on held-out rows.
+    label_separator : str, optional
+        What stands between the labels of a cell, such as "|"; then rows have label sets.
+    multilabel : bool or "auto"
+        Whether rows have label sets; "auto": with a separator, or where a label is a list (JSON
+        lines, Parquet). Then a row without a label has the empty set; otherwise it is left out.
     delimiter : str, optional
         The character between cells; without it, the one that cuts all rows alike.
     header : bool, optional
@@ -80,7 +86,12 @@ def read_table(
     columns : Columns, optional
         Those of a model, to be found by name.
     """
-    options = TableOptions(delimiter, header, encoding, decode_errors)
+    check_multilabel(multilabel)
+    if label_separator is not None and multilabel is False:
+        raise InputError(
+            f"label_separator={label_separator!r} is for label sets; leave multilabel=False out."
+        )
+    options = TableOptions(delimiter, header, encoding, decode_errors, label_separator)
     roles = Roles(label_column, text_column, id_column, number_column, category_column, missing)
     known = [*LABEL_NAMES, *TEXT_NAMES, *roles.names(), *(columns.names if columns else ())]
     table = open_table(path, kind, options, known)
@@ -89,7 +100,17 @@ def read_table(
         chosen = replace(chosen, separate=separate_texts and len(chosen.text) > 1)
     if chosen.label is None:
         raise InputError(f"{os.fspath(path)} has no column of labels; name it: label_column=.")
-    made, chosen = RowMaker(table, chosen).make(table.rows())
+    made, chosen = RowMaker(table, chosen, multilabel).make(table.rows())
+    if (
+        label_separator is not None
+        and columns is None
+        and max(map(len, made.labels), default=2) < 2
+    ):
+        warn(
+            f"{os.fspath(path)}: {label_separator!r} (--label-separator, label_separator=) "
+            f"stands in no cell of column {chosen.label!r}, so that no row has several labels. Is "
+            "it the right one?"
+        )
     return _dataset(path, made, classes, f"{table.how}, {chosen}", chosen)
 
 
@@ -103,28 +124,48 @@ def read_fasttext(
     path: str | os.PathLike[str],
     *,
     prefix: str = "__label__",
+    multilabel: bool | str = "auto",
     classes: Classes = None,
     encoding: str = "utf-8",
 ) -> Dataset:
-    """Read fastText lines: ``__label__cat __label__pet the text``."""
+    """Read fastText lines: ``__label__cat __label__pet the text``.
 
-    def records() -> Iterator[tuple[int, Any, str]]:
-        for number, line in enumerate(read_lines(path, encoding), 1):
-            words = line.split()
-            if not words:
-                continue
-            labels = [w.removeprefix(prefix) for w in words if w.startswith(prefix)]
-            if not labels:
-                expected, text = f"{prefix}NAME text", line.strip()
-                raise DataFileError.at(
-                    path, "has no label", line=number, text=text, expected=expected
-                )
-            text = " ".join(w for w in words if not w.startswith(prefix))
-            yield number, labels[0] if len(labels) == 1 else labels, text
-
-    found = list(records())
-    lines, labels, texts = zip(*found, strict=True) if found else ((), (), ())
-    made = Made(object_array(texts), list(labels), None, np.array(lines, np.int64))
+    Parameters
+    ----------
+    path : path
+        The file, compressed or not.
+    prefix : str
+        What a label begins with.
+    multilabel : bool or "auto"
+        Whether rows have label sets; "auto": if a line has several labels. Then a line without a
+        label has the empty set; otherwise it is an error.
+    classes : sequence, optional
+        The known classes, for a test file; another label is an error.
+    encoding : str
+        Of the file.
+    """
+    check_multilabel(multilabel)
+    texts: list[str] = []
+    labels: list[Any] = []
+    lines: list[int] = []
+    for number, line in enumerate(read_lines(path, encoding), 1):
+        words = line.split()
+        if words:
+            labels.append([w.removeprefix(prefix) for w in words if w.startswith(prefix)])
+            texts.append(" ".join(w for w in words if not w.startswith(prefix)))
+            lines.append(number)
+    sizes = np.array([len(some) for some in labels], np.int64)
+    if multilabel is False or (multilabel == "auto" and not (sizes > 1).any()):
+        wrong = np.flatnonzero(sizes != 1)
+        if len(wrong):
+            row = int(wrong[0])
+            problem, expected = "has no label", f"{prefix}NAME text"
+            if sizes[row]:
+                problem, expected = f"has {sizes[row]} labels", "one label a row (multilabel=False)"
+            text = " ".join([*(prefix + label for label in labels[row]), texts[row]])
+            raise DataFileError.at(path, problem, line=lines[row], text=text, expected=expected)
+        labels = [label for [label] in labels]
+    made = Made(object_array(texts), labels, None, np.array(lines, np.int64))
     return _dataset(path, made, classes, "fastText")
 
 
@@ -145,7 +186,7 @@ def _dataset(
     labels = made.labels
     counts = np.array([len(x) if isinstance(x, list) else 1 for x in labels])
     try:
-        if any(isinstance(label, list) for label in labels):
+        if made.is_multilabel:
             flat = [one for x in labels for one in (x if isinstance(x, list) else [x])]
             return Dataset.from_label_lists(made.X, flat, counts, **fields)
         return Dataset.from_labels(made.X, labels, **fields)

@@ -11,7 +11,7 @@ from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError
 from dsnc.model import takes_text
 from dsnc.persistence import card_facts, read_model
-from dsnc.progress import settings_text
+from dsnc.progress import figure_name, settings_text
 
 _LONGEST = 200  # characters of a name that a card gives
 _CALIBRATION = ("temperature", "other", "slope", "intercept")
@@ -33,6 +33,7 @@ class ModelFacts:
     second_stage: str  # empty where there is none
     trials: list[dict[str, Any]]  # what others were worth on held-out rows
     calibration: dict[str, float]
+    sets: str  # which labels a row gets, where it may have several
     metrics: dict[str, Any]  # as in model.json, without the decoder's report
     history: list[dict[str, Any]]  # the epochs, without times
     parameters: dict[str, Any]
@@ -56,7 +57,8 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
     layers: list[tuple[int, int]] = []
     if isinstance(predictor.encoder, NumpyEncoder):
         layers = [layer.weight.shape for layer in predictor.encoder.layers]
-    calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
+    calibrated = decoder if predictor.rule is None else predictor.rule
+    calibration = {n: getattr(calibrated, n) for n in _CALIBRATION if hasattr(calibrated, n)}
     versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})
     card = (card_facts(Path(folder)) if folder is not None else None) or {}
     return ModelFacts(
@@ -72,6 +74,7 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
         second_stage="" if predictor.reranker is None else str(predictor.reranker),
         trials=[] if report is None else [trial._asdict() for trial in report.trials],
         calibration=calibration,
+        sets=_sets(model),
         metrics=figures(model),
         history=plain_history(model.history_),
         parameters=model.get_params(deep=False),
@@ -88,7 +91,8 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
     sizes = " → ".join(f"{n:,}" for n in (facts.n_features, *(out for _, out in facts.layers)))
     lines = [
         ("kind", facts.kind),
-        ("classes", f"{facts.n_classes:,}"),
+        ("labels" if facts.sets else "classes", f"{facts.n_classes:,}"),
+        ("label sets", facts.sets),
         ("input", f"{rows}{facts.n_features:,} features"),
         ("columns", _columns(facts.data.get("columns"))),
         ("encoder", f"{sizes} ({facts.parameters.get('encoder', 'linear')})"),
@@ -122,12 +126,29 @@ def trial_cells(trial: dict[str, Any]) -> list[str]:
 def _measured(facts: ModelFacts) -> list[tuple[str, str]]:
     """Return what the decoder that predicts is worth."""
     accuracy = facts.metrics["validation_accuracy"]
-    lines = [] if accuracy is None else [("validation accuracy", f"{100 * accuracy:.2f} %")]
+    measure = "P@1" if facts.sets else "accuracy"
+    lines = [] if accuracy is None else [(f"validation {measure}", f"{100 * accuracy:.2f} %")]
     for name, value in facts.metrics.get("test", {}).items():
-        shown = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"
+        is_share = name.endswith("accuracy") or "_at_" in name
+        shown = f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
         if name != "rows":
-            lines.append((f"test {name.replace('_', ' ')}", shown))
+            words = figure_name(name) if "_at_" in name else name.replace("_", " ")
+            lines.append((f"test {words}", shown))
     return lines
+
+
+def _sets(model: Any) -> str:
+    """Return how probable a label must be to be in the set of a row; empty for one label a row."""
+    rule = model.predictor_.rule
+    if rule is None:
+        return ""
+    low, high = float(rule.threshold.min()), float(rule.threshold.max())
+    spread = (
+        f"{low:.3g} or more" if len(rule.threshold) == 1 else f"{low:.3g} to {high:.3g}, by label"
+    )
+    wish = model.get_params(deep=False).get("threshold")
+    why = f"fitted for {wish} F1" if isinstance(wish, str) else "as given"
+    return f"labels with a probability of {spread} ({why})"
 
 
 def _columns(plain: Any) -> str:

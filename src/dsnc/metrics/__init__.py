@@ -18,6 +18,7 @@ from dsnc.metrics.rankings import (
     ndcg_at_k,
     precision_at_k,
     propensities,
+    propensities_of_counts,
     psprecision_at_k,
     recall_at_k,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "ndcg_at_k",
     "precision_at_k",
     "propensities",
+    "propensities_of_counts",
     "psprecision_at_k",
     "recall_at_k",
     "top_k_accuracy",

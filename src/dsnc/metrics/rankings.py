@@ -102,15 +102,37 @@ def propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> NDArray[np.float64]
     >>> propensities([[1, 0], [1, 0], [1, 1], [1, 0]]).round(3)
     array([0.8  , 0.721])
     """
+    sets = label_sets("Y", Y)
+    return propensities_of_counts(sets.counts(), len(sets), A, B)
+
+
+def propensities_of_counts(
+    counts: ArrayLike, n_rows: int, A: float = 0.55, B: float = 1.5
+) -> NDArray[np.float64]:
+    """Return the same as `propensities`, from how many of `n_rows` rows have each label.
+
+    Parameters
+    ----------
+    counts : array of shape (n_labels,)
+        The number of training rows that have each label.
+    n_rows : int
+        The number of training rows, at least 3.
+    A, B : float
+        As of `propensities`.
+
+    Examples
+    --------
+    >>> propensities_of_counts([4, 1], 4).round(3)
+    array([0.8  , 0.721])
+    """
     real("A", A)
     real("B", B, above=True)
-    sets = label_sets("Y", Y)
-    if len(sets) < 3:
+    if n_rows < 3:
         raise InputError(
-            f"Y has {len(sets)} rows; propensities need 3 or more, so that log N exceeds 1. "
+            f"Y has {n_rows} rows; propensities need 3 or more, so that log N exceeds 1. "
             "Give the training rows."
         )
-    rarity = (np.log(len(sets)) - 1) * ((B + 1) / (sets.counts() + B)) ** A
+    rarity = (np.log(n_rows) - 1) * ((B + 1) / (np.asarray(counts) + B)) ** A
     return np.asarray(1 / (1 + rarity))
 
 

@@ -31,7 +31,7 @@ def evaluation_page(
     figures: Sequence[tuple[str, str]],
     bins: CalibrationBins,
     scores: ClassScores,
-    pairs: ConfusedPairs,
+    pairs: ConfusedPairs | None,
 ) -> Path:
     """Write a page about an evaluation: figures, reliability, the worst classes, confused pairs.
 
@@ -49,6 +49,7 @@ def evaluation_page(
         As `dsnc.metrics.class_scores` gives them. The page has the 200 of the lowest F1.
     pairs : ConfusedPairs
         As `dsnc.metrics.confused_pairs` gives them. The page has the 50 most frequent.
+        None where rows have label sets.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def evaluation_page(
         diagram=diagram,
         classes=[column[worst].tolist() for column in scores],
         n_classes=len(scores.classes),
-        pairs=[column[:_PAIRS].tolist() for column in pairs],
-        n_pairs=len(pairs.counts),
+        pairs=None if pairs is None else [column[:_PAIRS].tolist() for column in pairs],
+        n_pairs=0 if pairs is None else len(pairs.counts),
     )
     return write_whole(Path(path), html)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from dsnc.data import Split
 from dsnc.data.table_rows import FIELD
 from dsnc.features import TextFeatures
-from dsnc.labels import object_array
+from dsnc.labels import Targets, object_array
 
 _SOME_ROWS = 50_000  # that decide, a tenth of them held out
 
@@ -21,13 +21,14 @@ def with_better_texts(parts: Split, random_state: int = 0) -> Split:
     next to their class; in doubt, texts are joined.
     """
     train = parts.train
-    if train.columns is None or not train.columns.separate or train.y is None:
+    if train.columns is None or not train.columns.separate:
         return parts
     rows = np.random.default_rng(random_state).permutation(len(train))[:_SOME_ROWS]
     held, kept = np.split(rows, [-(-len(rows) // 10)])
     texts = train.X.tolist()
     joined = [text.replace(FIELD, " ") for text in texts]
-    separate, one = (_share_near(which, train.y, kept, held) for which in (texts, joined))
+    targets = train.as_label_sets().targets
+    separate, one = (_share_near(which, targets, kept, held) for which in (texts, joined))
     if separate > one:
         return parts
     columns = replace(train.columns, separate=False)
@@ -36,15 +37,14 @@ def with_better_texts(parts: Split, random_state: int = 0) -> Split:
     return Split(*(replace(part, X=X, columns=columns) for part, X in pairs))
 
 
-def _share_near(texts: list[str], y: Any, kept: Any, held: Any) -> float:
-    """Return the share of held-out texts that are nearest to the mean of their own class."""
+def _share_near(texts: list[str], targets: Targets, kept: Any, held: Any) -> float:
+    """Return the share of held-out texts that are nearest to the mean of a class of their own."""
     if not len(kept):
         return 0.0
     features = TextFeatures()
     X = features.fit_transform([texts[row] for row in kept])
-    shape = (int(y.max()) + 1, len(kept))
-    sums = sp.csr_array((np.ones(len(kept)), (y[kept], np.arange(len(kept)))), shape=shape) @ X
+    sums = sp.csr_array(targets.take(kept).classes.astype(np.float64).T) @ X
     lengths = np.sqrt(sums.multiply(sums).sum(axis=1)).ravel()
     means = sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ sums
     scores = (features.transform([texts[row] for row in held]) @ means.T).tocsr()
-    return float((np.asarray(scores.argmax(axis=1)).ravel() == y[held]).mean())
+    return float(targets.take(held).contains(np.asarray(scores.argmax(axis=1)).ravel()).mean())
