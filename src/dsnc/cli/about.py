@@ -32,7 +32,7 @@ def warm_up(
 ) -> None:
     """Compile the kernels now, so that the first prediction need not.
 
-    It takes about half a minute, once for an installation; where all is compiled, a second or two.
+    It takes about 20 seconds, once for an installation; where all is compiled, a second or two.
 
     Example: dsnc warm-up --training
     """

@@ -22,7 +22,7 @@ def warm_up() -> None:
 
 
 def _search(n_bits: int) -> None:
-    codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
+    codes = PackedCodes.from_bits(np.eye(8, n_bits, dtype=bool))
     HammingIndex(codes, method="scan").search(codes)
     index = HammingIndex(codes, method="multi_index")
     index.search(codes)

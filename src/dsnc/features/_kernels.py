@@ -57,7 +57,7 @@ def _hash_text(points, place, kinds, settings, mask, room):
 
     What separates words is overwritten by spaces on the way: n-grams of characters read them.
     """
-    end, n_words, field = LONGEST, 0, np.uint32(0)
+    end, n_words, field = np.int64(LONGEST), 0, np.uint32(0)
     while points[place] != NEWLINE:
         if kinds[points[place]] != WORD:  # a mark without a letter separates, too
             if points[place] == FIELD:
@@ -121,7 +121,7 @@ def count_rows(points, kinds, settings, room, n_rows, first, tally):
     ``tally[bucket, 1]`` remembers the last text, so that repetitions do not count; texts are
     numbered from `first`, which is 1 or more.
     """
-    mask, place = np.uint32(tally.shape[0] - 1), 1
+    mask, place = np.uint32(tally.shape[0] - 1), np.int64(1)
     points[0] = SPACE
     for row in range(first, first + n_rows):
         place, end = _hash_text(points, place, kinds, settings, mask, room)
@@ -142,7 +142,7 @@ def weigh_rows(points, kinds, settings, room, known, idf, marks, counts, indptr,
     columns that occur, columns that occur again (and only then have a count), and words of the
     first that are not 0.
     """
-    mask, place, filled = np.uint32(64 * known.shape[0] - 1), 1, 0
+    mask, place, filled = np.uint32(64 * known.shape[0] - 1), np.int64(1), 0
     seen, again, blocks = marks[0], marks[1], marks[2]
     n_blocks = (seen.shape[0] + 63) // 64
     points[0] = SPACE

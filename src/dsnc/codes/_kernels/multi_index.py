@@ -51,7 +51,7 @@ def signature(words, row, n_bits, start, width, which):
     behind = min(64, n_bits - start - width)
     value = bits_of(words, row, start + width, behind)
     if behind < 64:
-        value |= bits_of(words, row, 0, min(64 - behind, start)) << np.uint64(behind)
+        value |= bits_of(words, row, np.int64(0), min(64 - behind, start)) << np.uint64(behind)
     return value
 
 

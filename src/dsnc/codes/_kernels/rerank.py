@@ -46,7 +46,7 @@ def rerank(
     k, row_mask = classes.shape[1], (1 << ROW_BITS) - 1
     for i in range(keys.shape[0]):
         limit = (keys[i, 0] >> ROW_BITS) + slack
-        near = filled = 0
+        near, filled = 0, np.int64(0)
         for entry in range(min(size, keys.shape[1])):
             if keys[i, entry] >> ROW_BITS > limit:
                 break

@@ -118,7 +118,7 @@ def add_all(planes, block, other, a, b, sum_a, sum_b, limit_a, limit_b):
         low_a, low_b = _add(planes, block, other, 0, _four(a), _four(b), sum_a, sum_b, None)
     else:
         p = 8
-        first_a, first_b = _eight(a, 0), _eight(b, 0)
+        first_a, first_b = _eight(a, np.int64(0)), _eight(b, np.int64(0))
         low_a, low_b = _add(planes, block, other, 0, first_a, first_b, sum_a, sum_b, None)
     while p < n_planes and (low_a <= limit_a or low_b <= limit_b):
         next_a, next_b = _eight(a, p), _eight(b, p)

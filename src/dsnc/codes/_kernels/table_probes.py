@@ -87,7 +87,7 @@ def _find(
                 else:
                     prefetch(fours, place)
         for i in range(first, last):
-            found = 0
+            found = np.int64(0)
             for p in range(1 << n_flips):
                 label = _label(octets, pairs, fours, places[i - first, p])
                 if stamps[label] != i + 1:

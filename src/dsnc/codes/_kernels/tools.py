@@ -12,9 +12,12 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from dsnc.codes._kernels.compiler import OfKernel, OfPart
+
 # Kernels allocate nothing, so arrays need no counting of references: that would cost more than the
 # work of a lookup. Scratch space comes from the caller.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_OF_A_PART = {**_OPTIONS, "no_cpython_wrapper": True, "pipeline_class": OfPart}
 _NUMBER = ir.IntType(32)
 
 
@@ -24,14 +27,14 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where no folder for it can be written (a read-only container), each process compiles anew.
     """
     try:
-        return njit(cache=True, **_OPTIONS)(function)
+        return njit(cache=True, pipeline_class=OfKernel, **_OPTIONS)(function)
     except RuntimeError:
-        return njit(**_OPTIONS)(function)
+        return njit(pipeline_class=OfKernel, **_OPTIONS)(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
     """Mark a function that only kernels call: it is compiled into them, and nothing else."""
-    return njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+    return njit(**_OF_A_PART)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -39,12 +42,12 @@ def inlined(function: Callable[..., Any]) -> Any:
 
     By LLVM: numba's own ``inline="always"`` copies the source, and takes twice as long to compile.
     """
-    return njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
+    return njit(forceinline=True, **_OF_A_PART)(function)
 
 
 def reordered(function: Callable[..., Any]) -> Any:
     """Mark a part whose sums may be reordered, so that they fill vector registers."""
-    return njit(no_cpython_wrapper=True, fastmath={"reassoc", "contract"}, **_OPTIONS)(function)
+    return njit(fastmath={"reassoc", "contract"}, **_OF_A_PART)(function)
 
 
 @intrinsic
