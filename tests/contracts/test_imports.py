@@ -16,6 +16,7 @@ PUBLIC = {
     "PAPER",
     "PAPER_REGULARIZED",
     "DSNCClassifier",
+    "DSNCMultiLabelClassifier",
     "__version__",
     "baselines",
     "codes",

@@ -1,7 +1,7 @@
 """Whether features decide among the candidates, and how: chosen on rows held out of training."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -143,13 +143,22 @@ def add_second_stage(
         found = _nearest_enough(decoder, reranker, sample)
     reranker = _calibrated(found, reranker, rows)
     judges = rows.take(_JUDGES)
-    both, alone = judges.worth(Reranked(found, reranker)), judges.worth(decoder)
-    accuracies = accuracy(alone, judges.weight), accuracy(both, judges.weight)
+    both = Reranked(found, reranker)
+    accuracies = _compared(decoder, both, judges, judges.right)
     nanoseconds = _nanoseconds(found, reranker, sample)
-    gains = accuracies[1] - accuracies[0] >= max(TOLERANCE, _MORE_ROWS / len(both))
+    alone, together = _compared(decoder, both, judges, judges.worth)
+    gains = together - alone >= max(TOLERANCE, _MORE_ROWS / len(judges.targets))
     if settings.wanted is None and not gains:
         return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)
+
+
+def _compared(
+    decoder: Decoder, both: Reranked, rows: HeldOut, measure: Callable[[Decoder], NDArray[Any]]
+) -> tuple[float, float]:
+    """Return what a decoder alone is worth, and with a second stage."""
+    alone, together = (accuracy(measure(each), rows.weight) for each in (decoder, both))
+    return alone, together
 
 
 def _nanoseconds(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -> float:
