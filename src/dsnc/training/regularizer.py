@@ -6,13 +6,23 @@ such pairs are rare within a batch, so each row draws two partners: one from its
 all rows. Weighted as below, the mean over a batch is an unbiased estimate of the *mean* over all
 ordered pairs (a row and itself included, as the paper's set has it): `beta` and `gamma` multiply
 means. The authors' 1e-6 on the sums of a batch of 1,000 is about 1e-3 here.
+
+Where rows have sets of classes, the pairs that share a class stand for those of one class, and the
+pairs that share none for those of different classes; rows without a class take no part.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
+
+from dsnc.training.class_sets import Classes, ClassSets
+
+_COUNTED = 1 << 22  # pairs that share a class, up to which they are counted one by one
+_DRAWN = 1 << 18  # of more, to estimate their number from; within a hundredth or so
 
 
 class Partners(NamedTuple):
@@ -22,6 +32,19 @@ class Partners(NamedTuple):
     same_weight: Tensor
     other: Tensor
     other_weight: Tensor
+
+
+class Sampler(Protocol):
+    """Draws partners for rows."""
+
+    def draw(self, rows: Tensor, generator: torch.Generator) -> Partners:
+        """Draw partners for some rows."""
+        ...
+
+
+def make_sampler(y: Classes, n_classes: int) -> Sampler:
+    """Return what draws partners for rows that have one class each, or sets."""
+    return SetPartnerSampler(y) if isinstance(y, ClassSets) else PartnerSampler(y, n_classes)
 
 
 class PartnerSampler:
@@ -58,6 +81,78 @@ class PartnerSampler:
         same_weight = count.float() * self._rows_per_same_pair
         other_weight = (self._y[other] != y).float() * self._rows_per_other_pair
         return Partners(same, same_weight, other, other_weight)
+
+
+class SetPartnerSampler:
+    """Draws partners for rows that have sets of classes.
+
+    A row draws one of its classes and then a row of that class. So it meets a row j with the chance
+    p = sum over the classes that both have of 1 / (its own classes * rows of that class); the pair
+    counts 1 / p.
+
+    Parameters
+    ----------
+    sets : ClassSets
+        The classes of every row.
+    """
+
+    def __init__(self, sets: ClassSets) -> None:
+        self._sets = sets
+        self._count = torch.bincount(sets.classes, minlength=sets.n_classes)
+        self._start = torch.cumsum(self._count, dim=0) - self._count
+        self._rows = sets.owners[torch.argsort(sets.classes, stable=True)]  # class by class
+        n, n_same = len(sets), self._same_pairs()
+        n_other = float((sets.sizes > 0).sum()) ** 2 - n_same
+        self._rows_per_same_pair = n / n_same if n_same else 0.0
+        self._rows_per_other_pair = n * n / n_other if n_other > 0 else 0.0
+
+    def draw(self, rows: Tensor, generator: torch.Generator) -> Partners:
+        """Draw partners for some rows."""
+        uniform = torch.rand(3, len(rows), generator=generator, dtype=torch.float64).to(rows.device)
+        own = self._sets[rows]
+        same, chance = self._meet(rows, own, uniform[0], uniform[1])
+        other = (uniform[2] * len(self._sets)).long()
+        strangers = ~self._sets.contain(other, own).any(dim=1)
+        strangers &= (self._sets.sizes[rows] > 0) & (self._sets.sizes[other] > 0)
+        same_weight = torch.where(chance > 0, self._rows_per_same_pair / chance, 0.0).float()
+        return Partners(same, same_weight, other, strangers.float() * self._rows_per_other_pair)
+
+    def _meet(
+        self, rows: Tensor, own: Tensor, of_class: Tensor, of_row: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return rows that share a class with some, and the chances to meet just these.
+
+        A row without a class meets itself, with the chance 0.
+        """
+        if not own.shape[1]:
+            return rows, torch.zeros_like(of_row)
+        sizes = self._sets.sizes[rows]
+        drawn = own.gather(1, (of_class * sizes).long()[:, None])[:, 0].clamp(min=0)
+        place = self._start[drawn] + (of_row * self._count[drawn]).long()
+        met = self._rows[place.clamp(max=len(self._rows) - 1)]
+        met = torch.where(sizes > 0, met, rows)
+        share = self._sets.contain(met, own) / self._count[own.clamp(min=0)].clamp(min=1).double()
+        return met, share.sum(dim=1) / sizes.clamp(min=1)
+
+    def _same_pairs(self) -> float:
+        """Return how many ordered pairs share a class: counted, or where they are many, about."""
+        sets, n_bounds = self._sets, float((self._count.double() ** 2).sum())
+        if n_bounds <= _COUNTED:
+            starts, classes = sets.starts.cpu().numpy(), sets.classes.cpu().numpy()
+            ones = np.ones(len(classes), dtype=np.int32)
+            members = sp.csr_array((ones, classes, starts), shape=(len(sets), sets.n_classes))
+            return float((members @ members.T).nnz)
+        generator = torch.Generator().manual_seed(0)
+        with_class = sets.sizes.nonzero()[:, 0]
+        total = 0.0
+        for n in [_DRAWN // 64] * 64:  # in pieces: sets may be large
+            uniform = torch.rand(3, n, generator=generator, dtype=torch.float64)
+            uniform = uniform.to(with_class.device)
+            rows = with_class[(uniform[0] * len(with_class)).long()]
+            total += (
+                float((1 / self._meet(rows, sets[rows], uniform[1], uniform[2])[1]).mean()) / 64
+            )
+        return len(with_class) * total
 
 
 def pair_distance(phi: Tensor, partner: Tensor, weight: Tensor) -> Tensor:
