@@ -14,8 +14,8 @@ class ClassSets:
     """The set of classes of every row.
 
     As a tensor of one class a row, it is asked for rows by ``sets[rows]``. That gives (n, m)
-    classes, each row's ascending and then -1, with m of the largest of these sets: one row with
-    very many classes costs the batches that it is in, and no others.
+    classes, each row's ascending and then -1, with m of the largest of these sets (1 at least): one
+    row with very many classes costs the batches that it is in, and no others.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ClassSets:
     def __getitem__(self, rows: Tensor) -> Tensor:
         """Return the sets of some rows, padded with -1."""
         starts, sizes = self.starts[rows], self.sizes[rows]
-        most = int(sizes.max()) if len(rows) else 0
+        most = max(1, int(sizes.max())) if len(rows) else 1
         column = torch.arange(most, device=self.starts.device)
         is_class = column < sizes[:, None]
         padded = torch.full(is_class.shape, -1, device=self.starts.device)

@@ -121,6 +121,8 @@ class OutputObjective(BaseObjective):
         if self.loss_of.each_alone:
             self._expect_each(class_weight, total)
             return
+        if not class_weight.any():  # no row has a class
+            return
         smoothed = class_weight + class_weight.sum() / len(class_weight) ** 2
         with torch.no_grad():
             self.bias.copy_(torch.log(smoothed / smoothed.mean()))

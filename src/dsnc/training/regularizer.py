@@ -17,12 +17,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from dsnc.training.class_sets import Classes, ClassSets
 
 _COUNTED = 1 << 22  # pairs that share a class, up to which they are counted one by one
-_DRAWN = 1 << 18  # of more, to estimate their number from; within a hundredth or so
+_DRAWN, _PIECES = 1 << 18, 64  # of more, to estimate their number; so many pieces
 
 
 class Partners(NamedTuple):
@@ -100,11 +101,11 @@ class SetPartnerSampler:
         self._sets = sets
         self._count = torch.bincount(sets.classes, minlength=sets.n_classes)
         self._start = torch.cumsum(self._count, dim=0) - self._count
-        self._rows = sets.owners[torch.argsort(sets.classes, stable=True)]  # class by class
-        n, n_same = len(sets), self._same_pairs()
-        n_other = float((sets.sizes > 0).sum()) ** 2 - n_same
+        by_class = sets.owners[torch.argsort(sets.classes, stable=True)]
+        self._rows = F.pad(by_class, (0, 1))  # what rows without a class are pointed to
+        n, (n_same, n_other) = len(sets), self._pairs()
         self._rows_per_same_pair = n / n_same if n_same else 0.0
-        self._rows_per_other_pair = n * n / n_other if n_other > 0 else 0.0
+        self._rows_per_other_pair = n * n / n_other if n_other else 0.0
 
     def draw(self, rows: Tensor, generator: torch.Generator) -> Partners:
         """Draw partners for some rows."""
@@ -112,10 +113,9 @@ class SetPartnerSampler:
         own = self._sets[rows]
         same, chance = self._meet(rows, own, uniform[0], uniform[1])
         other = (uniform[2] * len(self._sets)).long()
-        strangers = ~self._sets.contain(other, own).any(dim=1)
-        strangers &= (self._sets.sizes[rows] > 0) & (self._sets.sizes[other] > 0)
         same_weight = torch.where(chance > 0, self._rows_per_same_pair / chance, 0.0).float()
-        return Partners(same, same_weight, other, strangers.float() * self._rows_per_other_pair)
+        other_weight = self._are_strangers(own, other).float() * self._rows_per_other_pair
+        return Partners(same, same_weight, other, other_weight)
 
     def _meet(
         self, rows: Tensor, own: Tensor, of_class: Tensor, of_row: Tensor
@@ -124,35 +124,39 @@ class SetPartnerSampler:
 
         A row without a class meets itself, with the chance 0.
         """
-        if not own.shape[1]:
-            return rows, torch.zeros_like(of_row)
         sizes = self._sets.sizes[rows]
         drawn = own.gather(1, (of_class * sizes).long()[:, None])[:, 0].clamp(min=0)
         place = self._start[drawn] + (of_row * self._count[drawn]).long()
-        met = self._rows[place.clamp(max=len(self._rows) - 1)]
-        met = torch.where(sizes > 0, met, rows)
+        met = torch.where(sizes > 0, self._rows[place], rows)
         share = self._sets.contain(met, own) / self._count[own.clamp(min=0)].clamp(min=1).double()
         return met, share.sum(dim=1) / sizes.clamp(min=1)
 
-    def _same_pairs(self) -> float:
-        """Return how many ordered pairs share a class: counted, or where they are many, about."""
-        sets, n_bounds = self._sets, float((self._count.double() ** 2).sum())
-        if n_bounds <= _COUNTED:
+    def _are_strangers(self, own: Tensor, other: Tensor) -> Tensor:
+        """Tell whether rows with these sets share no class with others; all must have some."""
+        both = (own >= 0).any(dim=1) & (self._sets.sizes[other] > 0)
+        return both & ~self._sets.contain(other, own).any(dim=1)
+
+    def _pairs(self) -> tuple[float, float]:
+        """Return how many ordered pairs share a class, and how many of rows with some do not."""
+        sets, with_class = self._sets, self._sets.sizes.nonzero()[:, 0]
+        n_all = float(len(with_class)) ** 2
+        if float((self._count.double() ** 2).sum()) <= _COUNTED:
             starts, classes = sets.starts.cpu().numpy(), sets.classes.cpu().numpy()
             ones = np.ones(len(classes), dtype=np.int32)
             members = sp.csr_array((ones, classes, starts), shape=(len(sets), sets.n_classes))
-            return float((members @ members.T).nnz)
+            n_same = float((members @ members.T).nnz)
+            return n_same, n_all - n_same
         generator = torch.Generator().manual_seed(0)
-        with_class = sets.sizes.nonzero()[:, 0]
-        total = 0.0
-        for n in [_DRAWN // 64] * 64:  # in pieces: sets may be large
-            uniform = torch.rand(3, n, generator=generator, dtype=torch.float64)
+        rows_each, strangers = 0.0, 0.0  # that a row shares a class with; share of all pairs
+        for _ in range(_PIECES):  # sets may be large
+            uniform = torch.rand(4, _DRAWN // _PIECES, generator=generator, dtype=torch.float64)
             uniform = uniform.to(with_class.device)
-            rows = with_class[(uniform[0] * len(with_class)).long()]
-            total += (
-                float((1 / self._meet(rows, sets[rows], uniform[1], uniform[2])[1]).mean()) / 64
-            )
-        return len(with_class) * total
+            rows, other = with_class[(uniform[:2] * len(with_class)).long()]
+            own = sets[rows]
+            _, chance = self._meet(rows, own, uniform[2], uniform[3])
+            rows_each += float((1 / chance).mean()) / _PIECES
+            strangers += float(self._are_strangers(own, other).double().mean()) / _PIECES
+        return len(with_class) * rows_each, n_all * strangers
 
 
 def pair_distance(phi: Tensor, partner: Tensor, weight: Tensor) -> Tensor:

@@ -12,12 +12,13 @@ import math
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from dsnc.training.batches import Batch
 from dsnc.training.losses import few
 from dsnc.training.losses.base import LossOfInputs, own_classes
-from dsnc.training.losses.sigmoid import SigmoidLoss, log_odds_to_cost, to_gradient
+from dsnc.training.losses.sigmoid import SigmoidLoss, to_gradient
 
 
 class SampledSigmoidLoss(SigmoidLoss):
@@ -67,7 +68,7 @@ def _rest(stands_for: float, dtype: torch.dtype) -> few.Rest:
 
     def rest(scores: Tensor, top: Tensor, best: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         scores.scatter_(1, best, -math.inf)
-        cost = stands_for * log_odds_to_cost(scores).sum(dim=1, dtype=dtype)
+        cost = stands_for * F.softplus(scores).sum(dim=1, dtype=dtype)
         return scores.sigmoid_(), torch.full_like(cost, 1 / stands_for), cost
 
     return rest

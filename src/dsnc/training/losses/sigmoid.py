@@ -43,15 +43,10 @@ def to_gradient(scores: Tensor, own: Tensor, gain: Tensor, row_weight: Tensor) -
     of_own = scores.gather(1, own)
     has, probability = gain > 0, torch.sigmoid(of_own)
     # What own classes cost instead of what they would as classes that the row does not have.
-    more = torch.where(has, gain * log_odds_to_cost(-of_own) - log_odds_to_cost(of_own), 0)
-    losses = log_odds_to_cost(scores).sum(dim=1) + more.sum(dim=1)
+    more = torch.where(has, gain * F.softplus(-of_own) - F.softplus(of_own), 0)
+    losses = F.softplus(scores).sum(dim=1) + more.sum(dim=1)
     scores.sigmoid_()
     change = torch.where(has, gain * (probability - 1) - probability, 0)
     scores.scatter_add_(1, own, change)
     scores *= row_weight
     return losses
-
-
-def log_odds_to_cost(scores: Tensor) -> Tensor:
-    """Return -log(1 - sigmoid(score)): what a class costs that the row does not have."""
-    return -F.logsigmoid(-scores)
