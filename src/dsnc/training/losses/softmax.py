@@ -25,12 +25,8 @@ class SoftmaxLoss(Loss):
         self, inputs: Tensor, weight: Tensor, bias: Tensor, y: Tensor, row_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the weighted sum of the rows' losses, and each row's loss; see `Loss`."""
-        if (
-            self.precision == torch.bfloat16
-            and y.dim() == 1
-            and len(inputs)
-            and is_fused(weight)
-        ):  # fmt: skip
+        one_each = y.dim() == 1
+        if one_each and self.precision == torch.bfloat16 and len(inputs) and is_fused(weight):
             from dsnc.training.losses.fused import FusedCrossEntropy
 
             total, each = FusedCrossEntropy.apply(
