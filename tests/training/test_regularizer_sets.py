@@ -112,9 +112,10 @@ def test_many_pairs_are_not_counted_one_by_one(monkeypatch):
     assert sum(counted) == len(pairs)
     assert counted[0] == sum(bool(a & b) for a, b in pairs)
     monkeypatch.setattr(regularizer, "_COUNTED", 0)
+    monkeypatch.setattr(regularizer, "_DRAWN", 1 << 14)
     estimated = SetPartnerSampler(make_class_sets(sets))._pairs()
     assert estimated != counted
-    assert estimated == pytest.approx(counted, rel=0.01)
+    assert estimated == pytest.approx(counted, rel=0.03)
 
 
 @pytest.mark.parametrize("sets", [[set(), set()], [{1}], [{0, 1}, {1, 2}]])
