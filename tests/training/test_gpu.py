@@ -11,7 +11,7 @@ from dsnc.training import stepper
 from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
-from dsnc.training.losses import LOSSES, MANY, SoftmaxLoss, make_loss
+from dsnc.training.losses import LOSSES, MANY, SigmoidLoss, SoftmaxLoss, make_loss
 from dsnc.training.settings import Settings
 
 pytestmark = [
@@ -32,6 +32,14 @@ def make_sparse(n=1000):
     X = np.where(np.abs(dense.X) > 1, dense.X, 0)
     X[::50] = 0  # empty rows
     return dense._replace(X=sp.csr_array(X))
+
+
+def make_label_sets(n=1000):
+    rng = np.random.default_rng(0)
+    Y = np.eye(K, dtype=bool)[np.arange(n) % K] | (rng.random((n, K)) < 0.05)
+    Y[::50] = False
+    X = (5 * Y @ np.eye(K, 30) + rng.normal(size=(n, 30))).astype(np.float32)
+    return Examples(X, Targets(sp.csr_array(Y), K))
 
 
 def learn(examples, device, **settings):
@@ -57,6 +65,8 @@ def arrays(trained):
         {"encoder": "mlp", "hidden": (32,)},
         {"gradient": "disarm"},
         {"loss": "sampled_softmax"},
+        {"loss": "sigmoid"},
+        {"loss": "sampled_sigmoid"},
     ],
 )
 def test_the_device_learns_as_well_as_the_host(make, settings):
@@ -69,6 +79,29 @@ def test_the_device_learns_as_well_as_the_host(make, settings):
     for a, b in zip(arrays(before), arrays(same_start), strict=True):
         assert np.array_equal(a, b)  # the first weights do not depend on the device
     assert all(np.isfinite(a).all() for a in arrays(after))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"precision": "float32", "encoder": "mlp", "hidden": (32,)},
+        {"beta": 1e-3, "gamma": 1e-3},
+        {"loss": "softmax"},
+        {"loss": "sampled_softmax"},
+        {"loss": "sampled_sigmoid"},
+    ],
+)
+def test_sets_are_learned_as_well_as_on_the_host(settings):
+    examples = make_label_sets()
+    host = {name: value for name, value in settings.items() if name != "precision"}
+    _, history, after = learn(examples, "cuda", **settings)
+    _, on_host, _ = learn(examples, "cpu", **host)
+    assert history.best_accuracy > 0.9
+    assert history.best_accuracy == pytest.approx(on_host.best_accuracy, abs=0.05)
+    again = learn(examples, "cuda", **settings)[2]
+    for a, b in zip(arrays(after), arrays(again), strict=True):
+        assert np.array_equal(a, b)  # the same seed gives the same bits
 
 
 PLAIN, RECORDED = {"beta": 1e-3, "gamma": 1e-3}, {}
@@ -120,7 +153,8 @@ def test_padded_rows_are_the_same_rows():
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("shape", [(200, 50, 16), (1, 40, 3), (77, 3001, 100), (700, 900, 256)])
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_the_loss_is_that_of_the_host(precision, shape, smoothing):
+@pytest.mark.parametrize("kind", [SoftmaxLoss, SigmoidLoss])
+def test_the_loss_is_that_of_the_host(kind, precision, shape, smoothing):
     n_rows, n_classes, n_bits = shape
     generator = torch.Generator().manual_seed(0)
     shapes = [(n_rows, n_bits), (n_classes, n_bits), (n_classes,)]
@@ -130,7 +164,7 @@ def test_the_loss_is_that_of_the_host(precision, shape, smoothing):
 
     def results(device, precision):
         there = [leaf.to(device).requires_grad_() for leaf in leaves]
-        loss = SoftmaxLoss(smoothing, precision)
+        loss = kind(smoothing, precision)
         total, each = loss(*there, y.to(device), weight.to(device))
         gradients = torch.autograd.grad(3 * total, there)
         return [part.detach().cpu() for part in (total, each, *gradients)]

@@ -29,12 +29,15 @@ y = (np.arange(161) % 5).astype(np.int32)
 X = (2 * np.eye(5, 8)[y] + np.random.default_rng(0).normal(size=(161, 8))).astype(np.float32)
 weight = np.linspace(0.5, 1.5, 161).astype(np.float32)
 S = sp.csr_array(np.where(X > 0.5, X, 0))
+several = np.eye(5, dtype=bool)[y] | (np.random.default_rng(1).random((161, 5)) < 0.2)
+several[::9] = False
+sets = Targets(sp.csr_array(several), 5)
 arrays = {}
 
-def learn(name, X, n_rows, **settings):
+def learn(name, X, n_rows, targets=Targets(y, 5), **settings):
     defaults = {"n_bits": 8, "max_epochs": 4, "device": "cpu", "learning_rate": 0.03}
-    examples = Examples(X, Targets(y, 5), weight, np.arange(n_rows))
-    held_out = Examples(X, Targets(y, 5), weight, np.arange(n_rows, 161))
+    examples = Examples(X, targets, weight, np.arange(n_rows))
+    held_out = Examples(X, targets, weight, np.arange(n_rows, 161))
     settings = Settings(**defaults, **settings)
     learner = Learner(settings, examples, 5, 0, world=join_world("cpu"))
     history = learner.fit(examples, held_out)
@@ -54,6 +57,8 @@ def work(rank):
     learn("sparse", S, 97, beta=1e-2, gamma=1e-2, gradient="disarm")
     learn("mlp", X, 97, encoder="mlp", hidden=(6,), normalize=False)
     learn("few", X, 97, loss="sampled_softmax")
+    learn("sets", X, 97, sets, beta=1e-2, gamma=1e-2)
+    learn("few of sets", X, 97, sets, loss="sampled_sigmoid")
     learn("one", X, 160)  # a single row to validate on
     if rank != "alone":
         learn("normalized", X, 97, encoder="mlp", hidden=(6,))
@@ -122,7 +127,7 @@ def test_both_end_with_the_same_bits(results):
 
 def test_something_was_learned(results):
     _, _, first, _ = results
-    for case in ("dense", "sparse", "mlp", "few"):
+    for case in ("dense", "sparse", "mlp", "few", "sets", "few of sets"):
         assert first[f"{case}/loss"][-1] < 0.95 * first[f"{case}/loss"][0]
     assert set(first["one/validation_accuracy"]) <= {0.0, 1.0}
     assert first["sparse/intra"].min() > 0

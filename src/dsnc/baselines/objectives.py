@@ -41,7 +41,7 @@ class MLPObjective(OutputObjective):
         """Return the hidden layer."""
         return ACTIVATIONS[self.activation][0](logits)
 
-    def expect(self, class_weight: Tensor) -> None:
+    def expect(self, class_weight: Tensor, total: float) -> None:
         """Start the biases at 0: with few rows a class, frequencies make it sure of the wrong."""
 
     def phi(self, logits: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ class CodebookObjective(LinearObjective):
 class OneVsRestObjective(LinearObjective):
     """As many binary problems as classes: whether it is this one."""
 
-    def expect(self, class_weight: Tensor) -> None:
+    def expect(self, class_weight: Tensor, total: float) -> None:
         """Start the biases at what the classes' frequencies alone would make them."""
         share = (class_weight + 1e-3) / (class_weight.sum() + 2e-3)
         best = torch.logit(share) if self.binary_loss == "logistic" else 2 * share - 1

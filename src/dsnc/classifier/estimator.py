@@ -89,13 +89,14 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     adaptive : "none", "previous" or "best"
         Double both when validation accuracy rises and halve them when it falls, against the
         accuracy before (as the paper says) or the best so far (as the authors' script does).
-    loss : "auto", "softmax" or "sampled_softmax"
+    loss : "auto", "softmax", "sampled_softmax", "sigmoid" or "sampled_sigmoid"
         Cross-entropy of a softmax over all classes, or an estimate of it: exact for the classes of
         the batch and each row's 32 nearest, rough for the others. "auto" takes the estimate from
         8,192 classes on where it is faster: not on a GPU in bfloat16. Then validations of an epoch
-        look at some of the rows held out, if there are very many (`history_` tells).
+        look at some of the rows held out, if there are very many (`history_` tells). With sigmoids
+        each class is decided by itself, as one against all others.
     label_smoothing : float
-        Share of the target spread over all classes.
+        Share of the target spread over all classes; sigmoids are not smoothed.
     class_weight : dict, "balanced" or None
         As in scikit-learn.
     max_epochs : int or "auto"

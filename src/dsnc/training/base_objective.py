@@ -1,7 +1,7 @@
 """The frame of every objective: encode, lose, regularize, and be asked for the answer."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,9 @@ class BaseObjective(nn.Module, ABC):
     encoder : nn.Module
         Rows to logits.
     """
+
+    takes_sets: ClassVar[bool] = False
+    """Whether rows may have sets of classes."""
 
     def __init__(self, settings: RunSettings, encoder: nn.Module) -> None:
         super().__init__()
@@ -81,8 +84,8 @@ class BaseObjective(nn.Module, ABC):
         """Return what the regularizer draws together and apart."""
         return torch.sigmoid(logits)
 
-    def expect(self, class_weight: Tensor) -> None:  # noqa: B027 - a hook, not a duty
-        """Prepare for classes that weigh this much in the rows to come."""
+    def expect(self, class_weight: Tensor, total: float) -> None:  # noqa: B027 - a hook, not a duty
+        """Prepare for classes that weigh this much in rows that weigh `total`."""
 
     def take_over(self, decoder: Any) -> None:  # noqa: B027
         """Go on from a decoder that `make_decoder` gave."""

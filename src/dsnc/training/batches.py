@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dsnc.encoders.torch import Rows, SparseRows
-from dsnc.training.regularizer import Partners, PartnerSampler
+from dsnc.training.class_sets import Classes, ClassSets
+from dsnc.training.regularizer import Partners, Sampler
 from dsnc.training.world import World
 
 _BLOCK = 1 << 15  # rows looked at at a time
@@ -177,7 +178,7 @@ class Batch:
     """A process's part of a batch; on average over batches, the whole one's `weight` sums to 1."""
 
     rows: Rows
-    y: Tensor
+    y: Tensor  # (n,) classes, or (n, m) sets of them, filled up with -1
     weight: Tensor
     place: tuple[int, int, int]  # of this part in the whole batch: first row, last row, size
     noise: torch.Generator
@@ -228,12 +229,12 @@ class Batches:
     def __init__(
         self,
         source: RowSource,
-        y: Tensor,
+        y: Classes,
         weight: Tensor,
         *,
         batch_size: int,
         seed: int,
-        partners: PartnerSampler | None = None,
+        partners: Sampler | None = None,
         world: World | None = None,
     ) -> None:
         self._world = world or World()
@@ -264,7 +265,9 @@ class Batches:
     @property
     def is_on_device(self) -> bool:
         """Whether a batch can be made without the host."""
-        return self._source.is_on_device and self._partners is None and self._world.size == 1
+        # How wide a batch of sets is must be asked for.
+        is_alone = self._partners is None and self._world.size == 1
+        return self._source.is_on_device and is_alone and not isinstance(self._y, ClassSets)
 
     @property
     def size(self) -> int:

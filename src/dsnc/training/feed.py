@@ -10,8 +10,9 @@ from torch import Tensor
 from dsnc.labels import Targets
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
+from dsnc.training.class_sets import classes_on
 from dsnc.training.examples import Examples
-from dsnc.training.regularizer import PartnerSampler
+from dsnc.training.regularizer import make_sampler
 from dsnc.training.world import World
 
 _VALIDATION_ROWS = 4096  # encoded at a time
@@ -74,14 +75,14 @@ def feed(
     """
     source = make_source(examples.X, world.device, unit_rows=unit_rows)
     chosen, targets, weight = _used(examples, source, world)
-    y = torch.from_numpy(targets.y.astype(np.int64)).to(world.device)
+    y = classes_on(targets, world.device, one_each=not objective.takes_sets)
     batches = Batches(
         chosen,
         y,
         weight,
         batch_size=batch_size,
         seed=seed,
-        partners=PartnerSampler(y, objective.n_classes) if objective.is_regularized else None,
+        partners=make_sampler(y, objective.n_classes) if objective.is_regularized else None,
         world=world,
     )
     if validation is None:

@@ -4,7 +4,9 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import ModuleEncoder
@@ -15,7 +17,7 @@ from dsnc.training.export import Trained, export, take_over
 from dsnc.training.feed import feed
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
-from dsnc.training.objective import Objective
+from dsnc.training.objective import Objective, OutputObjective
 from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
 from dsnc.training.scaling import divides_rows, is_mostly_zeros
 from dsnc.training.settings import RunSettings
@@ -43,6 +45,8 @@ class Learner:
         What to train around the encoder; by default the model of the paper.
     world : World, optional
         Where `fit` takes place, maybe with other processes; by default alone.
+    gains : float array of shape (n_classes,), optional
+        How much a row that has a class counts for it, above 0; by default 1.
     """
 
     trainer = "torch"
@@ -55,6 +59,7 @@ class Learner:
         seed: int,
         make_objective: MakeObjective = Objective,
         world: World | None = None,
+        gains: NDArray[np.float32] | None = None,
     ) -> None:
         settings.check()
         self.settings, self.n_classes, self.seed = settings, n_classes, seed
@@ -62,6 +67,7 @@ class Learner:
         self._sparse = is_mostly_zeros(examples.X)
         self.unit_rows = divides_rows(settings.scaling, self._sparse)
         self.world = world or lone_world(settings.device)
+        self._gains = None if gains is None else torch.tensor(gains, device=self.world.device)
         generator = torch.Generator().manual_seed(derived_seed(seed, 0))
         self.objective = set_up(
             settings, examples, n_classes, generator, make_objective, self.world.device
@@ -80,8 +86,9 @@ class Learner:
     def fit(self, examples: Examples, validation: Examples | None = None) -> History:
         """Train from the first epoch to the last."""
         begun = monotonic()
-        self.objective.expect(torch.tensor(examples.counts(), dtype=torch.float32))
         batches, held_out = self._feed(self.objective, examples, validation, self.seed, self.world)
+        counts = torch.tensor(examples.counts(), dtype=torch.float32)
+        self.objective.expect(counts, examples.total_weight())
         pace = self._pace()
         checkpoint = TorchCheckpoint.of_run(
             self.settings, self.seed, self.n_classes, examples, validation
@@ -175,6 +182,9 @@ class Learner:
         seed: int,
         world: World,
     ) -> Any:
+        if isinstance(objective, OutputObjective):
+            objective.has_sets = not examples.targets.is_single
+            objective.gains = self._gains
         return feed(
             objective,
             examples,

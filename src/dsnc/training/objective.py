@@ -24,9 +24,12 @@ from dsnc.encoders.torch import LinearEncoder, MLPEncoder
 from dsnc.gradients import DisARM, Relaxed, StraightThrough, make_gradient, sample_bits
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
+from dsnc.training.class_sets import repeat_rows
 from dsnc.training.losses import Loss, make_loss
 from dsnc.training.losses.base import LossOfInputs
 from dsnc.training.settings import Settings, SoftmaxSettings
+
+_UNSEEN = 0.5  # rows that have a class, and rows that do not, before any is seen
 
 
 class OutputObjective(BaseObjective):
@@ -42,7 +45,16 @@ class OutputObjective(BaseObjective):
         Number of classes.
     generator : torch.Generator
         For the layer's first weights.
+
+    Attributes
+    ----------
+    has_sets : bool
+        Whether rows have sets of classes: decides what loss="auto" is.
+    gains : Tensor, optional
+        How much a row that has a class counts for it; see `Loss`.
     """
+
+    takes_sets = True
 
     def __init__(
         self,
@@ -53,6 +65,8 @@ class OutputObjective(BaseObjective):
     ) -> None:
         super().__init__(settings, encoder)
         self.settings: SoftmaxSettings = settings
+        self.has_sets = False
+        self.gains: Tensor | None = None
         self.weight = nn.Parameter(torch.empty(n_classes, settings.n_bits))
         self.bias = nn.Parameter(torch.zeros(n_classes))
         bound = 1 / math.sqrt(settings.n_bits)
@@ -67,7 +81,14 @@ class OutputObjective(BaseObjective):
     def loss_of(self) -> Loss:
         """The loss: which one it is may depend on where the layer is."""
         how = self.settings
-        return make_loss(how.loss, self.weight, how.label_smoothing, how.precision)
+        return make_loss(
+            how.loss,
+            self.weight,
+            how.label_smoothing,
+            how.precision,
+            sets=self.has_sets,
+            gains=self.gains,
+        )
 
     @abstractmethod
     def hidden(self, logits: Tensor) -> Tensor:
@@ -92,14 +113,25 @@ class OutputObjective(BaseObjective):
         """Return the layer's outputs."""
         return torch.addmm(self.bias, self.hidden(logits), self.weight.T)
 
-    def expect(self, class_weight: Tensor) -> None:
-        """Start the biases at the log of the classes' frequencies.
+    def expect(self, class_weight: Tensor, total: float) -> None:
+        """Start the biases at the log of the classes' frequencies, or at their log-odds.
 
         Training need not spend its first steps on learning which classes are rare.
         """
+        if self.loss_of.each_alone:
+            self._expect_each(class_weight, total)
+            return
+        if not class_weight.any():  # no row has a class
+            return
         smoothed = class_weight + class_weight.sum() / len(class_weight) ** 2
         with torch.no_grad():
             self.bias.copy_(torch.log(smoothed / smoothed.mean()))
+
+    def _expect_each(self, class_weight: Tensor, total: float) -> None:
+        having = class_weight if self.gains is None else class_weight * self.gains.cpu()
+        others = (total - class_weight).clamp(min=0)
+        with torch.no_grad():
+            self.bias.copy_(torch.log(having + _UNSEEN) - torch.log(others + _UNSEEN))
 
     def take_over(self, decoder: Any) -> None:
         """Go on from the weights of a decoder."""
@@ -156,7 +188,7 @@ class Objective(OutputObjective):
             n_draws, n_rows, n_bits = code.shape
             weight = (batch.weight / n_draws).repeat(n_draws)
             inputs = self.decoder_input(code).reshape(-1, n_bits)
-            mean, each = output_loss(inputs, batch.y.repeat(n_draws), weight)
+            mean, each = output_loss(inputs, repeat_rows(batch.y, n_draws), weight)
             return mean, each.view(n_draws, n_rows) * batch.weight
 
         total, loss = self.gradient(logits, loss_of_code, batch.uniform)
@@ -183,7 +215,8 @@ class Objective(OutputObjective):
             hard = self.decoder_input(code).flatten(0, 1)
             parts = [batch.weight * ((1 - share) / n_draws)] * n_draws
             weight = torch.cat([*parts, batch.weight * share])
-            mean, each = output_loss(torch.cat([hard, soft]), batch.y.repeat(n_draws + 1), weight)
+            y = repeat_rows(batch.y, n_draws + 1)
+            mean, each = output_loss(torch.cat([hard, soft]), y, weight)
             each = each[: n_draws * n_rows].view(n_draws, n_rows) * batch.weight
             reported = each.sum(dim=1).mean()
             return mean, each

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from dsnc.training.batches import Batch
-from dsnc.training.losses import LOSSES, MANY, SampledSoftmaxLoss, SoftmaxLoss, make_loss
-from dsnc.training.losses import sampled_softmax as few
+from dsnc.training.losses import LOSSES, MANY, SampledSoftmaxLoss, SoftmaxLoss, few, make_loss
+from dsnc.training.losses.sampled_softmax import without
 from dsnc.training.settings import LOSS_NAMES
 
 N_BITS = 6
@@ -68,14 +68,15 @@ def test_a_run_of_classes_stands_for_all(monkeypatch):
 
 def test_the_best_of_each_part_are_near_and_the_rest_is_summed_up():
     inputs, weight, bias, batch = make_problem(8, 96, n_draws=1)
-    best, others, pull = few._Search.apply(weight, bias, inputs.detach(), batch.y)
+    rest = without(batch.y[:, None], torch.float64)
+    best, others, pull = few.Search.apply(weight, bias, inputs.detach(), rest)
     scores = inputs.detach() @ weight.T + bias
     assert torch.equal(best, scores.view(8, 3, 32).argmax(dim=1) * 32 + torch.arange(32))
-    rest = scores.scatter(1, best, -torch.inf).scatter(1, batch.y[:, None], -torch.inf)
-    torch.testing.assert_close(others, rest.logsumexp(dim=1))
-    torch.testing.assert_close(pull, rest.softmax(dim=1) @ weight)
+    left = scores.scatter(1, best, -torch.inf).scatter(1, batch.y[:, None], -torch.inf)
+    torch.testing.assert_close(others, left.logsumexp(dim=1))
+    torch.testing.assert_close(pull, left.softmax(dim=1) @ weight)
     ours = torch.autograd.grad(others.square().sum(), (weight, bias))
-    plain = torch.autograd.grad(rest.logsumexp(dim=1).square().sum(), (weight, bias))
+    plain = torch.autograd.grad(left.logsumexp(dim=1).square().sum(), (weight, bias))
     for a, b in zip(ours, plain, strict=True):
         torch.testing.assert_close(a, b)
 

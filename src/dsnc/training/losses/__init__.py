@@ -4,24 +4,52 @@ import torch
 from torch import Tensor
 
 from dsnc.training.losses.base import Loss
+from dsnc.training.losses.sampled_sigmoid import SampledSigmoidLoss
 from dsnc.training.losses.sampled_softmax import SampledSoftmaxLoss
+from dsnc.training.losses.sigmoid import SigmoidLoss
 from dsnc.training.losses.softmax import SoftmaxLoss, is_fused
 
-LOSSES: dict[str, type[Loss]] = {"softmax": SoftmaxLoss, "sampled_softmax": SampledSoftmaxLoss}
+LOSSES: dict[str, type[Loss]] = {
+    "softmax": SoftmaxLoss,
+    "sampled_softmax": SampledSoftmaxLoss,
+    "sigmoid": SigmoidLoss,
+    "sampled_sigmoid": SampledSigmoidLoss,
+}
 MANY = 8192  # classes; from here on a CPU is measured to be faster with few of them
 
-__all__ = ["LOSSES", "MANY", "Loss", "SampledSoftmaxLoss", "SoftmaxLoss", "make_loss"]
+__all__ = [
+    "LOSSES",
+    "MANY",
+    "Loss",
+    "SampledSigmoidLoss",
+    "SampledSoftmaxLoss",
+    "SigmoidLoss",
+    "SoftmaxLoss",
+    "make_loss",
+]
 
 
-def make_loss(name: str, weight: Tensor, smoothing: float, precision: str) -> Loss:
+def make_loss(
+    name: str,
+    weight: Tensor,
+    smoothing: float,
+    precision: str,
+    *,
+    sets: bool = False,
+    gains: Tensor | None = None,
+) -> Loss:
     """Return a loss by name, for a layer with this weight.
 
-    "auto" is what is fast there: the softmax in bfloat16 on a GPU that has kernels for it;
-    otherwise float32, and few classes where there are very many.
+    "auto" is a softmax where each row has one class, and a sigmoid for each class where rows have
+    `sets`; and what is fast there: the softmax in bfloat16 on a GPU that has kernels for it;
+    otherwise few classes where there are very many. Precision "auto" is bfloat16 on such a GPU,
+    and float32 elsewhere.
     """
     fused = is_fused(weight)
     if name == "auto":
-        name = "softmax" if fused or len(weight) < MANY else "sampled_softmax"
+        kind = "sigmoid" if sets else "softmax"
+        all_at_once = len(weight) < MANY or (fused and not sets)
+        name = kind if all_at_once else f"sampled_{kind}"
     if precision == "auto":
         precision = "bfloat16" if fused else "float32"
-    return LOSSES[name](smoothing, getattr(torch, precision))
+    return LOSSES[name](smoothing, getattr(torch, precision), gains)

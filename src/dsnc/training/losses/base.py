@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -27,13 +27,18 @@ class Loss(ABC):
         Share of the target that is spread over all classes.
     precision : dtype
         Of the layer's matrix products; sums are always in the type of the inputs.
+    gains : (K,), optional
+        How much a row that has a class counts for it, above 0; by default 1.
     """
 
     smoothing: float = 0.0
     precision: torch.dtype = torch.float32
+    gains: Tensor | None = field(default=None, compare=False)
 
     few: ClassVar[bool] = False
     """Whether a step scores few of the classes."""
+    each_alone: ClassVar[bool] = False
+    """Whether scores are log-odds of each class by itself: rows may have any number of them."""
 
     @abstractmethod
     def __call__(
@@ -47,8 +52,8 @@ class Loss(ABC):
             What the layer sees.
         weight, bias : (K, c), (K,)
             The layer: scores = inputs @ weight.T + bias.
-        y : (n,) of int64
-            The class of each row.
+        y : (n,) or (n, m) of int64
+            The class of each row; or its set, filled up with -1.
         row_weight : (n,)
             How much each row counts in the sum.
 
@@ -79,3 +84,10 @@ class Loss(ABC):
 def rows_at_once(n_classes: int, device: torch.device) -> int:
     """Return how many rows may be scored at a time."""
     return max(1, (_GPU_BLOCK if device.type == "cuda" else _CPU_BLOCK) // n_classes)
+
+
+def own_classes(y: Tensor, gains: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return (n, m) classes of rows and how much each counts: 0 for what only fills up."""
+    y = y[:, None] if y.dim() == 1 else y
+    classes, is_class = y.clamp(min=0), (y >= 0).to(dtype)
+    return classes, is_class if gains is None else is_class * gains.to(dtype)[classes]
