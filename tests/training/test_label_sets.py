@@ -89,7 +89,9 @@ def test_biases_begin_at_the_log_odds(gained):
     weight = np.linspace(0.5, 2, 200, dtype=np.float32)
     examples = examples._replace(weight=weight)
     gains = np.linspace(1, 4, K, dtype=np.float32) if gained else None
-    learner = Learner(make_settings(max_epochs=1, learning_rate=1e-12), examples, K, 0, gains=gains)
+    settings = make_settings(max_epochs=1, learning_rate=1e-12)
+    examples = examples._replace(gains=gains.astype(np.float32))
+    learner = Learner(settings, examples, K, 0)
     learner.fit(examples)
     counts, total = examples.counts(), weight.sum(dtype=np.float64)
     expected = log_odds(counts, total)

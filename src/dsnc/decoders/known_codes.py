@@ -62,11 +62,16 @@ def leading_codes(
 def known_codes(
     evidence: Evidence, wanted: str | None = None
 ) -> dict[str, tuple[PackedCodes, Ints]]:
-    """Return sets of codes to search, by name: the one that is wanted, or all there are."""
+    """Return sets of codes to search, by name: the one that is wanted, or all that are worth it.
+
+    Where rows have sets of classes, codes of training rows find little more than those of classes,
+    and take several times as long.
+    """
     linear, sets = evidence.scorer, {}
     if wanted in (None, "weights"):
         sets["weights"] = weight_codes(linear)
-    if wanted != "weights" and (wanted or evidence.codes is not None):
+    has_codes = evidence.codes is not None and not evidence.has_sets
+    if wanted != "weights" and (wanted or has_codes):
         training = training_codes(linear, *evidence.training())
         if wanted in (None, "leaders"):
             sets["leaders"] = leading_codes(linear, *training)

@@ -23,7 +23,7 @@ from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
 from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
 from dsnc.training.scaling import is_mostly_zeros
-from dsnc.training.settings import Settings
+from dsnc.training.settings import MANY, Settings
 
 _MOST_THREADS = 8  # a batch is small: more would wait for each other
 _SOFT_RATE = 0.5  # of vectors for soft bits, as a share of training's
@@ -190,8 +190,9 @@ class FastLearner:
 
     def _each_alone(self, examples: Examples) -> bool:
         """Tell whether classes are decided one by one: rows may have several."""
-        loss = self.settings.loss
-        return loss == "sampled_sigmoid" if loss != "auto" else not examples.targets.is_single
+        if self.settings.loss != "auto":
+            return self.settings.loss == "sampled_sigmoid"
+        return not examples.targets.is_single and self.n_classes < MANY
 
     def _first_bias(self, examples: Examples) -> NDArray[np.float32]:
         """Return what the scores of classes begin with: how frequent each is."""

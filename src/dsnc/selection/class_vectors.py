@@ -21,7 +21,8 @@ _NAMING = 1 << 17  # rows that name candidates, evenly spaced; of more, the othe
 _BUDGET, _MOST_BYTES = 8_000_000, 32_000_000  # half of what the rest of the model has, within these
 _UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
 _SETS_COST = 0.1  # as a share of these, where rows have sets of classes
-_MORE = 4  # candidates for each class that such a row has on average
+_MORE = 4  # candidates for each class that such a row has on average,
+_RANDOM = 20, 60  # and classes that it draws; first of rows with one class
 _ROWS = 1 << 14  # at a time
 
 
@@ -87,7 +88,8 @@ class VectorTrainer:
             C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
             C *= 1 if self.examples.targets.is_single else _SETS_COST
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
-        recipe = Recipe(C, n_weights, self.seed)
+        n_random = _RANDOM[not self.examples.targets.is_single]
+        recipe = Recipe(C, n_weights, self.seed, n_random)
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
 
             def report(done: int) -> None:

@@ -4,9 +4,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import ModuleEncoder
@@ -45,8 +43,6 @@ class Learner:
         What to train around the encoder; by default the model of the paper.
     world : World, optional
         Where `fit` takes place, maybe with other processes; by default alone.
-    gains : float array of shape (n_classes,), optional
-        How much a row that has a class counts for it, above 0; by default 1.
     """
 
     trainer = "torch"
@@ -59,7 +55,6 @@ class Learner:
         seed: int,
         make_objective: MakeObjective = Objective,
         world: World | None = None,
-        gains: NDArray[np.float32] | None = None,
     ) -> None:
         settings.check()
         self.settings, self.n_classes, self.seed = settings, n_classes, seed
@@ -67,7 +62,6 @@ class Learner:
         self._sparse = is_mostly_zeros(examples.X)
         self.unit_rows = divides_rows(settings.scaling, self._sparse)
         self.world = world or lone_world(settings.device)
-        self._gains = None if gains is None else torch.tensor(gains, device=self.world.device)
         generator = torch.Generator().manual_seed(derived_seed(seed, 0))
         self.objective = set_up(
             settings, examples, n_classes, generator, make_objective, self.world.device
@@ -184,7 +178,8 @@ class Learner:
     ) -> Any:
         if isinstance(objective, OutputObjective):
             objective.has_sets = not examples.targets.is_single
-            objective.gains = self._gains
+            if examples.gains is not None:
+                objective.gains = torch.tensor(examples.gains, device=world.device)
         return feed(
             objective,
             examples,

@@ -26,6 +26,9 @@ LOSS_NAMES = (
     "sigmoid",
     "sampled_sigmoid",
 )  # "auto", and the keys of `losses.LOSSES`
+# Classes; from here on a CPU is measured to be faster with few of them, and sets of classes are
+# learned better by a softmax: the few that stand for so many others make sigmoids noisy.
+MANY = 8192
 _MOST_BITS = 4096  # of a code: a million classes need 20
 
 

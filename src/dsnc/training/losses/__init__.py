@@ -8,6 +8,7 @@ from dsnc.training.losses.sampled_sigmoid import SampledSigmoidLoss
 from dsnc.training.losses.sampled_softmax import SampledSoftmaxLoss
 from dsnc.training.losses.sigmoid import SigmoidLoss
 from dsnc.training.losses.softmax import SoftmaxLoss, is_fused
+from dsnc.training.settings import MANY
 
 LOSSES: dict[str, type[Loss]] = {
     "softmax": SoftmaxLoss,
@@ -15,7 +16,6 @@ LOSSES: dict[str, type[Loss]] = {
     "sigmoid": SigmoidLoss,
     "sampled_sigmoid": SampledSigmoidLoss,
 }
-MANY = 8192  # classes; from here on a CPU is measured to be faster with few of them
 
 __all__ = [
     "LOSSES",
@@ -40,16 +40,15 @@ def make_loss(
 ) -> Loss:
     """Return a loss by name, for a layer with this weight.
 
-    "auto" is a softmax where each row has one class, and a sigmoid for each class where rows have
-    `sets`; and what is fast there: the softmax in bfloat16 on a GPU that has kernels for it;
-    otherwise few classes where there are very many. Precision "auto" is bfloat16 on such a GPU,
-    and float32 elsewhere.
+    "auto" is a sigmoid for each class where rows have `sets` of not too many, otherwise a softmax;
+    and what is fast there: in bfloat16 on a GPU that has kernels for it, otherwise over few classes
+    where there are very many. Precision "auto" is bfloat16 on such a GPU, and float32 elsewhere.
     """
     fused = is_fused(weight)
     if name == "auto":
-        kind = "sigmoid" if sets else "softmax"
-        all_at_once = len(weight) < MANY or (fused and not sets)
-        name = kind if all_at_once else f"sampled_{kind}"
+        many = len(weight) >= MANY
+        name = "sigmoid" if sets and not many else "softmax"
+        name = f"sampled_{name}" if many and (sets or not fused) else name
     if precision == "auto":
         precision = "bfloat16" if fused else "float32"
     return LOSSES[name](smoothing, getattr(torch, precision), gains)
