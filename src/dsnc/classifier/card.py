@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from dsnc.classifier.provenance import data_names
+from dsnc.model import SetModel
 from dsnc.persistence import sealed
-from dsnc.progress import duration
+from dsnc.progress import duration, figure_name
 
 if TYPE_CHECKING:
     from dsnc.classifier.base import PredictorClassifier
@@ -51,7 +52,7 @@ def make_card(
     names = {part: _printable(known) for part, known in data_names(model.data_).items()}
     date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     is_text, machine = model.predictor_.features is not None, _machine(model)
-    results = _results(header["metrics"])
+    results = _results(header)
     size = sum(array.nbytes for array in arrays.values())
     sections = [
         _head(name, "text" if is_text else "tabular", names, results),
@@ -66,11 +67,13 @@ def make_card(
     return sealed("\n\n".join(filter(None, sections)), facts)
 
 
-def _results(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _results(header: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Return the figures of the decoder that predicts, by part of the data."""
+    metrics = header["metrics"]
     validation = metrics["validation_accuracy"]
+    measure = "precision_at_1" if header["kind"] == SetModel.kind else "accuracy"
     results = {
-        "validation": {} if validation is None else {"accuracy": validation},
+        "validation": {} if validation is None else {measure: validation},
         "test": {key: v for key, v in metrics.get("test", {}).items() if key != "rows"},
     }
     return {part: found for part, found in results.items() if found}
@@ -144,11 +147,11 @@ def _figures(results: Mapping[str, Mapping[str, float]]) -> str:
     lines = ["## Figures", "", "| rows | figure | |", "|---|---|---|"]
     for part, found in results.items():
         for figure, value in found.items():
-            is_share = figure.endswith("accuracy")
+            is_share = figure.endswith("accuracy") or "_at_" in figure
             shown = f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
-            lines.append(f"| {part} | {figure.replace('_', ' ')} | {shown} |")
+            lines.append(f"| {part} | {figure_name(figure)} | {shown} |")
     if "validation" in results:
-        lines += ["", "Validation rows chose epoch and decoder: their accuracy is a little high."]
+        lines += ["", "Validation rows chose epoch and decoder: their figures are a little high."]
     return "\n".join(lines)
 
 
