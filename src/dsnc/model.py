@@ -154,10 +154,9 @@ class CodeModel(FittedModel):
         return explain(self.predictor_, X, self._labels, names=names, first_index=first)
 
 
-class SetModel(CodeModel):
+class SetModel(FittedModel):
     """A fitted model whose rows have sets of labels."""
 
-    kind: ClassVar[str] = "dsnc_sets"
     _is_dense: bool = False  # whether indicators come back as plain arrays
 
     def predict(self, X: Any) -> Any:  # type: ignore[override]
@@ -252,7 +251,13 @@ class SetModel(CodeModel):
         return matrix
 
 
-_KINDS: tuple[type[CodeModel], ...] = (CodeModel, SetModel)
+class CodeSetModel(SetModel, CodeModel):
+    """Both: rows have binary codes and sets of labels."""
+
+    kind: ClassVar[str] = "dsnc_sets"
+
+
+_KINDS: tuple[type[CodeModel], ...] = (CodeModel, CodeSetModel)
 
 
 def check_table(X: Any, n_classes: int, instead: str = "predict_top_k") -> None:

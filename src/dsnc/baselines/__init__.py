@@ -3,6 +3,7 @@
 from sklearn.base import BaseEstimator
 
 from dsnc.baselines.ecoc import ECOCBaseline
+from dsnc.baselines.label_sets import MLPMultiLabelBaseline, OneVsRestMultiLabelBaseline
 from dsnc.baselines.mlp import MLPBaseline
 from dsnc.baselines.nearest_centroid import NearestCentroidBaseline
 from dsnc.baselines.one_vs_rest import OneVsRestBaseline
@@ -15,11 +16,15 @@ BASELINES: dict[str, type[BaseEstimator]] = {
     "nearest_centroid": NearestCentroidBaseline,
 }
 KINDS.update(BASELINES)
+KINDS[MLPMultiLabelBaseline.kind] = MLPMultiLabelBaseline
+KINDS[OneVsRestMultiLabelBaseline.kind] = OneVsRestMultiLabelBaseline
 
 __all__ = [
     "BASELINES",
     "ECOCBaseline",
     "MLPBaseline",
+    "MLPMultiLabelBaseline",
     "NearestCentroidBaseline",
     "OneVsRestBaseline",
+    "OneVsRestMultiLabelBaseline",
 ]

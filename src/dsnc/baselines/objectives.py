@@ -16,6 +16,8 @@ from dsnc.codes import PackedCodes
 from dsnc.decoders import Decoder, ScoresDecoder, SoftDecoder
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
+from dsnc.training.losses.base import own_classes
+from dsnc.training.losses.sigmoid import to_gradient
 from dsnc.training.objective import OutputObjective
 from dsnc.training.settings import RunSettings
 
@@ -42,7 +44,12 @@ class MLPObjective(OutputObjective):
         return ACTIVATIONS[self.activation][0](logits)
 
     def expect(self, class_weight: Tensor, total: float) -> None:
-        """Start the biases at 0: with few rows a class, frequencies make it sure of the wrong."""
+        """Start the biases at 0: with few rows a class, frequencies make it sure of the wrong.
+
+        Where rows have sets, they start at the odds of each class: most rows do not have it.
+        """
+        if self.has_sets:
+            super().expect(class_weight, total)
 
     def phi(self, logits: Tensor) -> Tensor:
         """Return the hidden layer as the regularizer sees it."""
@@ -131,16 +138,19 @@ class CodebookObjective(LinearObjective):
 class OneVsRestObjective(LinearObjective):
     """As many binary problems as classes: whether it is this one."""
 
+    takes_sets = True
+
     def expect(self, class_weight: Tensor, total: float) -> None:
         """Start the biases at what the classes' frequencies alone would make them."""
-        share = (class_weight + 1e-3) / (class_weight.sum() + 2e-3)
+        share = (class_weight + 1e-3) / (total + 2e-3)
         best = torch.logit(share) if self.binary_loss == "logistic" else 2 * share - 1
         with torch.no_grad():
             self.encoder.input.bias.copy_(best)  # type: ignore[union-attr,operator]
 
     def loss(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the sum of the classes' losses."""
-        mean: Tensor = _OneVsRestLoss.apply(logits, batch.y, batch.weight, self.binary_loss)
+        own, gain = own_classes(batch.y, self.gains, logits.dtype)
+        mean: Tensor = _OneVsRestLoss.apply(logits, own, gain, batch.weight, self.binary_loss)
         return mean, mean.detach()
 
     def scores(self, logits: Tensor) -> Tensor:
@@ -156,23 +166,24 @@ class _OneVsRestLoss(torch.autograd.Function):
     """Loss and gradient of rows x classes binary problems with two matrices of that size."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, y: Tensor, weight: Tensor, loss: str) -> Tensor:
-        own = logits.gather(1, y[:, None])
+    def forward(
+        ctx: Any, logits: Tensor, own: Tensor, gain: Tensor, weight: Tensor, loss: str
+    ) -> Tensor:
         if loss == "logistic":
-            gradient = torch.sigmoid(logits)
-            each = F.softplus(logits).sum(dim=1) - own[:, 0]
-            gradient.scatter_add_(1, y[:, None], torch.full_like(own, -1))
+            gradient = logits.clone()
+            each = to_gradient(gradient, own, gain, weight[:, None])
         else:
-            gradient = (logits + 1).relu_()
-            miss = F.relu(1 - own)
-            each = gradient.square().sum(dim=1) + (miss.square() - F.relu(1 + own).square())[:, 0]
-            gradient.scatter_(1, y[:, None], -miss)
-            gradient *= 2
-        gradient *= weight[:, None]
+            gradient, of_own, has = (logits + 1).relu_(), logits.gather(1, own), gain > 0
+            miss, over = F.relu(1 - of_own), F.relu(1 + of_own)
+            more = torch.where(has, gain * miss.square() - over.square(), 0)
+            each = gradient.square().sum(dim=1) + more.sum(dim=1)
+            gradient.scatter_add_(1, own, torch.where(has, -gain * miss - over, 0))
+            gradient *= 2 * weight[:, None]
         ctx.save_for_backward(gradient)
-        return (each * weight).sum()
+        total: Tensor = (each * weight).sum()
+        return total
 
     @staticmethod
     def backward(ctx: Any, grad_mean: Tensor) -> tuple[Any, ...]:
         (gradient,) = ctx.saved_tensors
-        return gradient.mul_(grad_mean), None, None, None
+        return gradient.mul_(grad_mean), None, None, None, None

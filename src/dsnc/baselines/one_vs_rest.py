@@ -84,7 +84,7 @@ class OneVsRestBaseline(LinearBaseline):
     def _restore(self) -> None:
         # Files of the first versions say "softmax" where outputs are margins.
         decoder = ScoresDecoder(len(self._labels), link=LINKS[self.loss])
-        self.predictor_ = self.predictor_.with_decoder(decoder)
+        self.predictor_ = self.predictor_.with_decoder(decoder, rule=self.predictor_.rule)
 
     def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import OneVsRestObjective

@@ -52,7 +52,7 @@ def make_card(
     names = {part: _printable(known) for part, known in data_names(model.data_).items()}
     date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     is_text, machine = model.predictor_.features is not None, _machine(model)
-    results = _results(header)
+    results = _results(header["metrics"], sets=isinstance(model, SetModel))
     size = sum(array.nbytes for array in arrays.values())
     sections = [
         _head(name, "text" if is_text else "tabular", names, results),
@@ -67,11 +67,10 @@ def make_card(
     return sealed("\n\n".join(filter(None, sections)), facts)
 
 
-def _results(header: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _results(metrics: Mapping[str, Any], *, sets: bool) -> dict[str, dict[str, float]]:
     """Return the figures of the decoder that predicts, by part of the data."""
-    metrics = header["metrics"]
     validation = metrics["validation_accuracy"]
-    measure = "precision_at_1" if header["kind"] == SetModel.kind else "accuracy"
+    measure = "precision_at_1" if sets else "accuracy"
     results = {
         "validation": {} if validation is None else {measure: validation},
         "test": {key: v for key, v in metrics.get("test", {}).items() if key != "rows"},

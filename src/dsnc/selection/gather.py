@@ -44,11 +44,16 @@ def gather(
     evidence = Evidence(linear, codes, examples.targets.take(rows), train_soft=train_soft)
     if held_out is None:
         return evidence
+    return replace(evidence, held_out=held_out_rows(trained, held_out))
+
+
+def held_out_rows(trained: Predictor, held_out: "Examples") -> HeldOut:
+    """Return rows that were not trained on as the encoder sees them, evenly spaced ones of many."""
     rows, weight = _some_rows(held_out, _MAX_HELD_OUT), held_out.weight
     X = held_out.X[rows]
     encoded = Encoded(trained.logits(X), source=(X, slice(0, len(rows))))
     weight = None if weight is None else weight[rows]
-    return replace(evidence, held_out=HeldOut(encoded, held_out.targets.take(rows), weight))
+    return HeldOut(encoded, held_out.targets.take(rows), weight)
 
 
 def _most_codes(n_bits: int, examples: "Examples") -> int:

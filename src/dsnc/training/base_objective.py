@@ -41,6 +41,8 @@ class BaseObjective(nn.Module, ABC):
     def __init__(self, settings: RunSettings, encoder: nn.Module) -> None:
         super().__init__()
         self.settings, self.encoder = settings, encoder
+        self.has_sets = False
+        self.gains: Tensor | None = None
         self.factor = AdaptiveFactor(settings.adaptive)
 
     @abstractmethod

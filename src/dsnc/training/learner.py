@@ -15,7 +15,7 @@ from dsnc.training.export import Trained, export, take_over
 from dsnc.training.feed import feed
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
-from dsnc.training.objective import Objective, OutputObjective
+from dsnc.training.objective import Objective
 from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
 from dsnc.training.scaling import divides_rows, is_mostly_zeros
 from dsnc.training.settings import RunSettings
@@ -176,10 +176,9 @@ class Learner:
         seed: int,
         world: World,
     ) -> Any:
-        if isinstance(objective, OutputObjective):
-            objective.has_sets = not examples.targets.is_single
-            if examples.gains is not None:
-                objective.gains = torch.tensor(examples.gains, device=world.device)
+        objective.has_sets = not examples.targets.is_single
+        if examples.gains is not None:
+            objective.gains = torch.tensor(examples.gains, device=world.device)
         return feed(
             objective,
             examples,

@@ -65,8 +65,6 @@ class OutputObjective(BaseObjective):
     ) -> None:
         super().__init__(settings, encoder)
         self.settings: SoftmaxSettings = settings
-        self.has_sets = False
-        self.gains: Tensor | None = None
         self.weight = nn.Parameter(torch.empty(n_classes, settings.n_bits))
         self.bias = nn.Parameter(torch.zeros(n_classes))
         bound = 1 / math.sqrt(settings.n_bits)

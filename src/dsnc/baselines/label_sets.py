@@ -1,0 +1,45 @@
+"""Baselines for rows that have sets of labels."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dsnc.baselines.mlp import MLPBaseline
+from dsnc.baselines.one_vs_rest import OneVsRestBaseline
+from dsnc.classifier.set_learner import SetLearner
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MLPMultiLabelBaseline(SetLearner, MLPBaseline):
+    """`MLPBaseline` with a sigmoid for each label in place of the softmax.
+
+    Its parameters, and `threshold`, `per_label_threshold` and `class_weight` of
+    `dsnc.DSNCMultiLabelClassifier`.
+
+    Examples
+    --------
+    >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] * 20, [["a"], ["b"], ["a", "b"]] * 20
+    >>> model = MLPMultiLabelBaseline(n_units=8, device="cpu").fit(X, Y)
+    >>> model.predict(X[:3]).toarray().tolist()
+    [[1, 0], [0, 1], [1, 1]]
+    """
+
+    kind: ClassVar[str] = "mlp_sets"
+    loss: str = "auto"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OneVsRestMultiLabelBaseline(SetLearner, OneVsRestBaseline):
+    """`OneVsRestBaseline` for sets: a label belongs to a row if its own classifier says so.
+
+    Its parameters, and `threshold`, `per_label_threshold` and `class_weight` of
+    `dsnc.DSNCMultiLabelClassifier`.
+
+    Examples
+    --------
+    >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] * 20, [["a"], ["b"], ["a", "b"]] * 20
+    >>> model = OneVsRestMultiLabelBaseline(C=10, device="cpu").fit(X, Y)
+    >>> model.predict(X[:3]).toarray().tolist()
+    [[1, 0], [0, 1], [1, 1]]
+    """
+
+    kind: ClassVar[str] = "one_vs_rest_sets"
