@@ -14,6 +14,7 @@ from dsnc.serve.served import Served
 _BLOCK = 1024  # rows; more at once are hardly faster
 _BLOCK_EXPLAINED = 8  # an explanation takes about as long as a hundred predictions
 _DIGITS = 6  # of probabilities
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 Go = Callable[[], None]  # raises when the time is over
 
@@ -47,7 +48,8 @@ def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterator[Bloc
     for start in range(0, n_rows, step):
         go()
         try:
-            yield _answer(served, rows[start : start + step], options)
+            some = rows if n_rows <= step else rows[start : start + step]
+            yield _answer(served, some, options)
         except (DsncError, ValueError) as error:  # what scikit-learn says about rows
             raise Refused(400, " ".join(str(error).split())) from None
 
@@ -78,12 +80,13 @@ def as_json(served: Served, blocks: Iterator[Block]) -> bytes:
     """Return all answers as one object, a list for each thing that was asked for."""
     columns: dict[str, list[str]] = {"labels": []}
     for block in blocks:
-        for key, some in zip(block._fields, block, strict=True):
-            if some is not None:
-                columns.setdefault(key, []).append(dumps(some)[1:-1])
-    texts = [dumps({"model": served.name, "version": served.version})[1:-1]]
-    texts += [f'"{key}": [{", ".join(parts)}]' for key, parts in columns.items()]
-    return f"{{{', '.join(texts)}}}".encode()
+        columns["labels"].append(dumps(block.labels)[1:-1])
+        if block.probabilities is not None:
+            columns.setdefault("probabilities", []).append(dumps(block.probabilities)[1:-1])
+        if block.explanations is not None:
+            columns.setdefault("explanations", []).append(dumps(block.explanations)[1:-1])
+    parts = [f', "{key}": [{", ".join(parts)}]' for key, parts in columns.items()]
+    return f"{served.introduction}{''.join(parts)}}}".encode()
 
 
 def as_lines(block: Block, options: Options) -> bytes:
@@ -98,9 +101,10 @@ def as_lines(block: Block, options: Options) -> bytes:
 
 def dumps(value: Any) -> str:
     """Return JSON that can be encoded."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair: only an escape holds it
-        text = json.dumps(value)
+    text = _encode(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half a surrogate pair: only an escape holds it
+            return json.dumps(value)
     return text

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import sys
 import warnings
@@ -9,41 +10,42 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from dsnc.serve import bodies, oip
 from dsnc.serve.answers import answer, as_json, dumps
 from dsnc.serve.crew import SMALL, Crew
-from dsnc.serve.door import Door, Visit
+from dsnc.serve.door import Door, Handler
 from dsnc.serve.figures import Figures
 from dsnc.serve.journal import Journal, keep_remarks
 from dsnc.serve.openapi import description
 from dsnc.serve.options import from_address, options_of
 from dsnc.serve.packing import packed, unpacked
-from dsnc.serve.page import PAGE_POLICY, page
-from dsnc.serve.refusals import Gone, Refused, too_large
+from dsnc.serve.page import PAGE_HEADERS, page
+from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Models, Served
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.streams import LineStream
 from dsnc.serve.tables import answer_table
+from dsnc.serve.visits import Headers, Reply, Visit
 
-JSON, LINES, CSV = "application/json", "application/x-ndjson", "text/csv"
+JSON, LINES, CSV, NUMBERS = "application/json", "application/x-ndjson", "text/csv", "numbers"
 KINDS = {
     "": JSON,
     JSON: JSON,
     "application/x-www-form-urlencoded": JSON,  # what curl -d says of anything
     LINES: LINES,
     "application/jsonl": LINES,
-    "application/octet-stream": "numbers",
-    "application/x-npy": "numbers",
+    "application/octet-stream": NUMBERS,
+    "application/x-npy": NUMBERS,
     CSV: CSV,
 }
 _SWITCH = 0.0005  # seconds that a thread keeps the interpreter while another waits for it
 
-Answer = tuple[bytes, dict[str, str], int]  # a body, its headers, and the number of rows
+Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of rows
 
 
 class Service:
@@ -64,68 +66,71 @@ class Service:
         self.models = self._given or Models(self.settings.models)
         self.figures.name_models(self.models)
         watching = asyncio.create_task(self.models.watch(self._note))
+        gc.collect()
+        gc.freeze()  # what is there now stays: looking for garbage in it would take milliseconds
         self.journal.note("ready", process=os.getpid())
         yield
         watching.cancel()
+        self.door.flush()
         self.crew.close()
 
     def _note(self, event: str, **facts: Any) -> None:
         self.figures.name_models(self.models)
         self.journal.note(event, **facts)
 
-    def _served(self, request: Request) -> Served:
+    def _served(self, visit: Visit) -> Served:
         """Return the model that is meant, of the version that is meant if one is."""
-        name, version = (request.path_params.get(key) for key in ("name", "version"))
+        name, version = visit.params.get("name"), visit.params.get("version")
         served = self.models.only() if name is None else self.models[name]
         if version is not None and version != served.version:
             why = f"{served.name} has version {served.version}, and no other is served."
             raise Refused(404, why)
+        visit.model, visit.version = served.name, served.version
         return served
 
-    async def predict(self, request: Request) -> Any:
+    async def predict(self, visit: Visit) -> ASGIApp:
         """Answer rows in any form."""
-        served, visit = self._served(request), request.scope["visit"]
-        visit.model, visit.version = served.name, served.version
-        said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        served = self._served(visit)
+        said = visit.header(b"content-type").partition(";")[0].strip().lower()
         kind = KINDS.get(said)
         if kind is None:
             valid = ", ".join(name for name in KINDS if name)
             raise Refused(415, f"Content-Type {said[:60]!r} is not known. Valid: {valid}.")
-        wishes = from_address(request.query_params) if request.scope["query_string"] else {}
+        query = visit.scope["query_string"]
+        wishes = from_address(QueryParams(query)) if query else {}
         if kind == LINES:
-            return self._stream(request, served, wishes, visit)
-        accepted = request.headers.get("accept", "")
+            return self._stream(served, wishes, visit)
+        accepted = visit.header(b"accept")
         to_json = kind != CSV or (JSON in accepted and CSV not in accepted)
-        work = partial(self._answer, served, kind, wishes, visit, to_json)
-        return await self._respond(request, work)
+        return await self._respond(
+            visit, partial(self._answer, served, kind, wishes, visit, to_json)
+        )
 
-    async def infer(self, request: Request) -> Response:
+    async def infer(self, visit: Visit) -> ASGIApp:
         """Answer a request of the Open Inference Protocol."""
-        served, visit = self._served(request), request.scope["visit"]
-        visit.model, visit.version = served.name, served.version
-        length = request.headers.get(oip.HEADER_LENGTH)
+        served = self._served(visit)
+        length = visit.headers.get(oip.HEADER_LENGTH.encode())
 
         def work(body: bytes) -> Answer:
             return oip.infer(served, body, length, self.settings.max_rows, visit.go)
 
-        return await self._respond(request, work)
+        return await self._respond(visit, work)
 
-    async def _respond(self, request: Request, work: Callable[[bytes], Answer]) -> Response:
+    async def _respond(self, visit: Visit, work: Callable[[bytes], Answer]) -> Reply:
         """Read the body, do the work here or in a thread, and pack the answer."""
-        visit, headers = request.scope["visit"], request.headers
-        body = await self._body(request, visit)
-        encoding, accepted = (headers.get(f"{x}-encoding", "") for x in ("content", "accept"))
+        body = await self._body(visit)
+        encoding = visit.header(b"content-encoding")
 
-        def whole() -> tuple[bytes, dict[str, str]]:
+        def whole() -> Reply:
             plain = unpacked(body, encoding, self.settings.max_body) if encoding else body
-            answered, about, visit.rows = work(plain)
-            answered, how = packed(answered, accepted)
-            return answered, {**about, **how, **_names(visit)}
+            answered, headers, visit.rows = work(plain)
+            answered, how = packed(answered, visit.header(b"accept-encoding"))
+            return Reply(answered, {**headers, **how, **_version(visit)})
 
-        is_small = len(body) <= SMALL and not encoding
-        if is_small and b"explain" not in body and b"explain" not in request.scope["query_string"]:
-            return Response(*_swapped(*whole()))
-        return Response(*_swapped(*await self.crew.run(whole)))
+        is_small = len(body) <= SMALL and not encoding and b"explain" not in body
+        if is_small and b"explain" not in visit.scope["query_string"]:
+            return whole()
+        return await self.crew.run(whole)
 
     def _answer(
         self,
@@ -141,7 +146,7 @@ class Service:
         if kind == CSV:
             options = options_of(wishes)
             said, n_rows = answer_table(served, body, options, visit.go, most, to_json=to_json)
-            return said, {"Content-Type": JSON if to_json else f"{CSV}; charset=utf-8"}, n_rows
+            return said, {"content-type": JSON if to_json else f"{CSV}; charset=utf-8"}, n_rows
         gathered = served.rows(most)
         if kind == JSON:
             wishes = {**wishes, **bodies.parse_object(body, gathered)}
@@ -150,41 +155,33 @@ class Service:
             rows = bodies.parse_numbers(body, gathered)
             n_rows = gathered.n
         blocks = answer(served, rows, options_of(wishes), visit.go)
-        return as_json(served, blocks), {"Content-Type": JSON}, n_rows
+        return as_json(served, blocks), {"content-type": JSON}, n_rows
 
-    def _stream(
-        self, request: Request, served: Served, wishes: dict[str, Any], visit: Visit
-    ) -> LineStream:
-        headers = request.headers
+    def _stream(self, served: Served, wishes: dict[str, Any], visit: Visit) -> LineStream:
+        settings = self.settings
         return LineStream(
             served,
             options_of(wishes),
             self.crew,
             visit,
-            encoding=headers.get("content-encoding", ""),
-            accepted=headers.get("accept-encoding", ""),
-            headers=_names(visit),
-            most=self.settings.max_body,
-            seconds=self.settings.max_seconds,
+            headers=_version(visit),
+            most=settings.max_body,
+            seconds=settings.max_seconds,
         )
 
-    async def _body(self, request: Request, visit: Visit) -> bytes:
+    async def _body(self, visit: Visit) -> bytes:
         """Read a body, within the limits."""
-        length = request.headers.get("content-length", "0")
+        length = visit.headers.get(b"content-length", b"0")
         if int(length) > self.settings.max_body:
             raise too_large(f"The body is larger than {self.settings.max_body:,} bytes.")
         parts, more = [], True
         while more:
-            message = await request.receive()
-            if message["type"] == "http.disconnect":
-                raise Gone
-            if data := message.get("body", b""):
-                self.door.hold(visit, len(data))
-                parts.append(data)
-            more = message.get("more_body", False)
+            data, more = await visit.read()
+            self.door.hold(visit, len(data))
+            parts.append(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def list_models(self, request: Request) -> Response:
+    async def list_models(self, visit: Visit) -> ASGIApp:
         """Say which models there are."""
         about = [
             {
@@ -199,62 +196,69 @@ class Service:
         ]
         return _json({"models": about})
 
-    async def health(self, request: Request) -> Response:
+    async def health(self, visit: Visit) -> ASGIApp:
         """Say that all is well: a server that is not ready does not listen yet."""
         versions = {name: served.version for name, served in self.models.items()}
         return _json({"status": "ok", "models": versions})
 
-    async def live(self, request: Request) -> Response:
+    async def live(self, visit: Visit) -> ASGIApp:
         """Say that the server, or a model, is there."""
-        if "name" in request.path_params:
-            self._served(request)
-        return Response()
+        if "name" in visit.params:
+            self._served(visit)
+        return Reply(b"", {})
 
-    async def about_server(self, request: Request) -> Response:
+    async def about_server(self, visit: Visit) -> ASGIApp:
         """Say what this is, in the words of the protocol."""
         return _json(oip.about_server())
 
-    async def about_model(self, request: Request) -> Response:
+    async def about_model(self, visit: Visit) -> ASGIApp:
         """Say what a model takes and gives, in the words of the protocol."""
-        return _json(oip.about_model(self._served(request)))
+        return _json(oip.about_model(self._served(visit)))
 
-    async def metrics(self, request: Request) -> Response:
+    async def metrics(self, visit: Visit) -> ASGIApp:
         """Return the figures for Prometheus."""
+        self.door.flush()
         text = await asyncio.to_thread(self.figures.text)  # those of all workers are read
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Reply(text, {"content-type": "text/plain; version=0.0.4; charset=utf-8"})
 
-    async def openapi(self, request: Request) -> Response:
+    async def openapi(self, visit: Visit) -> ASGIApp:
         """Describe this service for programs."""
         return _json(description(self.models, self.settings))
 
-    async def docs(self, request: Request) -> Response:
+    async def docs(self, visit: Visit) -> ASGIApp:
         """Describe this service for people."""
-        text = page(description(self.models, self.settings))
-        policy = {"Content-Security-Policy": PAGE_POLICY}
-        return Response(text, media_type="text/html", headers=policy)
+        return Reply(page(description(self.models, self.settings)).encode(), PAGE_HEADERS)
 
     def routes(self) -> list[Route]:
         """Return all addresses."""
-        post, model = ["POST"], "/v2/models/{name}"
+        model = "/v2/models/{name}"
         routes = [
-            Route("/predict", self.predict, methods=post),
-            Route("/models", self.list_models),
-            Route("/models/{name}/predict", self.predict, methods=post),
-            Route("/health", self.health),
-            Route("/metrics", self.metrics),
-            Route("/openapi.json", self.openapi),
-            Route("/docs", self.docs),
-            Route("/v2", self.about_server),
-            Route("/v2/health/live", self.live),
-            Route("/v2/health/ready", self.live),
+            _route("/predict", self.predict, "POST"),
+            _route("/models", self.list_models),
+            _route("/models/{name}/predict", self.predict, "POST"),
+            _route("/health", self.health),
+            _route("/metrics", self.metrics),
+            _route("/openapi.json", self.openapi),
+            _route("/docs", self.docs),
+            _route("/v2", self.about_server),
+            _route("/v2/health/live", self.live),
+            _route("/v2/health/ready", self.live),
         ]
         for place in (model, f"{model}/versions/{{version}}"):
             routes += [
-                Route(place, self.about_model),
-                Route(f"{place}/ready", self.live),
-                Route(f"{place}/infer", self.infer, methods=post),
+                _route(place, self.about_model),
+                _route(f"{place}/ready", self.live),
+                _route(f"{place}/infer", self.infer, "POST"),
             ]
         return routes
+
+    def direct(self) -> dict[str, tuple[Handler, dict[str, str]]]:
+        """Return the addresses that are asked all the time."""
+        found: dict[str, tuple[Handler, dict[str, str]]] = {"/predict": (self.predict, {})}
+        for name in self.settings.models:
+            found[f"/models/{name}/predict"] = self.predict, {"name": name}
+            found[f"/v2/models/{name}/infer"] = self.infer, {"name": name}
+        return found
 
 
 def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
@@ -264,22 +268,23 @@ def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
     keep_remarks(journal)
     service = Service(settings, journal, models)
     router = Router(service.routes(), lifespan=service.life, redirect_slashes=False)
-    service.door = Door(router, settings, service.figures, journal)
+    service.door = Door(router, service.direct(), settings, service.figures, journal)
     return service.door
 
 
-def _names(visit: Visit) -> dict[str, str]:
-    """Return headers that say which model has answered."""
-    return {"X-Model-Name": _ascii(visit.model), "X-Model-Version": visit.version}
+def _route(path: str, handle: Handler, method: str = "GET") -> Route:
+    async def endpoint(request: Request) -> Any:
+        visit: Visit = request.scope["visit"]
+        visit.handler, visit.params = handle.__name__, request.path_params
+        return await handle(visit)
+
+    return Route(path, endpoint, methods=[method])
 
 
-def _ascii(name: str) -> str:
-    return name.encode("ascii", "backslashreplace").decode()
+def _version(visit: Visit) -> Headers:
+    """Return the header that says which version has answered."""
+    return {"x-model-version": visit.version}
 
 
-def _swapped(body: bytes, headers: dict[str, str]) -> tuple[bytes, int, dict[str, str]]:
-    return body, 200, headers
-
-
-def _json(value: Any) -> Response:
-    return Response(dumps(value).encode(), media_type=JSON)
+def _json(value: Any) -> Reply:
+    return Reply(dumps(value).encode(), {"content-type": JSON})

@@ -6,6 +6,7 @@ takes ten times the memory of an array. Row by row, other requests have their tu
 
 import io
 import json
+import math
 import re
 from array import array
 from typing import Any, NoReturn
@@ -16,7 +17,11 @@ import scipy.sparse as sp
 from dsnc.errors import shorten
 from dsnc.serve.refusals import Refused, too_large
 
+_WHOLE = 1 << 18  # characters that are parsed in one go, in a few milliseconds
 _BLANKS = re.compile(r"[ \t\n\r]*")
+_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
+_INPUTS = re.compile(r'(?<="inputs")[ \t\n\r]*:[ \t\n\r]*\[')
+_DONE = ":null"  # in place of rows that were parsed
 _KINDS: dict[type, str] = {str: "texts", list: "dense", dict: "sparse"}
 _NUMBERS = "biuf"  # kinds of numpy types
 _LARGEST = np.finfo(np.float32).max
@@ -27,7 +32,8 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number of JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_constant).raw_decode
+_DECODER = json.JSONDecoder(parse_constant=_constant)
+_decode = _DECODER.raw_decode
 
 
 class Rows:
@@ -46,9 +52,6 @@ class Rows:
     def __init__(self, *, takes_text: bool, n_features: int, most: int) -> None:
         self.takes_text, self.n_features, self.most = takes_text, n_features, most
         self._kind: type | None = None
-        self._clear()
-
-    def _clear(self) -> None:
         self.n = self._line = 0
         self._texts: list[str] = []
         self._values, self._indices, self._starts = array("d"), array("q"), array("q", [0])
@@ -58,8 +61,7 @@ class Rows:
         kind, self._line = type(row), line
         if kind is not self._kind:
             self._check_kind(kind)
-        if self.n >= self.most:
-            raise too_large(f"The request has more than {self.most:,} rows; send fewer at a time.")
+        self._check_most(1)
         if kind is str:
             self._texts.append(row)
         elif kind is list:
@@ -68,13 +70,25 @@ class Rows:
             self._add_sparse(row)
         self.n += 1
 
+    def extend(self, rows: list[Any]) -> None:
+        """Take many rows at once, if they are what they should be; else one by one."""
+        self._check_most(len(rows))
+        kinds = set(map(type, rows))
+        if kinds == {str} and self.takes_text and self._kind in (None, str):
+            self._kind = str
+            self._texts += rows
+            self.n += len(rows)
+            return
+        for row in rows:
+            self.add(row)
+
     def take(self) -> Any:
         """Return what was gathered, and begin anew."""
         rows: Any = self._texts
         if self._kind in (list, dict):
             values = np.frombuffer(self._values, dtype=np.float64)
-            if not np.abs(values).max(initial=0) <= _LARGEST:
-                raise Refused(400, "A number is too large: those beyond float32 are not taken.")
+            if not math.isfinite(np.add.reduce(values)):
+                raise Refused(400, "A number is too large; send those that float32 can hold.")
             if self._kind is list:
                 rows = values.reshape(self.n, self.n_features)
             else:
@@ -82,8 +96,14 @@ class Rows:
                 starts = np.frombuffer(self._starts, dtype=np.int64)
                 rows = sp.csr_matrix((values, indices, starts), (self.n, self.n_features))
                 rows.sum_duplicates()
-        self._clear()
+        self.n, self._texts, self._values = 0, [], array("d")
+        if self._kind is dict:
+            self._indices, self._starts = array("q"), array("q", [0])
         return rows
+
+    def _check_most(self, n: int) -> None:
+        if self.n + n > self.most:
+            raise too_large(f"The request has more than {self.most:,} rows; send fewer at a time.")
 
     def _check_kind(self, kind: type) -> None:
         if self._kind is not None or kind not in _KINDS:
@@ -131,12 +151,42 @@ def parse_object(body: bytes, rows: Rows) -> dict[str, Any]:
     """Parse ``{"inputs": [row, ...], NAME: value, ...}``; rows are gathered, the rest returned."""
     text = _text(body)
     try:
-        return _Parser(text).object(rows)
+        begin = _INPUTS.search(text) if len(text) > _WHOLE else None
+        found = _DECODER.decode(text) if begin is None else None
+        if begin is not None:
+            end = _parse_rows(text, begin.end(), rows)
+            rest = f"{text[: begin.start()]}{_DONE}{text[end:]}"
+            found = _DECODER.decode(rest)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise Refused(400, f"The body is not valid JSON ({error.msg}, {where}).") from None
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"The body is not valid JSON ({_short(error)}).") from None
+    if not isinstance(found, dict) or "inputs" not in found:
+        raise Refused(400, 'The body must be an object such as {"inputs": [row, ...]}.')
+    inputs = found.pop("inputs")
+    if begin is None:
+        if not isinstance(inputs, list):
+            raise Refused(400, f"inputs={shorten(inputs)} must be a list of rows, such as [row].")
+        rows.extend(inputs)
+    return found
+
+
+def _parse_rows(text: str, at: int, rows: Rows) -> int:
+    """Gather the rows of a list that begins here; return where it ends."""
+    at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+    if text[at : at + 1] == "]":
+        return at + 1
+    while True:
+        row, at = _decode(text, at)
+        rows.add(row)
+        mark = _COMMA.match(text, at)
+        if mark is None:
+            at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+            if text[at : at + 1] == "]":
+                return at + 1
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+        at = mark.end()
 
 
 def parse_value(line: bytes, number: int) -> Any:
@@ -158,87 +208,9 @@ def _short(error: Exception) -> str:
 
 def _text(body: bytes) -> str:
     try:
-        return body.decode("utf-8-sig")
+        return body.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise Refused(400, f"Byte {error.start:,} of the body is not UTF-8.") from None
-
-
-class _Parser:
-    """Walks through the outermost object, and leaves what is inside to the decoder of Python."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-
-    def object(self, rows: Rows) -> dict[str, Any]:
-        """Parse the whole text."""
-        found: dict[str, Any] = {}
-        if self.next() != "{":
-            raise Refused(400, 'The body must be an object, such as {"inputs": [...]}.')
-        self.at += 1
-        has_inputs, mark = False, self.next()
-        while mark != "}":
-            key = self.value()
-            if not isinstance(key, str):
-                self.fail("Expecting the name of a property in double quotes")
-            self.expect(":")
-            if key == "inputs":
-                if has_inputs:
-                    raise Refused(400, "inputs stands there twice.")
-                has_inputs = True
-                self.inputs(rows)
-            else:
-                found[key] = self.value()
-            mark = self.separator("}")
-        self.at += 1
-        if self.next():
-            self.fail("Extra data")
-        if not has_inputs:
-            raise Refused(400, 'The body has no "inputs"; send {"inputs": [row, ...]}.')
-        return found
-
-    def inputs(self, rows: Rows) -> None:
-        """Parse the list of rows."""
-        if self.next() != "[":
-            found = shorten(self.value())
-            raise Refused(400, f"inputs={found} must be a list of rows, such as [row].")
-        self.at += 1
-        mark = self.next()
-        while mark != "]":
-            row, self.at = _decode(self.text, self.at)
-            rows.add(row)
-            mark = self.separator("]")
-        self.at += 1
-
-    def value(self) -> Any:
-        """Parse any value."""
-        self.next()
-        value, self.at = _decode(self.text, self.at)
-        return value
-
-    def next(self) -> str:
-        """Skip blanks; return the character that follows."""
-        match = _BLANKS.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-        return self.text[self.at : self.at + 1]
-
-    def expect(self, mark: str) -> None:
-        """Skip a character that must come."""
-        if self.next() != mark:
-            self.fail(f"Expecting {mark!r} delimiter")
-        self.at += 1
-
-    def separator(self, end: str) -> str:
-        """Skip a comma, behind which something must follow; or stay before the end."""
-        mark = self.next()
-        if mark != end:
-            self.expect(",")
-            if self.next() == end:
-                self.fail("Illegal trailing comma before end")
-        return mark
-
-    def fail(self, message: str) -> NoReturn:
-        """Say what is wrong here."""
-        raise json.JSONDecodeError(message, self.text, self.at)
 
 
 def parse_numbers(body: bytes, rows: Rows) -> Any:

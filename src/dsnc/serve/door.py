@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import time
 import traceback
+from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -14,94 +16,93 @@ from dsnc.serve.figures import Figures
 from dsnc.serve.journal import Journal
 from dsnc.serve.refusals import Gone, Refused, busy, too_large
 from dsnc.serve.settings import ServeSettings
+from dsnc.serve.visits import Reply, Visit
 
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")  # open to all, at any time
 _HANGS_UP = 499  # what nginx calls a client that has gone
+_LATER = 0.1  # seconds after which requests are noted
 _HELD = 4  # times max_body that bodies may take together
-_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
+_ID, _ID_HEADER = re.compile(rb"[A-Za-z0-9_.:-]{1,64}"), b"x-request-id"
 SAFE_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
-    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
-_STRICT = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
-
-class Visit:
-    """What is known of one request."""
-
-    __slots__ = ("clock", "end", "held", "model", "rows", "sent", "status", "version")
-
-    def __init__(self, end: float) -> None:
-        self.end, self.clock = end, None
-        self.model = self.version = ""
-        self.rows = self.sent = self.status = self.held = 0
-
-    clock: asyncio.Timeout | None
-
-    def go(self) -> None:
-        """Refuse to go on when the time is over; threads cannot be told otherwise."""
-        if perf_counter() > self.end:
-            raise busy("The request took too long.")
-
-    def more_time(self, seconds: float) -> None:
-        """Let the time begin anew, for a stream that moves."""
-        self.end = perf_counter() + seconds
-        if self.clock is not None:
-            self.clock.reschedule(asyncio.get_running_loop().time() + seconds)
+Handler = Callable[[Visit], Awaitable[ASGIApp]]
 
 
 class Door:
-    """An application around the application."""
+    """An application around the application.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Knows all addresses.
+    direct : mapping of str to (Handler, dict)
+        Addresses that are asked all the time, and what stands in them: routing takes as long as
+        predicting.
+    settings, figures, journal
+        Who may come in, and where it is noted.
+    """
 
     def __init__(
-        self, app: ASGIApp, settings: ServeSettings, figures: Figures, journal: Journal
+        self,
+        app: ASGIApp,
+        direct: Mapping[str, tuple[Handler, dict[str, str]]],
+        settings: ServeSettings,
+        figures: Figures,
+        journal: Journal,
     ) -> None:
-        self.app, self.settings, self.figures, self.journal = app, settings, figures, journal
+        self.app, self.direct, self.settings = app, direct, settings
+        self.figures, self.journal = figures, journal
         self.in_flight = self.held = 0
-        self._seconds: dict[str, Any] = {}
-        self._counted: dict[tuple[str, int], Any] = {}
-        figures.in_flight.set(0)
+        self._guarded = bool(settings.tokens)
+        self._noted: list[tuple[Visit, Any]] = []
+        self._is_waiting = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin = perf_counter()
-        visit = scope["visit"] = Visit(begin + self.settings.max_seconds)
+        begin, path = perf_counter(), scope["path"]
+        visit = scope["visit"] = Visit(scope, receive, self.settings.max_seconds)
         scope["app"] = self  # for Starlette: errors of routing are raised, and told here
-        headers = dict(scope["headers"])
-        known = self._headers(headers)
+        number = _number(visit)
+        safe = SAFE_HEADERS[:-1] if path == "/docs" else SAFE_HEADERS  # it has a policy of its own
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 visit.status = message["status"]
-                own = message["headers"] = [*message.get("headers", ()), *known]
-                if not any(name == _STRICT[0] for name, _ in own):
-                    own.append(_STRICT)
+                message["headers"] += safe if number is None else [*safe, (_ID_HEADER, number)]
             else:
                 visit.sent += len(message.get("body", b""))
             await send(message)
 
-        counts = scope["path"] not in HEALTH
+        counts = path not in HEALTH
         self.in_flight += counts
-        self.figures.in_flight.set(self.in_flight)
+        if not self._is_waiting:
+            self._is_waiting = True
+            visit.task.get_loop().call_later(_LATER, self.flush)
         try:
             if counts:
-                self._check(headers)
-            async with asyncio.timeout(self.settings.max_seconds) as visit.clock:
-                await self.app(scope, receive, answer)
+                self._check(visit)
+            await self._enter(visit, answer)
         except Gone:
             visit.status = _HANGS_UP
+        except asyncio.CancelledError:
+            if not visit.expired:
+                raise
+            visit.task.uncancel()
+            await self._fail(busy("The request took too long."), visit, answer)
         except Exception as error:
-            await self._fail(error, scope, answer, visit)
+            await self._fail(error, visit, answer)
         finally:
+            visit.timer.cancel()
             self.in_flight -= counts
             self.held -= visit.held
-            self._note(scope, visit, headers, perf_counter() - begin)
+            self._note(visit, number, perf_counter() - begin)
 
     def hold(self, visit: Visit, n_bytes: int) -> None:
         """Count bytes of a body that are kept in memory."""
@@ -112,72 +113,75 @@ class Door:
         if self.held > _HELD * self.settings.max_body:
             raise busy("Too many large requests are being read.")
 
-    def _check(self, headers: dict[bytes, bytes]) -> None:
-        if not self.settings.lets_in(headers.get(b"authorization", b"").decode("latin-1")):
+    def _check(self, visit: Visit) -> None:
+        if self._guarded and not self.settings.lets_in(visit.header(b"authorization")):
             why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
-            raise Refused(401, why, {"WWW-Authenticate": "Bearer"})
+            raise Refused(401, why, {"www-authenticate": "Bearer"})
         if self.in_flight > self.settings.max_in_flight:
             raise busy("Too many requests are being answered.")
 
-    def _headers(self, headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-        number = headers.get(b"x-request-id", b"")
-        named = [(b"x-request-id", number)] if _ID.fullmatch(number) else []
-        return SAFE_HEADERS + named
+    async def _enter(self, visit: Visit, send: Send) -> None:
+        scope, receive = visit.scope, visit.receive
+        found = self.direct.get(scope["path"])
+        if found is None or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        handle, visit.params = found
+        visit.handler = handle.__name__
+        reply = await handle(visit)
+        await reply(scope, receive, send)
 
-    async def _fail(self, error: Exception, scope: Scope, send: Send, visit: Visit) -> None:
+    async def _fail(self, error: Exception, visit: Visit, send: Send) -> None:
         """Answer with an error; where an answer has begun, the connection is cut."""
         if isinstance(error, HTTPException):
             error = Refused(error.status_code, f"{error.detail}.", error.headers)
-        elif isinstance(error, TimeoutError):
-            error = busy("The request took too long.")
         elif not isinstance(error, Refused):
             told = "".join(traceback.format_exception(error))
             self.journal.note("failed", level="error", traceback=told)
             error = Refused(500, "Something went wrong here; the log says what.")
         if not visit.status:
-            await refuse(error, send)
+            body = dumps({"error": error.message}).encode()
+            headers = {"content-type": "application/json", **error.headers}
+            await Reply(body, headers, error.status)(visit.scope, visit.receive, send)
             return
         visit.status = _HANGS_UP
-        if "abort" in scope:
-            scope["abort"]()
+        if "abort" in visit.scope:
+            visit.scope["abort"]()
 
-    def _note(
-        self, scope: Scope, visit: Visit, headers: dict[bytes, bytes], seconds: float
-    ) -> None:
-        handler, status = getattr(scope.get("endpoint"), "__name__", "none"), visit.status
-        if handler not in self._seconds:
-            self._seconds[handler] = self.figures.seconds.labels(handler)
-        if (handler, status) not in self._counted:
-            self._counted[handler, status] = self.figures.requests.labels(handler, status)
-        self._seconds[handler].observe(seconds)
-        self._counted[handler, status].inc()
+    def _note(self, visit: Visit, number: bytes | None, seconds: float) -> None:
+        """Keep what is to be noted: many at once are noted in a fraction of the time."""
+        scope = visit.scope
+        facts = scope["method"], scope["path"], scope.get("client"), number, seconds, time.time()
+        self._noted.append((visit, facts))
+
+    def flush(self) -> None:
+        """Count requests, and write lines about them."""
+        self._is_waiting = False
+        noted, self._noted = self._noted, []
         self.figures.in_flight.set(self.in_flight)
-        if visit.rows and visit.model:
-            self.figures.rows.labels(visit.model).inc(visit.rows)
-        if self.settings.access_log:
+        for visit, (method, path, client, number, seconds, when) in noted:
+            self.figures.count(visit.handler, visit.status, seconds)
+            if visit.rows:
+                self.figures.count_rows(visit.model, visit.rows)
+            if not self.settings.access_log:
+                continue
             facts: dict[str, Any] = {
-                "method": scope["method"],
-                "path": scope["path"][:200],  # and no query, where a secret might stand
-                "status": status,
+                "method": method,
+                "path": path[:200],  # and no query, where a secret might stand
+                "status": visit.status,
                 "ms": round(1000 * seconds, 3),
                 "sent": visit.sent,
-                "client": (scope.get("client") or [""])[0],
+                "client": client[0] if client else "",
             }
             if visit.model:
                 facts |= {"model": visit.model, "version": visit.version, "rows": visit.rows}
-            if _ID.fullmatch(headers.get(b"x-request-id", b"")):
-                facts["id"] = headers[b"x-request-id"].decode()
-            self.journal.note("request", **facts)
+            if number is not None:
+                facts["id"] = number.decode()
+            self.journal.add("request", when, **facts)
+        self.journal.flush()
 
 
-async def refuse(refused: Refused, send: Send) -> None:
-    """Send an error as JSON."""
-    body = dumps({"error": refused.message}).encode()
-    headers = {
-        "Content-Type": "application/json",
-        "Content-Length": str(len(body)),
-        **refused.headers,
-    }
-    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+def _number(visit: Visit) -> bytes | None:
+    """Return the name that a client gave to the request, if it is fit for a log."""
+    number = visit.headers.get(_ID_HEADER)
+    return number if number is not None and _ID.fullmatch(number) else None

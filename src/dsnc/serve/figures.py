@@ -78,6 +78,22 @@ class Figures:
             **own,
         )
         self._versions: dict[str, str] = {}
+        self._known: dict[Any, Any] = {}  # finding one by its labels takes longer than counting
+
+    def count(self, handler: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        known = self._known.get((handler, status))
+        if known is None:
+            known = self.requests.labels(handler, status), self.seconds.labels(handler)
+            self._known[handler, status] = known
+        known[0].inc()
+        known[1].observe(seconds)
+
+    def count_rows(self, model: str, n_rows: int) -> None:
+        """Count rows that were predicted."""
+        if model not in self._known:
+            self._known[model] = self.rows.labels(model)
+        self._known[model].inc(n_rows)
 
     def name_models(self, models: Models) -> None:
         """Say which versions there are now."""

@@ -9,19 +9,32 @@ from typing import Any
 
 
 class Journal:
-    """Writes lines, each by one call of the system: those of several workers do not mix."""
+    """Writes whole lines: those of several workers do not mix."""
 
     def __init__(self, file: int = 2) -> None:
         self._file = file
+        self._lines: list[str] = []
+        self._second, self._stamp = 0, ""
 
     def note(self, event: str, **facts: Any) -> None:
         """Write what happened."""
-        now = time.time()
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-        stamp = f"{stamp}.{int(now * 1000) % 1000:03d}Z"
-        line = json.dumps({"time": stamp, "event": event, **facts}) + "\n"
+        self.add(event, time.time(), **facts)
+        self.flush()
+
+    def add(self, event: str, when: float, **facts: Any) -> None:
+        """Keep a line to be written."""
+        if int(when) != self._second:
+            self._second = int(when)
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
+        stamp = f"{self._stamp}.{int(when * 1000) % 1000:03d}Z"
+        self._lines.append(f"{json.dumps({'time': stamp, 'event': event, **facts})}\n")
+
+    def flush(self) -> None:
+        """Write all lines."""
+        data, self._lines = "".join(self._lines).encode(), []
         try:
-            os.write(self._file, line.encode())
+            while data:
+                data = data[os.write(self._file, data) :]
         except OSError:
             pass  # nobody reads it: a service goes on
 

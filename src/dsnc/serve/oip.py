@@ -17,7 +17,7 @@ from dsnc.serve.options import Options, options_of
 from dsnc.serve.refusals import Refused
 from dsnc.serve.served import Served
 
-HEADER_LENGTH = "Inference-Header-Content-Length"
+HEADER_LENGTH = "inference-header-content-length"
 OUTPUTS = ("label", "probability")
 _TYPES = {
     "BOOL": "?",
@@ -69,7 +69,7 @@ def about_model(served: Served) -> dict[str, Any]:
 
 
 def infer(
-    served: Served, body: bytes, header_length: str | None, most: int, go: Go
+    served: Served, body: bytes, header_length: bytes | None, most: int, go: Go
 ) -> tuple[bytes, dict[str, str], int]:
     """Answer a request; return the body, headers, and the number of rows."""
     asked = _asked(served, body, header_length, served.rows(most))
@@ -97,17 +97,17 @@ def infer(
     said |= {"id": asked.id} if asked.id is not None else {}
     text = dumps({**said, "outputs": outputs}).encode()
     if not any(asked.outputs.values()):
-        return text, {"Content-Type": "application/json"}, n_rows
-    headers = {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(len(text))}
+        return text, {"content-type": "application/json"}, n_rows
+    headers = {"content-type": "application/octet-stream", HEADER_LENGTH: str(len(text))}
     return text + tail, headers, n_rows
 
 
-def _asked(served: Served, body: bytes, header_length: str | None, rows: Rows) -> Asked:
+def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows) -> Asked:
     """Parse a request: JSON, and behind it the bytes of tensors."""
     length = len(body)
     if header_length is not None:
-        if not header_length.isdecimal() or int(header_length[:20]) > len(body):
-            raise Refused(400, f"{HEADER_LENGTH}: {header_length[:20]} is not within the body.")
+        if not header_length.isdigit() or int(header_length[:20]) > len(body):
+            raise Refused(400, f"{HEADER_LENGTH} is not a number of bytes within the body.")
         length = int(header_length)
     request = _object(body[:length])
     inputs = request.get("inputs")

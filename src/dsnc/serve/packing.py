@@ -66,11 +66,11 @@ def packed(body: bytes, accepted: str) -> tuple[bytes, dict[str, str]]:
     """Return a body, packed if that is wished and worth it, and the headers that say so."""
     if len(body) < _LEAST:
         return body, {}
-    headers = {"Vary": "Accept-Encoding"}
+    headers = {"vary": "Accept-Encoding"}
     if not wants_gzip(accepted):
         return body, headers
     packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
-    return packer.compress(body) + packer.flush(), {**headers, "Content-Encoding": "gzip"}
+    return packer.compress(body) + packer.flush(), {**headers, "content-encoding": "gzip"}
 
 
 class Packer:

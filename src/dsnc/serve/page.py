@@ -17,10 +17,12 @@ td:first-child, pre, code { font-family: ui-monospace, monospace; }
 pre { overflow-x: auto; padding: .6rem; border: 1px solid #8886; border-radius: .3rem; }
 """
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-PAGE_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
+_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+PAGE_HEADERS = {
+    "content-type": "text/html; charset=utf-8",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": f"{_POLICY}; style-src 'sha256-{_DIGEST}'",
+}
 
 
 def page(described: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ class Gone(Exception):
 
 def busy(what: str) -> Refused:
     """Return the refusal of a server that has too much to do."""
-    return Refused(503, f"{what} Try again in a second.", {"Retry-After": "1"})
+    return Refused(503, f"{what} Try again in a second.", {"retry-after": "1"})
 
 
 def too_large(what: str) -> Refused:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -96,10 +97,15 @@ class Served:
         """Whether rows may be texts."""
         return takes_text(self.model)
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers of a row."""
         return int(self.model.n_features_in_)
+
+    @cached_property
+    def introduction(self) -> str:
+        """The beginning of an answer in JSON."""
+        return json.dumps({"model": self.name, "version": self.version})[:-1]
 
     @property
     def n_classes(self) -> int:

@@ -11,11 +11,11 @@ from starlette.types import Message, Receive, Scope, Send
 from dsnc.serve.answers import answer, as_lines, dumps
 from dsnc.serve.bodies import parse_value
 from dsnc.serve.crew import SMALL, Crew
-from dsnc.serve.door import Visit
 from dsnc.serve.options import Options
 from dsnc.serve.packing import Packer, Unpacker, wants_gzip
-from dsnc.serve.refusals import Gone, Refused, too_large
+from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Served
+from dsnc.serve.visits import Headers, Visit, raw_headers
 
 _WAITS = 1 << 30  # seconds: a stream that has begun waits for a thread
 
@@ -34,20 +34,18 @@ class LineStream:
         crew: Crew,
         visit: Visit,
         *,
-        encoding: str,
-        accepted: str,
-        headers: dict[str, str],
+        headers: Headers,
         most: int,
         seconds: float,
     ) -> None:
         self.served, self.options, self.crew, self.visit = served, options, crew, visit
         self.most, self.seconds = most, seconds
-        self._unpacker = Unpacker(encoding)
-        self._packer = Packer() if wants_gzip(accepted) else None
-        headers = {"Content-Type": "application/x-ndjson", "Vary": "Accept-Encoding", **headers}
+        self._unpacker = Unpacker(visit.header(b"content-encoding"))
+        self._packer = Packer() if wants_gzip(visit.header(b"accept-encoding")) else None
+        headers = {"content-type": "application/x-ndjson", "vary": "Accept-Encoding", **headers}
         if self._packer is not None:
-            headers["Content-Encoding"] = "gzip"
-        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+            headers["content-encoding"] = "gzip"
+        raw = raw_headers(headers)
         self._start: Message = {"type": "http.response.start", "status": 200, "headers": raw}
         self._rows, self._rest, self._lines = served.rows(sys.maxsize), b"", 0
         self._answers: deque[bytes | None] = deque()
@@ -59,21 +57,17 @@ class LineStream:
         """Read, and send at the same time."""
         sender = asyncio.create_task(self._send(send))
         try:
-            await self._read(receive)
+            await self._read()
             await sender
         finally:
             sender.cancel()
             with suppress(asyncio.CancelledError):
                 await sender
 
-    async def _read(self, receive: Receive) -> None:
+    async def _read(self) -> None:
         more = True
         while more and not self.failed:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Gone
-            more = message.get("more_body", False)
-            data = message.get("body", b"")
+            data, more = await self.visit.read()
             if len(data) <= SMALL and not self.options.explain:
                 found = self._feed(data, more)
             else:
