@@ -1,8 +1,10 @@
 """Services as processes of their own, and clients that speak to them over a socket."""
 
+import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -80,19 +82,14 @@ class Service:
         assert status == code, answer
         return json.loads(answer)
 
-    def raw(self, data, *, end=True):
-        """Send bytes as they are; return all that comes back until the server hangs up."""
-        with self.socket() as connection:
+    def raw(self, data, *, to_end=False):
+        """Send bytes as they are; return the answer, or all until the server hangs up."""
+        found = b""
+        with self.socket() as connection, contextlib.suppress(ConnectionError):
             connection.sendall(data)
-            if end:
-                connection.shutdown(socket.SHUT_WR)
-            found = b""
-            try:
-                while piece := connection.recv(65536):
-                    found += piece
-            except ConnectionResetError:
-                pass
-            return found
+            while (to_end or not is_whole(found)) and (piece := connection.recv(65536)):
+                found += piece
+        return found
 
     def stop(self, number=signal.SIGTERM):
         if self.process.poll() is None:
@@ -102,6 +99,12 @@ class Service:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+
+def is_whole(answer):
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    return length is not None and len(body) >= int(length[1])
 
 
 def status_of(answer):

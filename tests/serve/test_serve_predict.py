@@ -145,7 +145,7 @@ def test_a_long_stream_comes_back_whole(service, vectors, X):
 
 def test_tables_come_back_with_columns_added(service, texts, vectors, X):
     headers = {"Content-Type": "text/csv"}
-    body = "id,text\n1,a nurse\n2,\"tram, driver\"\n".encode()
+    body = b'id,text\n1,a nurse\n2,"tram, driver"\n'
     path = "/models/texts/predict?probabilities=true"
     status, about, answer = service.ask("POST", path, body, headers)
     assert (status, about["content-type"]) == (200, "text/csv; charset=utf-8")
@@ -194,7 +194,7 @@ def test_packed_bodies(service, vectors, X):
 
 
 def test_large_bodies_are_parsed_row_by_row(service, texts, vectors):
-    many = [f"{text} {i}" for i in range(6000) for text in ("a nurse", "tram \"driver\", köchin")]
+    many = [f"{text} {i}" for i in range(6000) for text in ("a nurse", 'tram "driver", köchin')]
     body = {"probabilities": False, "inputs": many, "top_k": 1}
     answer = service.predict(body, "/models/texts/predict")
     assert sum(answer["labels"], []) == texts.predict(many).tolist()

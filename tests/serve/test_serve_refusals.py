@@ -121,6 +121,10 @@ def test_many_requests_share_a_connection_whatever_becomes_of_them(service, vect
 def test_requests_are_logged_without_what_they_hold(service):
     service.predict({"inputs": [ROW]}, "/models/vectors/predict?top_k=1", **{"X-Request-Id": "q7"})
     line = service.wait_for("request", id="q7")
-    assert (line["method"], line["path"], line["status"]) == ("POST", "/models/vectors/predict", 200)
+    assert (line["method"], line["path"], line["status"]) == (
+        "POST",
+        "/models/vectors/predict",
+        200,
+    )
     assert (line["model"], line["rows"], line["client"]) == ("vectors", 1, "127.0.0.1")
     assert line["ms"] > 0 and line["sent"] > 0 and line["version"]

@@ -185,10 +185,10 @@ def _shape(tensor: dict[str, Any], n: int) -> list[int]:
 
 def _type(tensor: dict[str, Any]) -> str:
     datatype = tensor.get("datatype")
-    if datatype != "BYTES" and datatype not in _TYPES:
+    if not isinstance(datatype, str) or (datatype != "BYTES" and datatype not in _TYPES):
         valid = ", ".join([*_TYPES, "BYTES"])
         raise Refused(400, f"datatype={shorten(datatype)} is not known. Valid: {valid}.")
-    return str(datatype)
+    return datatype
 
 
 def _from_json(tensor: dict[str, Any], data: list[Any]) -> Any:

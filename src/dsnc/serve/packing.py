@@ -1,12 +1,14 @@
 """Bodies that come and go packed (gzip, deflate); none becomes larger than it may."""
 
 import zlib
+from collections.abc import Iterator
 
 from dsnc.serve.refusals import Refused, too_large
 
 _EITHER = 32 + zlib.MAX_WBITS  # gzip, or deflate with zlib's frame
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 4
+_PIECE = 1 << 20  # bytes
 _LEAST = 1024  # bytes that are worth it
 
 
@@ -26,18 +28,19 @@ class Unpacker:
         is_plain = name in ("", "identity")
         self._unpack = None if is_plain else zlib.decompressobj(_EITHER)
 
-    def add(self, data: bytes, most: int) -> bytes:
-        """Return a piece unpacked; more than `most` bytes are refused."""
-        if self._unpack is not None:
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield some of the body as it was before, in pieces that are not large."""
+        if self._unpack is None:
+            yield data
+            return
+        while data:
             try:
-                data = self._unpack.decompress(data, most + 1)
+                yield self._unpack.decompress(data, _PIECE)
             except zlib.error:
                 raise Refused(400, "The body cannot be unpacked; it is damaged.") from None
             if self._unpack.unused_data:
                 raise Refused(400, "The body has more behind the end of what is packed.")
-        if len(data) > most:
-            raise too_large(f"The body is larger than {most:,} bytes.")
-        return data
+            data = self._unpack.unconsumed_tail
 
     def close(self) -> None:
         """Refuse a body that ends too early."""
@@ -47,10 +50,14 @@ class Unpacker:
 
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:
     """Return a whole body as it was before it was packed."""
-    unpacker = Unpacker(encoding)
-    body = unpacker.add(body, most)
+    unpacker, parts, size = Unpacker(encoding), [], 0
+    for piece in unpacker.pieces(body):
+        size += len(piece)
+        if size > most:
+            raise too_large(f"The body is larger than {most:,} bytes.")
+        parts.append(piece)
     unpacker.close()
-    return body
+    return b"".join(parts)
 
 
 def wants_gzip(accepted: str) -> bool:

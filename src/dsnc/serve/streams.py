@@ -104,32 +104,34 @@ class LineStream:
 
     def _feed(self, data: bytes, more: bool) -> bytes:
         """Return the answers for all lines that are complete now."""
-        answers, problem = [], None
+        answers: list[bytes] = []
         try:
-            self._gather(self._unpacker.add(data, self.most), more)
+            for piece in self._unpacker.pieces(data):
+                self._gather(piece, answers)
+            if not more:
+                self._unpacker.close()
+                self._gather(b"\n" if self._rest else b"", answers)
         except Refused as refused:
-            problem = refused
-        n_rows = self._rows.n
-        if n_rows:
-            blocks = answer(self.served, self._rows.take(), self.options, self.visit.go)
-            answers = [as_lines(block, self.options) for block in blocks]
-            self.visit.rows += n_rows
-        if problem is not None:
             if not self.visit.rows:
-                raise problem  # nothing was sent: it can be told by the status
+                raise  # nothing was sent: it can be told by the status
             self.failed = True
-            answers.append(f"{dumps({'error': problem.message})}\n".encode())
+            answers.append(f"{dumps({'error': refused.message})}\n".encode())
         found = b"".join(answers)
         return self._packer.add(found) if self._packer is not None and found else found
 
-    def _gather(self, data: bytes, more: bool) -> None:
+    def _gather(self, data: bytes, answers: list[bytes]) -> None:
+        """Answer lines; those before one that cannot be read are answered, too."""
         lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop() if more else b""
-        for line in lines:
-            self._lines += 1
-            if line.strip():
-                self._rows.add(parse_value(line, self._lines), self._lines)
-        if len(self._rest) > self.most:
-            raise too_large(f"Line {self._lines + 1:,} is longer than {self.most:,} bytes.")
-        if not more:
-            self._unpacker.close()
+        self._rest = lines.pop()
+        try:
+            for line in lines:
+                self._lines += 1
+                if line.strip():
+                    self._rows.add(parse_value(line, self._lines), self._lines)
+            if len(self._rest) > self.most:
+                raise too_large(f"Line {self._lines + 1:,} is longer than {self.most:,} bytes.")
+        finally:
+            if n_rows := self._rows.n:
+                blocks = answer(self.served, self._rows.take(), self.options, self.visit.go)
+                answers += [as_lines(block, self.options) for block in blocks]
+                self.visit.rows += n_rows
