@@ -1,16 +1,23 @@
 """HTTP as uvicorn speaks it, for clients that are slow on purpose or by accident."""
 
 import asyncio
+import json
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _CONNECTIONS = 1000  # of a worker
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
-    b"connection: close\r\ncontent-length: 44\r\n\r\n"
-    b'{"error": "Too many connections; try again"}'
-)
+
+
+def _refusal(status: str, message: str) -> bytes:
+    """Return an answer to who has asked nothing that the application could see."""
+    body = json.dumps({"error": message})
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    return f"{head}connection: close\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+
+
+_FULL = _refusal("503 Service Unavailable", "There are too many connections; try again.")
+_BROKEN = _refusal("400 Bad Request", "This is not a valid HTTP request.")
 
 
 class Patience(HttpToolsProtocol):
@@ -40,6 +47,11 @@ class Patience(HttpToolsProtocol):
         """Stop waiting."""
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the form of all other errors."""
+        self.transport.write(_BROKEN)
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         """Wait for the end of the head."""
