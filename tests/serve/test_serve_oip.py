@@ -136,7 +136,7 @@ ONE = {"name": "X", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}
         ({"inputs": [{**ONE, "data": None}]}, "neither a list 'data' nor 'binary_data_size'"),
         ({"inputs": [{**ONE, "data": [1, 2, 3, "a"]}]}, "not an array of FP32"),
         ({"inputs": [{**ONE, "data": [[1, 2], [3]]}]}, "not an array of FP32"),
-        ({"inputs": [{**ONE, "data": [1, 2, 3, 1e300]}]}, "NaN or infinity"),
+        ({"inputs": [{**ONE, "data": [1, 2, 3, 1e300]}]}, "NaN, infinity"),
         ({"inputs": [{**ONE, "parameters": []}]}, "parameters must be an object"),
         ({"inputs": [{**ONE, "parameters": {"binary_data_size": 7}}]}, "0 bytes follow"),
         ({"inputs": [{**ONE, "datatype": "BYTES"}]}, "what is not a text"),

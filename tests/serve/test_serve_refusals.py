@@ -51,7 +51,7 @@ def test_bad_bodies_are_explained(service, body, message):
     [
         (b"12345", "5 bytes, which is not a multiple of 16"),
         (b"\x93NUMPY\x01\x00\x10\x00garbage", "not a readable .npy file"),
-        (np.array([1, np.nan, 3, 4], "<f4").tobytes(), "NaN or infinity"),
+        (np.array([1, np.nan, 3, 4], "<f4").tobytes(), "NaN, infinity"),
     ],
 )
 def test_bad_arrays_are_explained(service, body, message):

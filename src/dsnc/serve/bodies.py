@@ -24,7 +24,6 @@ _INPUTS = re.compile(r'(?<="inputs")[ \t\n\r]*:[ \t\n\r]*\[')
 _DONE = ":null"  # in place of rows that were parsed
 _KINDS: dict[type, str] = {str: "texts", list: "dense", dict: "sparse"}
 _NUMBERS = "biuf"  # kinds of numpy types
-_LARGEST = np.finfo(np.float32).max
 _FORM = 'a text, a list of numbers, or {"indices": [...], "values": [...]}'
 
 
@@ -236,11 +235,12 @@ def checked(X: Any, rows: Rows) -> Any:
         raise Refused(400, f"The array has shape {shape}: so many numbers the model takes a row.")
     if X.shape[0] > rows.most:
         raise too_large(f"The request has {X.shape[0]:,} rows; send {rows.most:,} at most.")
+    is_single = X.dtype.kind == "f" and X.dtype.itemsize <= 4
     with np.errstate(over="ignore"):
-        X = X.astype(np.float64 if X.dtype.kind != "f" or X.dtype.itemsize > 4 else np.float32)
-        largest = np.abs(X).max(initial=0)
-    if not largest <= _LARGEST:
-        raise Refused(400, "The array holds NaN or infinity, or numbers beyond float32.")
+        X = X.astype(np.float32 if is_single else np.float64, copy=False)
+        total = np.add.reduce(X, axis=None)
+    if not math.isfinite(total):  # a finite sum has finite terms
+        raise Refused(400, "The array holds NaN, infinity, or numbers that are too large.")
     rows.n = X.shape[0]
     return X
 
