@@ -13,10 +13,6 @@ def model(tmp_path_factory):
     return shutil.copytree(GOLDEN / "golden/format1", tmp_path_factory.mktemp("m") / "model")
 
 
-def test_help_has_an_example(run):
-    assert "Example: dsnc serve model" in run("serve", "-h").stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -119,6 +119,7 @@ def test_figures_are_those_of_all_workers(workers, X):
         lines = workers.get("/metrics").decode().splitlines()
         return float(next(x for x in lines if x.startswith("dsnc_rows_total{")).split()[-1])
 
+    time.sleep(0.3)  # what was asked before is counted by now
     before = rows()
     for _ in range(30):
         workers.predict({"inputs": X.tolist()}, PATH)

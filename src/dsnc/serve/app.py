@@ -43,6 +43,7 @@ KINDS = {
     "application/x-npy": NUMBERS,
     CSV: CSV,
 }
+_OF_JSON, _OF_CSV = {b"content-type": JSON.encode()}, {b"content-type": b"text/csv; charset=utf-8"}
 _SWITCH = 0.0005  # seconds that a thread keeps the interpreter while another waits for it
 
 Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of rows
@@ -109,7 +110,7 @@ class Service:
     async def infer(self, visit: Visit) -> ASGIApp:
         """Answer a request of the Open Inference Protocol."""
         served = self._served(visit)
-        length = visit.headers.get(oip.HEADER_LENGTH.encode())
+        length = visit.headers.get(oip.HEADER_LENGTH)
 
         def work(body: bytes) -> Answer:
             return oip.infer(served, body, length, self.settings.max_rows, visit.go)
@@ -146,7 +147,7 @@ class Service:
         if kind == CSV:
             options = options_of(wishes)
             said, n_rows = answer_table(served, body, options, visit.go, most, to_json=to_json)
-            return said, {"content-type": JSON if to_json else f"{CSV}; charset=utf-8"}, n_rows
+            return said, _OF_JSON if to_json else _OF_CSV, n_rows
         gathered = served.rows(most)
         if kind == JSON:
             wishes = {**wishes, **bodies.parse_object(body, gathered)}
@@ -155,7 +156,7 @@ class Service:
             rows = bodies.parse_numbers(body, gathered)
             n_rows = gathered.n
         blocks = answer(served, rows, options_of(wishes), visit.go)
-        return as_json(served, blocks), {"content-type": JSON}, n_rows
+        return as_json(served, blocks), _OF_JSON, n_rows
 
     def _stream(self, served: Served, wishes: dict[str, Any], visit: Visit) -> LineStream:
         settings = self.settings
@@ -219,7 +220,7 @@ class Service:
         """Return the figures for Prometheus."""
         self.door.flush()
         text = await asyncio.to_thread(self.figures.text)  # those of all workers are read
-        return Reply(text, {"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+        return Reply(text, {b"content-type": b"text/plain; version=0.0.4; charset=utf-8"})
 
     async def openapi(self, visit: Visit) -> ASGIApp:
         """Describe this service for programs."""
@@ -283,8 +284,8 @@ def _route(path: str, handle: Handler, method: str = "GET") -> Route:
 
 def _version(visit: Visit) -> Headers:
     """Return the header that says which version has answered."""
-    return {"x-model-version": visit.version}
+    return {b"x-model-version": visit.version.encode()}
 
 
 def _json(value: Any) -> Reply:
-    return Reply(dumps(value).encode(), {"content-type": JSON})
+    return Reply(dumps(value).encode(), _OF_JSON)

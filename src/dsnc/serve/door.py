@@ -5,7 +5,6 @@ import re
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from time import perf_counter
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -58,7 +57,8 @@ class Door:
         self.figures, self.journal = figures, journal
         self.in_flight = self.held = 0
         self._guarded = bool(settings.tokens)
-        self._noted: list[tuple[Visit, Any]] = []
+        self._noted: list[tuple[Visit, bytes | None, float, float]] = []
+        self._visits: set[Visit] = set()
         self._is_waiting = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +66,7 @@ class Door:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, path = perf_counter(), scope["path"]
+        path = scope["path"]
         visit = scope["visit"] = Visit(scope, receive, self.settings.max_seconds)
         scope["app"] = self  # for Starlette: errors of routing are raised, and told here
         number = _number(visit)
@@ -82,9 +82,10 @@ class Door:
 
         counts = path not in HEALTH
         self.in_flight += counts
+        self._visits.add(visit)
         if not self._is_waiting:
             self._is_waiting = True
-            visit.task.get_loop().call_later(_LATER, self.flush)
+            visit.task.get_loop().call_later(_LATER, self._look)
         try:
             if counts:
                 self._check(visit)
@@ -99,10 +100,10 @@ class Door:
         except Exception as error:
             await self._fail(error, visit, answer)
         finally:
-            visit.timer.cancel()
+            self._visits.discard(visit)
             self.in_flight -= counts
             self.held -= visit.held
-            self._note(visit, number, perf_counter() - begin)
+            self._noted.append((visit, number, time.perf_counter() - visit.begin, time.time()))
 
     def hold(self, visit: Visit, n_bytes: int) -> None:
         """Count bytes of a body that are kept in memory."""
@@ -116,7 +117,7 @@ class Door:
     def _check(self, visit: Visit) -> None:
         if self._guarded and not self.settings.lets_in(visit.header(b"authorization")):
             why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
-            raise Refused(401, why, {"www-authenticate": "Bearer"})
+            raise Refused(401, why, {b"www-authenticate": b"Bearer"})
         if self.in_flight > self.settings.max_in_flight:
             raise busy("Too many requests are being answered.")
 
@@ -134,40 +135,45 @@ class Door:
     async def _fail(self, error: Exception, visit: Visit, send: Send) -> None:
         """Answer with an error; where an answer has begun, the connection is cut."""
         if isinstance(error, HTTPException):
-            error = Refused(error.status_code, f"{error.detail}.", error.headers)
+            allowed = {k.encode(): v.encode() for k, v in (error.headers or {}).items()}
+            error = Refused(error.status_code, f"{error.detail}.", allowed)
         elif not isinstance(error, Refused):
             told = "".join(traceback.format_exception(error))
             self.journal.note("failed", level="error", traceback=told)
             error = Refused(500, "Something went wrong here; the log says what.")
         if not visit.status:
             body = dumps({"error": error.message}).encode()
-            headers = {"content-type": "application/json", **error.headers}
+            headers = {b"content-type": b"application/json", **error.headers}
             await Reply(body, headers, error.status)(visit.scope, visit.receive, send)
             return
         visit.status = _HANGS_UP
         if "abort" in visit.scope:
             visit.scope["abort"]()
 
-    def _note(self, visit: Visit, number: bytes | None, seconds: float) -> None:
-        """Keep what is to be noted: many at once are noted in a fraction of the time."""
-        scope = visit.scope
-        facts = scope["method"], scope["path"], scope.get("client"), number, seconds, time.time()
-        self._noted.append((visit, facts))
+    def _look(self) -> None:
+        """End what takes too long, and note what is over; again and again while there is work."""
+        now = time.perf_counter()
+        for visit in [visit for visit in self._visits if visit.end < now and not visit.expired]:
+            visit.expire()
+        self.flush()
+        self._is_waiting = bool(self._visits)
+        if self._is_waiting:
+            asyncio.get_running_loop().call_later(_LATER, self._look)
 
     def flush(self) -> None:
-        """Count requests, and write lines about them."""
-        self._is_waiting = False
+        """Count requests, and write lines about them: many at once take a fraction of the time."""
         noted, self._noted = self._noted, []
         self.figures.in_flight.set(self.in_flight)
-        for visit, (method, path, client, number, seconds, when) in noted:
+        for visit, number, seconds, when in noted:
+            scope, client = visit.scope, visit.scope.get("client")
             self.figures.count(visit.handler, visit.status, seconds)
             if visit.rows:
                 self.figures.count_rows(visit.model, visit.rows)
             if not self.settings.access_log:
                 continue
             facts: dict[str, Any] = {
-                "method": method,
-                "path": path[:200],  # and no query, where a secret might stand
+                "method": scope["method"],
+                "path": scope["path"][:200],  # and no query, where a secret might stand
                 "status": visit.status,
                 "ms": round(1000 * seconds, 3),
                 "sent": visit.sent,

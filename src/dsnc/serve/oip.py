@@ -17,7 +17,7 @@ from dsnc.serve.options import Options, options_of
 from dsnc.serve.refusals import Refused
 from dsnc.serve.served import Served
 
-HEADER_LENGTH = "inference-header-content-length"
+HEADER_LENGTH = b"inference-header-content-length"
 OUTPUTS = ("label", "probability")
 _TYPES = {
     "BOOL": "?",
@@ -70,7 +70,7 @@ def about_model(served: Served) -> dict[str, Any]:
 
 def infer(
     served: Served, body: bytes, header_length: bytes | None, most: int, go: Go
-) -> tuple[bytes, dict[str, str], int]:
+) -> tuple[bytes, dict[bytes, bytes], int]:
     """Answer a request; return the body, headers, and the number of rows."""
     asked = _asked(served, body, header_length, served.rows(most))
     options, n_rows = asked.options, len(asked.rows)
@@ -97,8 +97,8 @@ def infer(
     said |= {"id": asked.id} if asked.id is not None else {}
     text = dumps({**said, "outputs": outputs}).encode()
     if not any(asked.outputs.values()):
-        return text, {"content-type": "application/json"}, n_rows
-    headers = {"content-type": "application/octet-stream", HEADER_LENGTH: str(len(text))}
+        return text, {b"content-type": b"application/json"}, n_rows
+    headers = {b"content-type": b"application/octet-stream", HEADER_LENGTH: b"%d" % len(text)}
     return text + tail, headers, n_rows
 
 
@@ -107,7 +107,9 @@ def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows)
     length = len(body)
     if header_length is not None:
         if not header_length.isdigit() or int(header_length[:20]) > len(body):
-            raise Refused(400, f"{HEADER_LENGTH} is not a number of bytes within the body.")
+            raise Refused(
+                400, f"{HEADER_LENGTH.decode()} is not a number of bytes within the body."
+            )
         length = int(header_length)
     request = _object(body[:length])
     inputs = request.get("inputs")

@@ -69,15 +69,15 @@ def wants_gzip(accepted: str) -> bool:
     return False
 
 
-def packed(body: bytes, accepted: str) -> tuple[bytes, dict[str, str]]:
+def packed(body: bytes, accepted: str) -> tuple[bytes, dict[bytes, bytes]]:
     """Return a body, packed if that is wished and worth it, and the headers that say so."""
     if len(body) < _LEAST:
         return body, {}
-    headers = {"vary": "Accept-Encoding"}
+    headers = {b"vary": b"Accept-Encoding"}
     if not wants_gzip(accepted):
         return body, headers
     packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
-    return packer.compress(body) + packer.flush(), {**headers, "content-encoding": "gzip"}
+    return packer.compress(body) + packer.flush(), {**headers, b"content-encoding": b"gzip"}
 
 
 class Packer:

@@ -19,9 +19,9 @@ pre { overflow-x: auto; padding: .6rem; border: 1px solid #8886; border-radius: 
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 PAGE_HEADERS = {
-    "content-type": "text/html; charset=utf-8",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": f"{_POLICY}; style-src 'sha256-{_DIGEST}'",
+    b"content-type": b"text/html; charset=utf-8",
+    b"referrer-policy": b"no-referrer",
+    b"content-security-policy": f"{_POLICY}; style-src 'sha256-{_DIGEST}'".encode(),
 }
 
 

@@ -1,12 +1,12 @@
 """HTTP as uvicorn speaks it, for clients that are slow on purpose or by accident."""
 
-import asyncio
 import json
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _CONNECTIONS = 1000  # of a worker
+_LOOKS = 8  # at all connections, in the time that they have
 
 
 def _refusal(status: str, message: str) -> bytes:
@@ -32,7 +32,7 @@ class Patience(HttpToolsProtocol):
     def __init__(self, *args: Any, seconds: float, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._seconds, self._is_whole = seconds, True
-        self._timer: asyncio.TimerHandle | None = None
+        self._since: float | None = None  # when we began to wait for the client
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request, but not for ever."""
@@ -41,12 +41,9 @@ class Patience(HttpToolsProtocol):
             transport.write(_FULL)
             transport.close()
             return
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop_waiting()
-        super().connection_lost(exc)
+        self._since = self.loop.time()
+        if len(self.connections) == 1:
+            self._sweep_later()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the form of all other errors."""
@@ -56,33 +53,35 @@ class Patience(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Wait for the end of the head."""
         super().on_message_begin()
-        self._is_whole = False
-        self._wait()
+        self._is_whole, self._since = False, self.loop.time()
 
     def on_headers_complete(self) -> None:
         """Leave the rest to the application, which has a clock of its own."""
-        self._stop_waiting()
+        self._since = None
         self.scope["abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Know that nothing more will come."""
-        self._is_whole = True
-        if self.cycle is not None and self.cycle.response_complete:
-            self._stop_waiting()
+        self._is_whole, self._since = True, None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the rest of a request that was refused before its end."""
         super().on_response_complete()
         if not self._is_whole:
-            self._wait()
+            self._since = self.loop.time()
 
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._timer = self.loop.call_later(self._seconds, self.transport.abort)
+    def _sweep_later(self) -> None:
+        self.loop.call_later(self._seconds / _LOOKS, _sweep, self)
 
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+
+def _sweep(any_one: Patience) -> None:
+    """Hang up where we have waited too long; a timer for each request would cost as much as it."""
+    connections: Any = any_one.connections
+    too_early = any_one.loop.time() - any_one._seconds
+    for each in list(connections):
+        if each._since is not None and each._since < too_early:
+            each.transport.abort()
+    if connections:
+        any_one._sweep_later()

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 class Refused(Exception):
     """A request that gets an error; what it says is for the client."""
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, headers: Mapping[bytes, bytes] | None = None
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, dict(headers or {})
 
@@ -17,7 +19,7 @@ class Gone(Exception):
 
 def busy(what: str) -> Refused:
     """Return the refusal of a server that has too much to do."""
-    return Refused(503, f"{what} Try again in a second.", {"retry-after": "1"})
+    return Refused(503, f"{what} Try again in a second.", {b"retry-after": b"1"})
 
 
 def too_large(what: str) -> Refused:

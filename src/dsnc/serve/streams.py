@@ -15,8 +15,9 @@ from dsnc.serve.options import Options
 from dsnc.serve.packing import Packer, Unpacker, wants_gzip
 from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Served
-from dsnc.serve.visits import Headers, Visit, raw_headers
+from dsnc.serve.visits import Headers, Visit
 
+LINES = b"application/x-ndjson"
 _WAITS = 1 << 30  # seconds: a stream that has begun waits for a thread
 
 
@@ -42,10 +43,10 @@ class LineStream:
         self.most, self.seconds = most, seconds
         self._unpacker = Unpacker(visit.header(b"content-encoding"))
         self._packer = Packer() if wants_gzip(visit.header(b"accept-encoding")) else None
-        headers = {"content-type": "application/x-ndjson", "vary": "Accept-Encoding", **headers}
+        headers = {b"content-type": LINES, b"vary": b"Accept-Encoding", **headers}
         if self._packer is not None:
-            headers["content-encoding"] = "gzip"
-        raw = raw_headers(headers)
+            headers[b"content-encoding"] = b"gzip"
+        raw = list(headers.items())
         self._start: Message = {"type": "http.response.start", "status": 200, "headers": raw}
         self._rows, self._rest, self._lines = served.rows(sys.maxsize), b"", 0
         self._answers: deque[bytes | None] = deque()

@@ -8,13 +8,14 @@ from starlette.types import Receive, Scope, Send
 
 from dsnc.serve.refusals import Gone, busy
 
-Headers = dict[str, str]
+Headers = dict[bytes, bytes]
 
 
 class Visit:
     """What is known of a request, while it is answered."""
 
     __slots__ = (
+        "begin",
         "end",
         "expired",
         "handler",
@@ -28,7 +29,6 @@ class Visit:
         "sent",
         "status",
         "task",
-        "timer",
         "version",
     )
 
@@ -40,8 +40,8 @@ class Visit:
         self.rows = self.sent = self.status = self.held = 0
         self.expired = False
         self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
-        self.end = time.perf_counter() + seconds
-        self.timer = self.task.get_loop().call_later(seconds, self._expire)
+        self.begin = time.perf_counter()
+        self.end = self.begin + seconds
 
     def header(self, name: bytes) -> str:
         """Return a header, or nothing."""
@@ -54,11 +54,10 @@ class Visit:
 
     def more_time(self, seconds: float) -> None:
         """Let the time begin anew, for a stream that moves."""
-        self.timer.cancel()
         self.end = time.perf_counter() + seconds
-        self.timer = self.task.get_loop().call_later(seconds, self._expire)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """End it, wherever it waits."""
         self.expired = True
         self.task.cancel()
 
@@ -77,16 +76,10 @@ class Reply:
 
     def __init__(self, body: bytes, headers: Headers, status: int = 200) -> None:
         self.body, self.status = body, status
-        self.headers = raw_headers(headers)
-        self.headers.append((b"content-length", b"%d" % len(body)))
+        self.headers = [*headers.items(), (b"content-length", b"%d" % len(body))]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
         await send(start)
         await send({"type": "http.response.body", "body": self.body})
-
-
-def raw_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Return headers as ASGI has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
