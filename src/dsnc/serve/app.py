@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from dsnc.serve import bodies, oip
 from dsnc.serve.answers import answer, as_json, dumps
-from dsnc.serve.crew import SMALL, Crew
+from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
 from dsnc.serve.figures import Figures
 from dsnc.serve.journal import Journal, keep_remarks
@@ -103,9 +103,8 @@ class Service:
             return self._stream(served, wishes, visit)
         accepted = visit.header(b"accept")
         to_json = kind != CSV or (JSON in accepted and CSV not in accepted)
-        return await self._respond(
-            visit, partial(self._answer, served, kind, wishes, visit, to_json)
-        )
+        work = partial(self._answer, served, kind, wishes, visit, to_json)
+        return await self._respond(visit, work, SMALL_ARRAY if kind == NUMBERS else SMALL)
 
     async def infer(self, visit: Visit) -> ASGIApp:
         """Answer a request of the Open Inference Protocol."""
@@ -117,7 +116,9 @@ class Service:
 
         return await self._respond(visit, work)
 
-    async def _respond(self, visit: Visit, work: Callable[[bytes], Answer]) -> Reply:
+    async def _respond(
+        self, visit: Visit, work: Callable[[bytes], Answer], small: int = SMALL
+    ) -> Reply:
         """Read the body, do the work here or in a thread, and pack the answer."""
         body = await self._body(visit)
         encoding = visit.header(b"content-encoding")
@@ -128,7 +129,7 @@ class Service:
             answered, how = packed(answered, visit.header(b"accept-encoding"))
             return Reply(answered, {**headers, **how, **_version(visit)})
 
-        is_small = len(body) <= SMALL and not encoding and b"explain" not in body
+        is_small = len(body) <= small and not encoding and b"explain" not in body
         if is_small and b"explain" not in visit.scope["query_string"]:
             return whole()
         return await self.crew.run(whole)

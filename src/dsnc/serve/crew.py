@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from dsnc.serve.refusals import busy
 
-SMALL = 8192  # bytes of a body that is answered sooner than a thread is told about it
+SMALL, SMALL_ARRAY = 1 << 13, 1 << 19  # bytes of text and of numbers that take a millisecond or two
 PATIENCE = 0.4  # seconds that a large request waits for a thread
 
 T = TypeVar("T")
