@@ -2,6 +2,7 @@
 
 import shutil
 import socket
+import sys
 
 import pytest
 
@@ -27,6 +28,13 @@ def model(tmp_path_factory):
 )
 def test_what_cannot_be_served_is_said_at_once(run, arguments, message):
     assert message in run("serve", *arguments, code=1).stderr
+
+
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "prometheus_client"])
+def test_without_the_extra_it_says_how_to_get_it(run, model, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    said = f"dsnc serve needs '{package}', which is not installed. Install it with: pip install"
+    assert f"{said} 'dsnc[serve]'" in run("serve", model, code=1).stderr
 
 
 def test_a_damaged_model_is_named(run, model, tmp_path):

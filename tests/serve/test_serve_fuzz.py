@@ -81,7 +81,7 @@ def throw(service, vectors, n, seed):
 
 
 def test_some_hundred_malformed_bodies(service, vectors):
-    throw(service, vectors, 600, seed=0)
+    throw(service, vectors, 300, seed=0)
 
 
 @pytest.mark.slow

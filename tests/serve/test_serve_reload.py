@@ -48,6 +48,7 @@ class Load:
                 answer = self.service.predict({"inputs": self.rows, **BODY}, PATH)
                 kept = json.dumps([answer["labels"], answer["probabilities"]])
                 self.answers.setdefault(answer["version"], set()).add(kept)
+                time.sleep(0.005)  # the workers need the cores, too
             except Exception as error:
                 self.problems.append(error)
                 return

@@ -12,11 +12,13 @@ _LOOKS = 8  # at all connections, in the time that they have
 def _refusal(status: str, message: str) -> bytes:
     """Return an answer to who has asked nothing that the application could see."""
     body = json.dumps({"error": message})
-    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
     return f"{head}connection: close\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
 
 
-_FULL = _refusal("503 Service Unavailable", "There are too many connections; try again.")
+_FULL = _refusal(
+    "503 Service Unavailable\r\nretry-after: 1", "There are too many connections; try again."
+)
 _BROKEN = _refusal("400 Bad Request", "This is not a valid HTTP request.")
 
 

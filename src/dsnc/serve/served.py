@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ from dsnc.serve.settings import unknown_model
 
 _FILES = (HEADER_FILE, ARRAYS_FILE)
 _VERSION = 16  # hexadecimal digits
+_AGAIN = 15.0  # seconds until a folder that cannot be read is tried again
 _EVERY = 1.0  # seconds between two looks at a folder
 _WARM = "warm up"
 
@@ -153,22 +155,24 @@ class Models(Mapping[str, Served]):
     async def watch(self, note: Callable[..., None], every: float = _EVERY) -> None:
         """Look after the folders for ever; one that has changed is read, and takes the place.
 
-        A folder that cannot be read, as while it is copied, is looked at again when it changes.
+        A folder that cannot be read, as while it is copied, is tried again when it changes, and
+        after a while: the disk may have been full.
         """
-        seen = {name: served.identity for name, served in self._served.items()}
+        failed: dict[str, tuple[Identity, float]] = {}
         while True:
             await asyncio.sleep(every)
             for name, served in list(self._served.items()):
-                identity = identity_of(served.path)
-                if identity == seen[name] or not identity:
+                identity, now = identity_of(served.path), time.monotonic()
+                before, when = failed.get(name, ((), 0.0))
+                if identity in ((), served.identity) or (identity == before and now < when):
                     continue
                 try:
                     new = await asyncio.to_thread(Served.read, name, served.path)
                 except Exception as error:  # whatever it is, the model that is there goes on
-                    seen[name] = identity
+                    failed[name] = identity, now + _AGAIN
                     note("not reloaded", model=name, error=str(error))
                     continue
-                seen[name], self._served[name] = new.identity, new
+                self._served[name] = new
                 note("reloaded", model=name, version=new.version)
 
 
