@@ -57,6 +57,7 @@ def test_commands_and_options_exist(repository):
         "encode",
         "explain",
         "inspect",
+        "serve",
         "tune",
         "reproduce",
         "report",

@@ -9,7 +9,7 @@ import dsnc
 from dsnc.cli import methods
 from dsnc.decoders import decoder_names
 
-COMMANDS = ["train", "evaluate", "predict", "encode", "inspect", "warm-up", "version"]
+COMMANDS = ["train", "evaluate", "predict", "encode", "inspect", "serve", "warm-up", "version"]
 COMMANDS += ["data list", "data show", "data fetch"]
 
 

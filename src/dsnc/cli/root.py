@@ -26,6 +26,7 @@ from dsnc.cli import (
     predict,
     report,
     reproduce,
+    serve,
     train,
     tune,
 )
@@ -174,6 +175,7 @@ app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect_model)
+app.command("serve")(serve.serve)
 app.command("tune", cls=tune.TuneCommand)(tune.tune)
 app.command("reproduce", cls=reproduce.ReproduceCommand)(reproduce.reproduce)
 app.command("report")(report.report)

@@ -1,0 +1,58 @@
+"""``dsnc serve``: models behind HTTP."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dsnc.cli.common import STATE
+
+
+def serve(
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help="Folders of trained models; their names are in the addresses."
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; 0.0.0.0 is open to the network.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="0 takes a port that is free.")
+    ] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="Tokens, a line each: requests must have one, but for /health."),
+    ] = None,
+    max_body: Annotated[float, typer.Option(min=0.001, help="Megabytes of a request.")] = 32,
+    max_rows: Annotated[int, typer.Option(min=1, help="Rows of a request.")] = 100_000,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of a request.")] = 30,
+    max_in_flight: Annotated[
+        int, typer.Option(min=1, help="Requests at a time, of a worker; others get a 503.")
+    ] = 64,
+) -> None:
+    """Serve models over HTTP: plain JSON, lines, CSV, arrays, and the Open Inference Protocol.
+
+    Addresses and forms are at /docs. Requests are logged to stderr, a line of JSON each; --quiet
+    leaves that out. A folder that is replaced is read again, with nothing lost.
+
+    Example: dsnc serve model --port 8000
+    """
+    from dsnc.serve import ServeSettings, named_models, read_tokens
+    from dsnc.serve import serve as run
+
+    settings = ServeSettings(
+        models=named_models(models),
+        host=host,
+        port=port,
+        workers=workers,
+        tokens=() if token_file is None else read_tokens(token_file),
+        max_body=int(max_body * 1_000_000),
+        max_rows=max_rows,
+        max_seconds=max_seconds,
+        max_in_flight=max_in_flight,
+        access_log=not STATE.quiet,
+    )
+    run(settings)

@@ -1,0 +1,110 @@
+"""Rows to answers, in blocks: between two of them a request may end, and others have their turn."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dsnc.errors import DsncError
+from dsnc.serve.options import Options
+from dsnc.serve.refusals import Refused
+from dsnc.serve.served import Served
+
+_BLOCK = 1024  # rows; more at once are hardly faster
+_BLOCK_EXPLAINED = 8  # an explanation takes about as long as a hundred predictions
+_DIGITS = 6  # of probabilities
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+Go = Callable[[], None]  # raises when the time is over
+
+
+class Block(NamedTuple):
+    """The answers for some rows: labels, or lists of labels, and what was asked for besides."""
+
+    labels: list[Any]
+    probabilities: list[Any] | None = None
+    explanations: list[dict[str, Any]] | None = None
+
+
+def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterator[Block]:
+    """Yield answers, block by block.
+
+    Parameters
+    ----------
+    served : Served
+    rows : list of str, ndarray or sparse matrix
+        Rows that were checked.
+    options : Options
+    go : callable
+        Called before each block; raises when the time is over.
+    """
+    if options.explain and not served.explains:
+        raise Refused(
+            400, f"{served.name} is of kind {served.model.kind!r}, which cannot be explained."
+        )
+    n_rows = len(rows) if isinstance(rows, list) else rows.shape[0]
+    step = _BLOCK_EXPLAINED if options.explain else _BLOCK
+    for start in range(0, n_rows, step):
+        go()
+        try:
+            some = rows if n_rows <= step else rows[start : start + step]
+            yield _answer(served, some, options)
+        except (DsncError, ValueError) as error:  # what scikit-learn says about rows
+            raise Refused(400, " ".join(str(error).split())) from None
+
+
+def _answer(served: Served, rows: Any, options: Options) -> Block:
+    model, probabilities, explanations = served.model, None, None
+    if options.top_k is None and not options.probabilities:
+        labels = model.predict(rows).tolist()
+    else:
+        found, shares = model.predict_top_k(rows, k=min(options.k, served.n_classes))
+        if options.top_k is None:
+            found, shares = found[:, 0], shares[:, 0]
+        labels = found.tolist()
+        if options.probabilities:
+            probabilities = np.round(shares.astype(np.float64), _DIGITS).tolist()
+    if options.explain:
+        most = None if options.explain is True else int(options.explain)
+        explanations = [_explained(one.as_dict(), most) for one in model.explain(rows)]
+    return Block(labels, probabilities, explanations)
+
+
+def _explained(explanation: dict[str, Any], most: int | None) -> dict[str, Any]:
+    explanation["terms"] = explanation["terms"][:most]
+    return explanation
+
+
+def as_json(served: Served, blocks: Iterator[Block]) -> bytes:
+    """Return all answers as one object, a list for each thing that was asked for."""
+    columns: dict[str, list[str]] = {"labels": []}
+    for block in blocks:
+        columns["labels"].append(dumps(block.labels)[1:-1])
+        if block.probabilities is not None:
+            columns.setdefault("probabilities", []).append(dumps(block.probabilities)[1:-1])
+        if block.explanations is not None:
+            columns.setdefault("explanations", []).append(dumps(block.explanations)[1:-1])
+    parts = [f', "{key}": [{", ".join(parts)}]' for key, parts in columns.items()]
+    return f"{served.introduction}{''.join(parts)}}}".encode()
+
+
+def as_lines(block: Block, options: Options) -> bytes:
+    """Return a JSON object for each row, a line each."""
+    names = ("labels", "probabilities") if options.top_k else ("label", "probability")
+    columns = {
+        name: some for name, some in zip((*names, "explanation"), block, strict=True) if some
+    }
+    lines = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return "".join(f"{dumps(line)}\n" for line in lines).encode()
+
+
+def dumps(value: Any) -> str:
+    """Return JSON that can be encoded."""
+    text = _encode(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half a surrogate pair: only an escape holds it
+            return json.dumps(value)
+    return text

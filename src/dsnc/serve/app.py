@@ -1,0 +1,292 @@
+"""The service as an application: which addresses there are, and what they do."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import sys
+import warnings
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from dsnc.serve import bodies, oip
+from dsnc.serve.answers import answer, as_json, dumps
+from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
+from dsnc.serve.door import Door, Handler
+from dsnc.serve.figures import Figures
+from dsnc.serve.journal import Journal, keep_remarks
+from dsnc.serve.openapi import description
+from dsnc.serve.options import from_address, options_of
+from dsnc.serve.packing import packed, unpacked
+from dsnc.serve.page import PAGE_HEADERS, page
+from dsnc.serve.refusals import Refused, too_large
+from dsnc.serve.served import Models, Served
+from dsnc.serve.settings import ServeSettings
+from dsnc.serve.streams import LineStream
+from dsnc.serve.tables import answer_table
+from dsnc.serve.visits import Headers, Reply, Visit
+
+JSON, LINES, CSV, NUMBERS = "application/json", "application/x-ndjson", "text/csv", "numbers"
+KINDS = {
+    "": JSON,
+    JSON: JSON,
+    "application/x-www-form-urlencoded": JSON,  # what curl -d says of anything
+    LINES: LINES,
+    "application/jsonl": LINES,
+    "application/octet-stream": NUMBERS,
+    "application/x-npy": NUMBERS,
+    CSV: CSV,
+}
+_OF_JSON, _OF_CSV = {b"content-type": JSON.encode()}, {b"content-type": b"text/csv; charset=utf-8"}
+_SWITCH = 0.0005  # seconds that a thread keeps the interpreter while another waits for it
+
+Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of rows
+
+
+class Service:
+    """What all requests share, and what they are answered by."""
+
+    def __init__(self, settings: ServeSettings, journal: Journal, models: Models | None) -> None:
+        self.settings, self.journal, self.figures = settings, journal, Figures()
+        self._given = models
+        self.models: Models
+        self.crew: Crew
+        self.door: Door
+
+    @contextlib.asynccontextmanager
+    async def life(self, app: Any) -> AsyncIterator[None]:
+        """Read the models and look after them, until the end."""
+        sys.setswitchinterval(_SWITCH)
+        self.crew = Crew(self.settings.workers)
+        self.models = self._given or Models(self.settings.models)
+        self.figures.name_models(self.models)
+        watching = asyncio.create_task(self.models.watch(self._note))
+        gc.collect()
+        gc.freeze()  # what is there now stays: looking for garbage in it would take milliseconds
+        self.journal.note("ready", process=os.getpid())
+        yield
+        watching.cancel()
+        self.door.flush()
+        self.crew.close()
+
+    def _note(self, event: str, **facts: Any) -> None:
+        self.figures.name_models(self.models)
+        self.journal.note(event, **facts)
+
+    def _served(self, visit: Visit) -> Served:
+        """Return the model that is meant, of the version that is meant if one is."""
+        name, version = visit.params.get("name"), visit.params.get("version")
+        served = self.models.only() if name is None else self.models[name]
+        if version is not None and version != served.version:
+            why = f"{served.name} has version {served.version}, and no other is served."
+            raise Refused(404, why)
+        visit.model, visit.version = served.name, served.version
+        return served
+
+    async def predict(self, visit: Visit) -> ASGIApp:
+        """Answer rows in any form."""
+        served = self._served(visit)
+        said = visit.header(b"content-type").partition(";")[0].strip().lower()
+        kind = KINDS.get(said)
+        if kind is None:
+            valid = ", ".join(name for name in KINDS if name)
+            raise Refused(415, f"Content-Type {said[:60]!r} is not known. Valid: {valid}.")
+        query = visit.scope["query_string"]
+        wishes = from_address(QueryParams(query)) if query else {}
+        if kind == LINES:
+            return self._stream(served, wishes, visit)
+        accepted = visit.header(b"accept")
+        to_json = kind != CSV or (JSON in accepted and CSV not in accepted)
+        work = partial(self._answer, served, kind, wishes, visit, to_json)
+        return await self._respond(visit, work, SMALL_ARRAY if kind == NUMBERS else SMALL)
+
+    async def infer(self, visit: Visit) -> ASGIApp:
+        """Answer a request of the Open Inference Protocol."""
+        served = self._served(visit)
+        length = visit.headers.get(oip.HEADER_LENGTH)
+
+        def work(body: bytes) -> Answer:
+            return oip.infer(served, body, length, self.settings.max_rows, visit.go)
+
+        return await self._respond(visit, work)
+
+    async def _respond(
+        self, visit: Visit, work: Callable[[bytes], Answer], small: int = SMALL
+    ) -> Reply:
+        """Read the body, do the work here or in a thread, and pack the answer."""
+        body = await self._body(visit)
+        encoding = visit.header(b"content-encoding")
+
+        def whole() -> Reply:
+            plain = unpacked(body, encoding, self.settings.max_body) if encoding else body
+            answered, headers, visit.rows = work(plain)
+            answered, how = packed(answered, visit.header(b"accept-encoding"))
+            return Reply(answered, {**headers, **how, **_version(visit)})
+
+        is_small = len(body) <= small and not encoding and b"explain" not in body
+        if is_small and b"explain" not in visit.scope["query_string"]:
+            return whole()
+        return await self.crew.run(whole)
+
+    def _answer(
+        self,
+        served: Served,
+        kind: str,
+        wishes: dict[str, Any],
+        visit: Visit,
+        to_json: bool,
+        body: bytes,
+    ) -> Answer:
+        """Parse a body and answer it."""
+        most = self.settings.max_rows
+        if kind == CSV:
+            options = options_of(wishes)
+            said, n_rows = answer_table(served, body, options, visit.go, most, to_json=to_json)
+            return said, _OF_JSON if to_json else _OF_CSV, n_rows
+        gathered = served.rows(most)
+        if kind == JSON:
+            wishes = {**wishes, **bodies.parse_object(body, gathered)}
+            n_rows, rows = gathered.n, gathered.take()
+        else:
+            rows = bodies.parse_numbers(body, gathered)
+            n_rows = gathered.n
+        blocks = answer(served, rows, options_of(wishes), visit.go)
+        return as_json(served, blocks), _OF_JSON, n_rows
+
+    def _stream(self, served: Served, wishes: dict[str, Any], visit: Visit) -> LineStream:
+        settings = self.settings
+        return LineStream(
+            served,
+            options_of(wishes),
+            self.crew,
+            visit,
+            headers=_version(visit),
+            most=settings.max_body,
+            seconds=settings.max_seconds,
+        )
+
+    async def _body(self, visit: Visit) -> bytes:
+        """Read a body, within the limits."""
+        length = visit.headers.get(b"content-length", b"0")
+        if int(length) > self.settings.max_body:
+            raise too_large(f"The body is larger than {self.settings.max_body:,} bytes.")
+        parts, more = [], True
+        while more:
+            data, more = await visit.read()
+            self.door.hold(visit, len(data))
+            parts.append(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def list_models(self, visit: Visit) -> ASGIApp:
+        """Say which models there are."""
+        about = [
+            {
+                "name": served.name,
+                "version": served.version,
+                "kind": served.model.kind,
+                "classes": served.n_classes,
+                "takes": "texts" if served.takes_text else "numbers",
+                "features": served.n_features,
+            }
+            for served in self.models.values()
+        ]
+        return _json({"models": about})
+
+    async def health(self, visit: Visit) -> ASGIApp:
+        """Say that all is well: a server that is not ready does not listen yet."""
+        versions = {name: served.version for name, served in self.models.items()}
+        return _json({"status": "ok", "models": versions})
+
+    async def live(self, visit: Visit) -> ASGIApp:
+        """Say that the server, or a model, is there."""
+        if "name" in visit.params:
+            self._served(visit)
+        return Reply(b"", {})
+
+    async def about_server(self, visit: Visit) -> ASGIApp:
+        """Say what this is, in the words of the protocol."""
+        return _json(oip.about_server())
+
+    async def about_model(self, visit: Visit) -> ASGIApp:
+        """Say what a model takes and gives, in the words of the protocol."""
+        return _json(oip.about_model(self._served(visit)))
+
+    async def metrics(self, visit: Visit) -> ASGIApp:
+        """Return the figures for Prometheus."""
+        self.door.flush()
+        text = await asyncio.to_thread(self.figures.text)  # those of all workers are read
+        return Reply(text, {b"content-type": b"text/plain; version=0.0.4; charset=utf-8"})
+
+    async def openapi(self, visit: Visit) -> ASGIApp:
+        """Describe this service for programs."""
+        return _json(description(self.models, self.settings))
+
+    async def docs(self, visit: Visit) -> ASGIApp:
+        """Describe this service for people."""
+        return Reply(page(description(self.models, self.settings)).encode(), PAGE_HEADERS)
+
+    def routes(self) -> list[Route]:
+        """Return all addresses."""
+        model = "/v2/models/{name}"
+        routes = [
+            _route("/predict", self.predict, "POST"),
+            _route("/models", self.list_models),
+            _route("/models/{name}/predict", self.predict, "POST"),
+            _route("/health", self.health),
+            _route("/metrics", self.metrics),
+            _route("/openapi.json", self.openapi),
+            _route("/docs", self.docs),
+            _route("/v2", self.about_server),
+            _route("/v2/health/live", self.live),
+            _route("/v2/health/ready", self.live),
+        ]
+        for place in (model, f"{model}/versions/{{version}}"):
+            routes += [
+                _route(place, self.about_model),
+                _route(f"{place}/ready", self.live),
+                _route(f"{place}/infer", self.infer, "POST"),
+            ]
+        return routes
+
+    def direct(self) -> dict[str, tuple[Handler, dict[str, str]]]:
+        """Return the addresses that are asked all the time."""
+        found: dict[str, tuple[Handler, dict[str, str]]] = {"/predict": (self.predict, {})}
+        for name in self.settings.models:
+            found[f"/models/{name}/predict"] = self.predict, {"name": name}
+            found[f"/v2/models/{name}/infer"] = self.infer, {"name": name}
+        return found
+
+
+def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
+    """Make the application of one worker; models are read when it starts, unless they are given."""
+    warnings.simplefilter("ignore")  # they would be about rows of clients
+    journal = Journal()
+    keep_remarks(journal)
+    service = Service(settings, journal, models)
+    router = Router(service.routes(), lifespan=service.life, redirect_slashes=False)
+    service.door = Door(router, service.direct(), settings, service.figures, journal)
+    return service.door
+
+
+def _route(path: str, handle: Handler, method: str = "GET") -> Route:
+    async def endpoint(request: Request) -> Any:
+        visit: Visit = request.scope["visit"]
+        visit.handler, visit.params = handle.__name__, request.path_params
+        return await handle(visit)
+
+    return Route(path, endpoint, methods=[method])
+
+
+def _version(visit: Visit) -> Headers:
+    """Return the header that says which version has answered."""
+    return {b"x-model-version": visit.version.encode()}
+
+
+def _json(value: Any) -> Reply:
+    return Reply(dumps(value).encode(), _OF_JSON)

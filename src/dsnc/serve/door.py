@@ -1,0 +1,193 @@
+"""The door that every request passes: who may come in, for how long, and what is noted of it."""
+
+import asyncio
+import re
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dsnc.serve.answers import dumps
+from dsnc.serve.figures import Figures
+from dsnc.serve.journal import Journal
+from dsnc.serve.refusals import Gone, Refused, busy, too_large
+from dsnc.serve.settings import ServeSettings
+from dsnc.serve.visits import Reply, Visit
+
+HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")  # open to all, at any time
+_HANGS_UP = 499  # what nginx calls a client that has gone
+_LATER = 0.1  # seconds after which requests are noted
+_HELD = 4  # times max_body that bodies may take together
+_ID, _ID_HEADER = re.compile(rb"[A-Za-z0-9_.:-]{1,64}"), b"x-request-id"
+SAFE_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+
+Handler = Callable[[Visit], Awaitable[ASGIApp]]
+
+
+class Door:
+    """An application around the application.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Knows all addresses.
+    direct : mapping of str to (Handler, dict)
+        Addresses that are asked all the time, and what stands in them: routing takes as long as
+        predicting.
+    settings, figures, journal
+        Who may come in, and where it is noted.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        direct: Mapping[str, tuple[Handler, dict[str, str]]],
+        settings: ServeSettings,
+        figures: Figures,
+        journal: Journal,
+    ) -> None:
+        self.app, self.direct, self.settings = app, direct, settings
+        self.figures, self.journal = figures, journal
+        self.in_flight = self.held = 0
+        self._guarded = bool(settings.tokens)
+        self._noted: list[tuple[Visit, bytes | None, float, float]] = []
+        self._visits: set[Visit] = set()
+        self._is_waiting = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        path = scope["path"]
+        visit = scope["visit"] = Visit(scope, receive, self.settings.max_seconds)
+        scope["app"] = self  # for Starlette: errors of routing are raised, and told here
+        number = _number(visit)
+        safe = SAFE_HEADERS[:-1] if path == "/docs" else SAFE_HEADERS  # it has a policy of its own
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                visit.status = message["status"]
+                message["headers"] += safe if number is None else [*safe, (_ID_HEADER, number)]
+            else:
+                visit.sent += len(message.get("body", b""))
+            await send(message)
+
+        counts = path not in HEALTH
+        self.in_flight += counts
+        self._visits.add(visit)
+        if not self._is_waiting:
+            self._is_waiting = True
+            visit.task.get_loop().call_later(_LATER, self._look)
+        try:
+            if counts:
+                self._check(visit)
+            await self._enter(visit, answer)
+        except Gone:
+            visit.status = _HANGS_UP
+        except asyncio.CancelledError:
+            if not visit.expired:
+                raise
+            visit.task.uncancel()
+            await self._fail(busy("The request took too long."), visit, answer)
+        except Exception as error:
+            await self._fail(error, visit, answer)
+        finally:
+            self._visits.discard(visit)
+            self.in_flight -= counts
+            self.held -= visit.held
+            self._noted.append((visit, number, time.perf_counter() - visit.begin, time.time()))
+
+    def hold(self, visit: Visit, n_bytes: int) -> None:
+        """Count bytes of a body that are kept in memory."""
+        visit.held += n_bytes
+        self.held += n_bytes
+        if visit.held > self.settings.max_body:
+            raise too_large(f"The body is larger than {self.settings.max_body:,} bytes.")
+        if self.held > _HELD * self.settings.max_body:
+            raise busy("Too many large requests are being read.")
+
+    def _check(self, visit: Visit) -> None:
+        if self._guarded and not self.settings.lets_in(visit.header(b"authorization")):
+            why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
+            raise Refused(401, why, {b"www-authenticate": b"Bearer"})
+        if self.in_flight > self.settings.max_in_flight:
+            raise busy("Too many requests are being answered.")
+
+    async def _enter(self, visit: Visit, send: Send) -> None:
+        scope, receive = visit.scope, visit.receive
+        found = self.direct.get(scope["path"])
+        if found is None or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        handle, visit.params = found
+        visit.handler = handle.__name__
+        reply = await handle(visit)
+        await reply(scope, receive, send)
+
+    async def _fail(self, error: Exception, visit: Visit, send: Send) -> None:
+        """Answer with an error; where an answer has begun, the connection is cut."""
+        if isinstance(error, HTTPException):
+            allowed = {k.encode(): v.encode() for k, v in (error.headers or {}).items()}
+            error = Refused(error.status_code, f"{error.detail}.", allowed)
+        elif not isinstance(error, Refused):
+            told = "".join(traceback.format_exception(error))
+            self.journal.note("failed", level="error", traceback=told)
+            error = Refused(500, "Something went wrong here; the log says what.")
+        if not visit.status:
+            body = dumps({"error": error.message}).encode()
+            headers = {b"content-type": b"application/json", **error.headers}
+            await Reply(body, headers, error.status)(visit.scope, visit.receive, send)
+            return
+        visit.status = _HANGS_UP
+        if "abort" in visit.scope:
+            visit.scope["abort"]()
+
+    def _look(self) -> None:
+        """End what takes too long, and note what is over; again and again while there is work."""
+        now = time.perf_counter()
+        for visit in [visit for visit in self._visits if visit.end < now and not visit.expired]:
+            visit.expire()
+        self.flush()
+        self._is_waiting = bool(self._visits)
+        if self._is_waiting:
+            asyncio.get_running_loop().call_later(_LATER, self._look)
+
+    def flush(self) -> None:
+        """Count requests, and write lines about them: many at once take a fraction of the time."""
+        noted, self._noted = self._noted, []
+        self.figures.in_flight.set(self.in_flight)
+        for visit, number, seconds, when in noted:
+            scope, client = visit.scope, visit.scope.get("client")
+            self.figures.count(visit.handler, visit.status, seconds)
+            if visit.rows:
+                self.figures.count_rows(visit.model, visit.rows)
+            if not self.settings.access_log:
+                continue
+            facts: dict[str, Any] = {
+                "method": scope["method"],
+                "path": scope["path"][:200],  # and no query, where a secret might stand
+                "status": visit.status,
+                "ms": round(1000 * seconds, 3),
+                "sent": visit.sent,
+                "client": client[0] if client else "",
+            }
+            if visit.model:
+                facts |= {"model": visit.model, "version": visit.version, "rows": visit.rows}
+            if number is not None:
+                facts["id"] = number.decode()
+            self.journal.add("request", when, **facts)
+        self.journal.flush()
+
+
+def _number(visit: Visit) -> bytes | None:
+    """Return the name that a client gave to the request, if it is fit for a log."""
+    number = visit.headers.get(_ID_HEADER)
+    return number if number is not None and _ID.fullmatch(number) else None

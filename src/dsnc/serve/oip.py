@@ -1,0 +1,257 @@
+"""The Open Inference Protocol, version 2, with its extension for binary tensors.
+
+Texts go as BYTES and rows as numbers into one tensor; out come ``label`` and ``probability``. What
+the specification leaves open: ``top_k`` is a parameter of the request.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dsnc
+from dsnc.errors import shorten
+from dsnc.serve.answers import Go, answer, dumps
+from dsnc.serve.bodies import Rows, checked
+from dsnc.serve.options import Options, options_of
+from dsnc.serve.refusals import Refused
+from dsnc.serve.served import Served
+
+HEADER_LENGTH = b"inference-header-content-length"
+OUTPUTS = ("label", "probability")
+_TYPES = {
+    "BOOL": "?",
+    "UINT8": "<u1",
+    "UINT16": "<u2",
+    "UINT32": "<u4",
+    "UINT64": "<u8",
+    "INT8": "<i1",
+    "INT16": "<i2",
+    "INT32": "<i4",
+    "INT64": "<i8",
+    "FP16": "<f2",
+    "FP32": "<f4",
+    "FP64": "<f8",
+}
+_LABELS = {"i": "INT64", "u": "UINT64", "f": "FP64", "b": "BOOL"}
+_OF_PROTOCOL = ("binary_data_output",)  # parameters that are not ours
+
+
+class Asked(NamedTuple):
+    """What a request for inference asks for."""
+
+    rows: Any
+    options: Options
+    outputs: dict[str, bool]  # name to whether it comes as bytes
+    id: str | None
+
+
+def about_server() -> dict[str, Any]:
+    """Return what ``GET /v2`` says."""
+    return {"name": "dsnc", "version": dsnc.__version__, "extensions": ["binary_tensor_data"]}
+
+
+def about_model(served: Served) -> dict[str, Any]:
+    """Return what ``GET /v2/models/{name}`` says."""
+    rows: dict[str, Any] = {"name": "X", "datatype": "FP32", "shape": [-1, served.n_features]}
+    if served.takes_text:
+        rows = {"name": "text", "datatype": "BYTES", "shape": [-1]}
+    return {
+        "name": served.name,
+        "versions": [served.version],
+        "platform": "dsnc",
+        "inputs": [rows],
+        "outputs": [
+            {"name": "label", "datatype": _label_type(served), "shape": [-1]},
+            {"name": "probability", "datatype": "FP32", "shape": [-1]},
+        ],
+    }
+
+
+def infer(
+    served: Served, body: bytes, header_length: bytes | None, most: int, go: Go
+) -> tuple[bytes, dict[bytes, bytes], int]:
+    """Answer a request; return the body, headers, and the number of rows."""
+    asked = _asked(served, body, header_length, served.rows(most))
+    options, n_rows = asked.options, len(asked.rows)
+    labels: list[Any] = []
+    shares: list[Any] = []
+    for block in answer(served, asked.rows, options, go):
+        labels += block.labels
+        shares += block.probabilities or []
+    shape = [n_rows] if options.top_k is None else [n_rows, min(options.k, served.n_classes)]
+    values = {"label": (_label_type(served), labels), "probability": ("FP32", shares)}
+    outputs, tail = [], b""
+    for name, is_binary in asked.outputs.items():
+        datatype, data = values[name]
+        output: dict[str, Any] = {"name": name, "datatype": datatype, "shape": shape}
+        flat = [item for row in data for item in row] if options.top_k else data
+        if is_binary:
+            octets = _to_bytes(flat, datatype)
+            output["parameters"] = {"binary_data_size": len(octets)}
+            tail += octets
+        else:
+            output["data"] = [str(item) for item in flat] if datatype == "BYTES" else flat
+        outputs.append(output)
+    said: dict[str, Any] = {"model_name": served.name, "model_version": served.version}
+    said |= {"id": asked.id} if asked.id is not None else {}
+    text = dumps({**said, "outputs": outputs}).encode()
+    if not any(asked.outputs.values()):
+        return text, {b"content-type": b"application/json"}, n_rows
+    headers = {b"content-type": b"application/octet-stream", HEADER_LENGTH: b"%d" % len(text)}
+    return text + tail, headers, n_rows
+
+
+def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows) -> Asked:
+    """Parse a request: JSON, and behind it the bytes of tensors."""
+    length = len(body)
+    if header_length is not None:
+        if not header_length.isdigit() or int(header_length[:20]) > len(body):
+            raise Refused(
+                400, f"{HEADER_LENGTH.decode()} is not a number of bytes within the body."
+            )
+        length = int(header_length)
+    request = _object(body[:length])
+    inputs = request.get("inputs")
+    if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):
+        wanted = about_model(served)["inputs"][0]["name"]
+        raise Refused(400, f"inputs must be a list of one tensor, {wanted!r}.")
+    tensor = inputs[0]
+    size = _parameters(tensor).get("binary_data_size")
+    tail = body[length:]
+    if size is None:
+        data = tensor.get("data")
+        if not isinstance(data, list):
+            raise Refused(400, "inputs[0] has neither a list 'data' nor 'binary_data_size'.")
+        X = _from_json(tensor, data)
+    else:
+        if type(size) is not int or size != len(tail):
+            raise Refused(
+                400, f"binary_data_size={shorten(size)}, and {len(tail):,} bytes follow the JSON."
+            )
+        X = _from_bytes(tensor, tail)
+    parameters = _parameters(request)
+    outputs = _outputs(request, bool(parameters.get("binary_data_output", False)))
+    wishes = {name: v for name, v in parameters.items() if name in ("top_k",)}
+    for name in parameters:
+        if name not in wishes and name not in _OF_PROTOCOL:
+            raise Refused(400, f"parameters: {shorten(name)} is not known. Valid: top_k.")
+    options = options_of({**wishes, "probabilities": "probability" in outputs})
+    number = request.get("id")
+    return Asked(
+        _checked(X, served, rows), options, outputs, None if number is None else str(number)
+    )
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"The request is not valid JSON ({str(error)[:80]}).") from None
+    if not isinstance(value, dict):
+        raise Refused(400, 'The request must be an object, such as {"inputs": [...]}.')
+    return value
+
+
+def _parameters(part: dict[str, Any]) -> dict[str, Any]:
+    found = part.get("parameters", {})
+    if not isinstance(found, dict):
+        raise Refused(400, "parameters must be an object.")
+    return found
+
+
+def _outputs(request: dict[str, Any], binary: bool) -> dict[str, bool]:
+    """Return the outputs that are wanted, all if none is named, and how."""
+    wanted = request.get("outputs") or [{"name": name} for name in OUTPUTS]
+    found = {}
+    if not isinstance(wanted, list) or not all(isinstance(each, dict) for each in wanted):
+        raise Refused(400, "outputs must be a list of objects.")
+    for each in wanted:
+        name = each.get("name")
+        if name not in OUTPUTS:
+            raise Refused(
+                400, f"outputs: {shorten(name)} is not known. Valid: {', '.join(OUTPUTS)}."
+            )
+        found[name] = bool(_parameters(each).get("binary_data", binary))
+    return found
+
+
+def _shape(tensor: dict[str, Any], n: int) -> list[int]:
+    shape = tensor.get("shape")
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise Refused(400, f"inputs[0].shape={shorten(shape)} must be a list of sizes.")
+    if np.prod(shape, dtype=np.float64) != n:
+        raise Refused(400, f"inputs[0] has {n:,} elements, and its shape is {shape}.")
+    return shape
+
+
+def _type(tensor: dict[str, Any]) -> str:
+    datatype = tensor.get("datatype")
+    if not isinstance(datatype, str) or (datatype != "BYTES" and datatype not in _TYPES):
+        valid = ", ".join([*_TYPES, "BYTES"])
+        raise Refused(400, f"datatype={shorten(datatype)} is not known. Valid: {valid}.")
+    return datatype
+
+
+def _from_json(tensor: dict[str, Any], data: list[Any]) -> Any:
+    datatype = _type(tensor)
+    if datatype == "BYTES":
+        while data and isinstance(data[0], list):
+            if not all(isinstance(part, list) for part in data):
+                raise Refused(400, "inputs[0].data is nested unevenly.")
+            data = [item for part in data for item in part]
+        if not all(isinstance(item, str) for item in data):
+            raise Refused(400, "inputs[0].data holds what is not a text.")
+        _shape(tensor, len(data))
+        return data
+    try:
+        with np.errstate(over="ignore"):
+            values = np.array(data, dtype=_TYPES[datatype])
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise Refused(400, f"inputs[0].data is not an array of {datatype}.") from None
+    return values.reshape(_shape(tensor, values.size))
+
+
+def _from_bytes(tensor: dict[str, Any], octets: bytes) -> Any:
+    datatype = _type(tensor)
+    if datatype != "BYTES":
+        dtype = np.dtype(_TYPES[datatype])
+        n, left = divmod(len(octets), dtype.itemsize)
+        if left:
+            raise Refused(400, f"inputs[0] has {len(octets):,} bytes, not those of {datatype}.")
+        return np.frombuffer(octets, dtype=dtype).reshape(_shape(tensor, n))
+    texts, at = [], 0
+    while at < len(octets):  # each with its length before it
+        size = int.from_bytes(octets[at : at + 4], "little")
+        at += 4
+        if at + size > len(octets):
+            raise Refused(400, "inputs[0] ends within a text.")
+        try:
+            texts.append(octets[at : at + size].decode())
+        except UnicodeDecodeError:
+            raise Refused(400, f"inputs[0]: text {len(texts):,} is not UTF-8.") from None
+        at += size
+    _shape(tensor, len(texts))
+    return texts
+
+
+def _checked(X: Any, served: Served, rows: Rows) -> Any:
+    if not isinstance(X, list):
+        return checked(X, rows)
+    for text in X:
+        rows.add(text)
+    return rows.take() if X else X
+
+
+def _to_bytes(flat: list[Any], datatype: str) -> bytes:
+    if datatype != "BYTES":
+        return np.array(flat, dtype=_TYPES[datatype]).tobytes()
+    parts = []
+    for item in flat:
+        octets = str(item).encode("utf-8", "surrogatepass")
+        parts += [len(octets).to_bytes(4, "little"), octets]
+    return b"".join(parts)
+
+
+def _label_type(served: Served) -> str:
+    return _LABELS.get(served.model.classes_.dtype.kind, "BYTES")

@@ -1,0 +1,235 @@
+"""The description of the service, for programs; `page` makes it readable."""
+
+from typing import Any
+
+import dsnc
+from dsnc.serve import oip
+from dsnc.serve.served import Models, Served
+from dsnc.serve.settings import ServeSettings
+
+Plain = dict[str, Any]
+_NUMBERS: Plain = {"type": "array", "items": {"type": "number"}}
+_LABEL: Plain = {"description": "A text or a number, as the model was trained with."}
+
+
+def description(models: Models, settings: ServeSettings) -> Plain:
+    """Return the service as OpenAPI 3.1 has it."""
+    some = next(iter(models.values()))
+    names = ", ".join(f"{served.name} (version {served.version})" for served in models.values())
+    described: Plain = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "dsnc",
+            "version": dsnc.__version__,
+            "summary": f"Predictions of {names}.",
+            "description": _limits(settings),
+        },
+        "paths": {**_plain_paths(some), **_protocol_paths(some)},
+        "components": {"schemas": _schemas(some), "responses": _responses()},
+    }
+    if settings.tokens:
+        scheme = {"type": "http", "scheme": "bearer"}
+        described["components"]["securitySchemes"] = {"token": scheme}
+        described["security"] = [{"token": []}]
+    return described
+
+
+def _limits(settings: ServeSettings) -> str:
+    return (
+        f"A request has at most {settings.max_body:,} bytes and {settings.max_rows:,} rows, and "
+        f"takes at most {settings.max_seconds:g} seconds; streams of lines may be longer. Bodies "
+        "may be packed with gzip, and answers are if the client takes that. Every answer names "
+        "the version of the model, in the header X-Model-Version as well."
+    )
+
+
+def _plain_paths(some: Served) -> Plain:
+    predict = {
+        "post": {
+            "summary": "Predict labels of rows: texts, or vectors.",
+            "description": "What is asked for besides may stand in JSON or in the address.",
+            "parameters": _options(),
+            "requestBody": {"required": True, "content": _contents(some)},
+            "responses": _answers("Answer", lines=True),
+        }
+    }
+    named = {**predict, "parameters": [_path("name")]}
+    return {
+        "/predict": predict,
+        "/models/{name}/predict": named,
+        "/models": _get("Which models there are."),
+        "/health": _get("Whether the service is well; needs no token."),
+        "/metrics": _get("Figures for Prometheus.", "text/plain"),
+        "/openapi.json": _get("This description, for programs."),
+        "/docs": _get("This description, for people.", "text/html"),
+    }
+
+
+def _protocol_paths(some: Served) -> Plain:
+    infer = {
+        "post": {
+            "summary": "Predict, by the Open Inference Protocol; tensors may be binary.",
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": _ref("Inference")}},
+            },
+            "responses": _answers("Inferred"),
+        }
+    }
+    paths: Plain = {
+        "/v2": _get("What this server is, by the Open Inference Protocol."),
+        "/v2/health/live": _get("Whether the server lives; needs no token."),
+        "/v2/health/ready": _get("Whether all models are ready; needs no token."),
+    }
+    for place in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+        names = [_path(name) for name in ("name", "version") if f"{{{name}}}" in place]
+        about = _get("What a model takes and gives.")
+        paths[place] = {**about, "parameters": names}
+        paths[f"{place}/ready"] = {**_get("Whether a model is ready."), "parameters": names}
+        paths[f"{place}/infer"] = {**infer, "parameters": names}
+    return paths
+
+
+def _contents(some: Served) -> Plain:
+    """Return the forms of a body."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    numbers = f"{some.n_features:,} numbers a row"
+    return {
+        "application/json": {
+            "schema": _ref("Question"),
+            "example": {"inputs": _example(some), "top_k": 3, "probabilities": True},
+        },
+        "application/x-ndjson": {
+            "schema": {**_ref("Row"), "description": "A row on each line; answers come as lines."}
+        },
+        "text/csv": {"schema": {"type": "string", "description": "Comes back with columns added."}},
+        "application/octet-stream": {
+            "schema": {**binary["schema"], "description": f"float32, little-endian, {numbers}."}
+        },
+        "application/x-npy": {
+            "schema": {**binary["schema"], "description": f"An array of numpy, {numbers}."}
+        },
+    }
+
+
+def _example(some: Served) -> list[Any]:
+    if some.takes_text:
+        return ["a text", "another"]
+    if some.n_features > 8:
+        return [{"indices": [0, 7], "values": [1.5, 2]}]
+    return [[0.5] * some.n_features]
+
+
+def _schemas(some: Served) -> Plain:
+    sparse = {
+        "type": "object",
+        "description": "A row of mostly zeros; features are numbered from 0.",
+        "required": ["indices", "values"],
+        "properties": {"indices": {"type": "array", "items": {"type": "integer"}}}
+        | {"values": _NUMBERS},
+    }
+    rows = {"description": "A text, a vector, or its features that are not 0."}
+    rows["oneOf"] = [{"type": "string"}, _NUMBERS, sparse]  # type: ignore[assignment]
+    inputs = {"type": "array", "items": _ref("Row")}
+    options = {
+        one["name"]: {**one["schema"], "description": one["description"]} for one in _options()
+    }
+    of_rows = {"type": "array", "description": "One for each row; with top_k, a list."}
+    return {
+        "Row": rows,
+        "Question": {
+            "type": "object",
+            "required": ["inputs"],
+            "additionalProperties": False,
+            "properties": {"inputs": inputs, **options},
+        },
+        "Answer": {
+            "type": "object",
+            "required": ["model", "version", "labels"],
+            "properties": {
+                "model": {"type": "string"},
+                "version": {"type": "string"},
+                "labels": {**of_rows, "items": _LABEL},
+                "probabilities": of_rows,
+                "explanations": {"type": "array", "items": {"type": "object"}},
+            },
+        },
+        "Inference": _tensors("inputs", oip.about_model(some)["inputs"]),
+        "Inferred": _tensors("outputs", oip.about_model(some)["outputs"]),
+        "Error": {"type": "object", "properties": {"error": {"type": "string"}}},
+    }
+
+
+def _tensors(name: str, example: list[Plain]) -> Plain:
+    tensor = {
+        "type": "object",
+        "required": ["name", "shape", "datatype"],
+        "properties": {
+            "name": {"type": "string"},
+            "shape": {"type": "array", "items": {"type": "integer"}},
+            "datatype": {"type": "string", "examples": [one["datatype"] for one in example]},
+            "data": {"type": "array"},
+            "parameters": {"type": "object"},
+        },
+    }
+    return {
+        "type": "object",
+        "required": [name],
+        "properties": {
+            name: {"type": "array", "items": tensor},
+            "id": {"type": "string"},
+            "parameters": {"type": "object", "description": "top_k, binary_data_output"},
+        },
+    }
+
+
+def _options() -> list[Plain]:
+    told = {
+        "top_k": ({"type": "integer", "minimum": 1}, "So many labels, best first, in a list."),
+        "probabilities": ({"type": "boolean"}, "Probabilities of the labels, too."),
+        "explain": (
+            {"type": ["boolean", "integer"]},
+            "Why: what spoke for each answer; a number is that of the largest terms.",
+        ),
+    }
+    return [
+        {"name": name, "in": "query", "schema": schema, "description": text}
+        for name, (schema, text) in told.items()
+    ]
+
+
+def _answers(schema: str, *, lines: bool = False) -> Plain:
+    content: Plain = {"application/json": {"schema": _ref(schema)}}
+    if lines:
+        content |= {"application/x-ndjson": {}, "text/csv": {}}
+    statuses = ("400", "401", "404", "413", "415", "503")
+    return {
+        "200": {"description": "The answer.", "content": content},
+        **{status: {"$ref": f"#/components/responses/{status}"} for status in statuses},
+    }
+
+
+def _responses() -> Plain:
+    told = {
+        "400": "The request cannot be understood; 'error' says what is wrong.",
+        "401": "The token is missing or wrong.",
+        "404": "There is no such model, or version.",
+        "413": "Too many bytes or rows.",
+        "415": "A kind of body that is not known.",
+        "503": "Too much to do, or it took too long: try again after Retry-After seconds.",
+    }
+    content = {"application/json": {"schema": _ref("Error")}}
+    return {status: {"description": text, "content": content} for status, text in told.items()}
+
+
+def _get(summary: str, media_type: str = "application/json") -> Plain:
+    answer = {"description": "The answer.", "content": {media_type: {}}}
+    return {"get": {"summary": summary, "responses": {"200": answer}}}
+
+
+def _path(name: str) -> Plain:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _ref(name: str) -> Plain:
+    return {"$ref": f"#/components/schemas/{name}"}

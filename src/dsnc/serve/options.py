@@ -1,0 +1,69 @@
+"""What a client asks for besides rows: the same names in JSON, in addresses and in parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dsnc.checks import is_whole
+from dsnc.errors import did_you_mean, shorten
+from dsnc.serve.refusals import Refused
+
+NAMES = ("top_k", "probabilities", "explain")
+_WORDS = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an answer holds.
+
+    Parameters
+    ----------
+    top_k : int, optional
+        So many labels of each row, in a list, best first; without, one label and no list.
+    probabilities : bool
+        Whether labels come with their probabilities.
+    explain : bool or int
+        Whether rows come with explanations; a number is that of their largest terms.
+    """
+
+    top_k: int | None = None
+    probabilities: bool = False
+    explain: bool | int = False
+
+    @property
+    def k(self) -> int:
+        """Labels of each row."""
+        return self.top_k or 1
+
+
+PLAIN = Options()
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """Return options, checked."""
+    if not given:
+        return PLAIN
+    for name in given:
+        if name not in NAMES:
+            hint = did_you_mean(name, NAMES)
+            raise Refused(400, f"{shorten(name)} is not known.{hint} Valid: {', '.join(NAMES)}.")
+    top_k, explain = given.get("top_k"), given.get("explain", False)
+    if top_k is not None and not is_whole(top_k):
+        raise Refused(400, f"top_k={shorten(top_k)} must be a whole number, 1 or more.")
+    probabilities = given.get("probabilities", False)
+    if not isinstance(probabilities, bool):
+        raise Refused(400, f"probabilities={shorten(probabilities)} must be true or false.")
+    if not isinstance(explain, bool) and not is_whole(explain):
+        raise Refused(400, f"explain={shorten(explain)} must be true, false or a number of terms.")
+    return Options(top_k, probabilities, explain)
+
+
+def from_address(query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of a query such as ``top_k=5&probabilities=true``, yet unchecked."""
+    return {name: _value(name, text) for name, text in query.items()}
+
+
+def _value(name: str, text: str) -> Any:
+    if name != "top_k" and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    return int(text) if text.isdecimal() and len(text) < 10 else text

@@ -1,0 +1,95 @@
+"""From settings to a service that listens."""
+
+import contextlib
+import os
+import signal
+import socket
+from functools import partial
+from typing import Any
+
+from dsnc.errors import InputError, require
+from dsnc.serve.settings import ServeSettings
+
+_GRACE = 10  # seconds for requests that are being answered when the service stops
+_PATIENCE = 10.0  # seconds for the head of a request
+_STARTING = 120  # seconds that a worker may be silent, as while it compiles kernels
+
+
+def serve(settings: ServeSettings) -> None:
+    """Serve models until SIGINT or SIGTERM; requests that have begun are answered.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+    """
+    for module in ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"):
+        require(module, extra="serve", caller="dsnc serve")
+    from dsnc.serve.figures import shared_figures
+
+    with shared_figures(settings.workers), contextlib.closing(_listen(settings)) as listener:
+        _serve(settings, listener)
+
+
+def _serve(settings: ServeSettings, listener: socket.socket) -> None:
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    from dsnc.serve.app import make_app
+    from dsnc.serve.journal import Journal, keep_remarks
+    from dsnc.serve.protocol import Patience
+    from dsnc.serve.served import Models
+
+    models = Models(settings.models)  # whatever is wrong with one is said before a worker starts
+    versions = {name: served.version for name, served in models.items()}
+    config = uvicorn.Config(
+        partial(make_app, settings, models if settings.workers == 1 else None),
+        factory=True,
+        workers=settings.workers,
+        http=partial(Patience, seconds=min(_PATIENCE, settings.max_seconds)),  # type: ignore[arg-type]
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        timeout_worker_healthcheck=_STARTING,
+    )
+    del models
+    journal = Journal()
+    keep_remarks(journal)
+    host, port = listener.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    facts: dict[str, Any] = {"address": address, "models": versions, "workers": settings.workers}
+    journal.note("starting", **facts)
+    # uvicorn raises the signal again when all is over.
+    signal.signal(signal.SIGTERM, _stop)
+    with contextlib.suppress(KeyboardInterrupt):
+        if settings.workers == 1:
+            uvicorn.Server(config).run([listener])
+        else:
+            Multiprocess(config, [listener]).run()
+    journal.note("stopped", process=os.getpid())
+
+
+def _stop(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _listen(settings: ServeSettings) -> socket.socket:
+    """Take the port before anything that lasts."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"host={settings.host!r} and port={settings.port} cannot be listened at ({reason}); "
+            "choose another port, or port 0 for one that is free."
+        ) from None
+    listener.set_inheritable(True)
+    return listener

@@ -1,0 +1,122 @@
+"""What a service is told before it starts, checked."""
+
+import hashlib
+import hmac
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dsnc.checks import real, whole
+from dsnc.errors import InputError, did_you_mean
+
+_LEAST_TOKEN = 16  # characters: shorter ones can be guessed
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeSettings:
+    """All that can be set; goes to every worker.
+
+    Parameters
+    ----------
+    models : dict of str to Path
+        Names, which are part of addresses, and folders.
+    host, port
+        Where to listen; port 0 takes one that is free.
+    workers : int
+        Processes.
+    tokens : tuple of str
+        One of them must come with every request, but for those about health; empty lets all in.
+    max_body : int
+        Bytes of a request, after unpacking.
+    max_rows : int
+        Rows of a request. Streams have neither of these two limits.
+    max_seconds : float
+        A request takes no longer, from its first byte to the last of its answer; a stream may not
+        stand still for longer.
+    max_in_flight : int
+        Requests at a time, of one worker.
+    access_log : bool
+        Whether each request is a line on stderr.
+    """
+
+    models: dict[str, Path]
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    tokens: tuple[str, ...] = field(default=(), repr=False)
+    max_body: int = 32 << 20
+    max_rows: int = 100_000
+    max_seconds: float = 30.0
+    max_in_flight: int = 64
+    access_log: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        if not self.models:
+            raise InputError("models is empty; name one folder of a trained model at least.")
+        whole("port", self.port, 0, 65535)
+        for name in ("workers", "max_body", "max_rows", "max_in_flight"):
+            whole(name, getattr(self, name))
+        real("max_seconds", self.max_seconds, above=True)
+
+    def lets_in(self, authorization: str) -> bool:
+        """Tell whether a header ``Authorization`` has one of the tokens; in constant time."""
+        if not self.tokens:
+            return True
+        scheme, _, given = authorization.partition(" ")
+        digest = _digest(given.strip())
+        found = [hmac.compare_digest(digest, _digest(token)) for token in self.tokens]
+        return any(found) and scheme.lower() == "bearer"
+
+
+def _digest(token: str) -> bytes:
+    """Return a token as bytes of one length, so that not even that can be told by the time."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def named_models(folders: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
+    """Return folders by their names, or refuse those of one name.
+
+    Examples
+    --------
+    >>> list(named_models(["models/jobs", "models/products"]))
+    ['jobs', 'products']
+    """
+    named: dict[str, Path] = {}
+    for folder in folders:
+        path = Path(os.path.abspath(folder))
+        if path.name in named:
+            raise InputError(
+                f"MODEL={os.fspath(folder)!r} and {os.fspath(named[path.name])!r} are both called "
+                f"{path.name!r}, and addresses have that name; rename one of the folders."
+            )
+        named[path.name] = path
+    return named
+
+
+def read_tokens(path: Path) -> tuple[str, ...]:
+    """Read tokens, a line each: with two of them a new one can be handed out before the old ends.
+
+    Empty lines, and those that begin with ``#``, are passed over.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise InputError(f"token_file={str(path)!r} cannot be read ({reason}).") from None
+    tokens = tuple(line.strip() for line in lines if line.strip() and line.strip()[0] != "#")
+    how = f"write one with: openssl rand -hex 32 > {path}"
+    if not tokens:
+        raise InputError(f"token_file={str(path)!r} holds no token; {how}")
+    if min(map(len, tokens)) < _LEAST_TOKEN:  # which one is not said: it is a secret
+        raise InputError(
+            f"token_file={str(path)!r} holds a token of fewer than {_LEAST_TOKEN} characters; {how}"
+        )
+    return tokens
+
+
+def unknown_model(name: str, known: Iterable[str]) -> str:
+    """Return what is said to who asks for a model that is not there."""
+    names = sorted(known)
+    return f"There is no model {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}."

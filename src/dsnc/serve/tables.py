@@ -1,0 +1,78 @@
+"""A table in CSV comes back with columns added, as ``dsnc predict`` does it."""
+
+import io
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from dsnc.data.columns import TEXT_NAMES, Columns, Roles, choose_columns, columns_for_rows
+from dsnc.data.stream import stream_table
+from dsnc.data.table_output import TableWriter
+from dsnc.data.tables import Table, open_table
+from dsnc.errors import DsncError
+from dsnc.model import columns_of, feature_names
+from dsnc.serve.answers import Block, Go, answer, as_json
+from dsnc.serve.options import Options
+from dsnc.serve.refusals import Refused, too_large
+from dsnc.serve.served import Served
+
+
+def answer_table(
+    served: Served, body: bytes, options: Options, go: Go, most: int, *, to_json: bool
+) -> tuple[bytes, int]:
+    """Return the table with its answers, or the answers alone as JSON; and the number of rows."""
+    if options.explain and not to_json:
+        raise Refused(400, "explain: a table has no place for it; send Accept: application/json.")
+    with tempfile.TemporaryDirectory(prefix="dsnc-serve-") as aside:
+        path = Path(aside) / "body.csv"
+        path.write_bytes(body)
+        try:
+            return _answer_file(served, path, options, go, most, to_json=to_json)
+        except DsncError as error:  # which knows the file; clients do not
+            raise Refused(400, str(error).replace(str(path), "The body")) from None
+
+
+def _answer_file(
+    served: Served, path: Path, options: Options, go: Go, most: int, *, to_json: bool
+) -> tuple[bytes, int]:
+    table, columns = _open(served, path)
+    names = [""] if options.top_k is None else [f"_{place + 1}" for place in range(options.top_k)]
+    names = names[: served.n_classes]
+    added: dict[str, type] = {}
+    for name in names:
+        added[f"prediction{name}"] = str
+        if options.probabilities:
+            added[f"probability{name}"] = float
+    output, blocks, n_rows = io.BytesIO(), [], 0
+    writer = TableWriter(output, table, added)
+    for part in stream_table(table, columns, batch=1024):
+        n_rows += len(part.rows)
+        if n_rows > most:
+            raise too_large(f"The table has more than {most:,} rows; send fewer at a time.")
+        for block in answer(served, part.X, options, go):
+            blocks.append(block)
+        if not to_json:
+            writer.write(part.rows, _cells(blocks))
+            blocks.clear()
+    return (as_json(served, iter(blocks)) if to_json else output.getvalue()), n_rows
+
+
+def _open(served: Served, path: Path) -> tuple[Table, Columns]:
+    """Open the table, and find the columns that the model was trained on."""
+    known = columns_of(served.model)
+    table = open_table(path, "csv", known=known.names if known else TEXT_NAMES)
+    if known is not None:
+        return table, choose_columns(table, Roles(), known)
+    width = None if served.takes_text else served.n_features
+    return table, columns_for_rows(table, Roles(), width, feature_names(served.model))
+
+
+def _cells(blocks: list[Block]) -> list[list[Any]]:
+    """Return what is added to each row: a label and its probability, once or several times."""
+    lines = []
+    for block in blocks:
+        columns = [some for some in (block.labels, block.probabilities) if some is not None]
+        for row in zip(*columns, strict=True):
+            pairs = zip(*row, strict=True) if isinstance(row[0], list) else [row]
+            lines.append([cell for pair in pairs for cell in pair])
+    return lines
