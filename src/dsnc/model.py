@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
+from dsnc.decoders.memory import Memory
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
 from dsnc.features import FittedTextFeatures, are_none, are_texts, unframed
 from dsnc.labels import Labels, object_array
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dsnc.data.columns import Columns
     from dsnc.explanation import Explanation
 
+REMEMBERED = "memory."  # names of the arrays of a memory begin so
 ENCODER = "layers"  # the only kind that a model file can hold
 LABEL_KINDS: dict[str, Any] = {
     "text": str,
@@ -47,6 +49,7 @@ class FittedModel:
     n_jobs: int | None
     data_: dict[str, Any]
     _labels: Labels
+    _memory: Memory | None = None
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -251,9 +254,16 @@ def restore(
     """
     if header["encoder"] != ENCODER:
         raise unknown_name("encoder", header["encoder"], [ENCODER])
-    model.predictor_ = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
+    remembered = {name: arrays[name] for name in arrays if name.startswith(REMEMBERED)}
+    arrays = {name: array for name, array in arrays.items() if name not in remembered}
+    predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
+    if remembered:
+        own = {name.removeprefix(REMEMBERED): array for name, array in remembered.items()}
+        model._memory = Memory.from_arrays(own, predictor.n_bits, predictor.n_classes)
+    model.predictor_ = predictor
     model.n_features_in_ = model.predictor_.n_features
-    model._labels = Labels(_labels(header["classes"], header["features"]["label_kind"]))
+    names = _labels(header["classes"], header["features"]["label_kind"])
+    model._labels = Labels(names, _removed(header["features"].get("removed", []), names))
     if len(model._labels) != model.predictor_.n_classes:
         raise InputError(f"{len(model._labels)} classes for {model.predictor_.n_classes} scores.")
     model.data_ = dict(header["data"])
@@ -305,6 +315,21 @@ def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
     if array.ndim != 1 or array.tolist() != labels:
         raise InputError(f"the classes are not of kind {kind!r}.")
     return array
+
+
+def _removed(pairs: Any, names: NDArray[Any]) -> dict[int, Any]:
+    """Return the labels that are no classes any more, by their places among all."""
+    is_pairs = isinstance(pairs, list) and all(isinstance(p, list) and len(p) == 2 for p in pairs)
+    if not is_pairs or not all(type(place) is int for place, _ in pairs):
+        raise InputError("features: removed is not a list of places and labels.")
+    labels = plain_labels([label for _, label in pairs])
+    known = set(names.tolist())
+    if len(set(labels)) != len(labels) or known & set(labels):
+        raise InputError("features: removed names a class twice.")
+    removed = dict(zip((place for place, _ in pairs), labels, strict=True))
+    if len(removed) != len(pairs):
+        raise InputError("features: removed names a place twice.")
+    return removed
 
 
 def _names(names: Any, n_features: int) -> list[str]:

@@ -15,7 +15,15 @@ from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import RENAMED, InputError, ModelFileError, unknown_name
 from dsnc.features import TextFeatures
 from dsnc.labels import object_array
-from dsnc.model import ENCODER, LABEL_KINDS, fitting_parts, plain, plain_labels, restore
+from dsnc.model import (
+    ENCODER,
+    LABEL_KINDS,
+    REMEMBERED,
+    fitting_parts,
+    plain,
+    plain_labels,
+    restore,
+)
 from dsnc.persistence import read_model, write_model
 from dsnc.selection.report import plain_report, report_of
 from dsnc.versions import versions
@@ -43,6 +51,7 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
         "features": {
             "label_kind": _label_kind(model.classes_),
             "names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+            **_removed(model),
         },
         "metrics": {**figures(model), **_report(model)},
         "history": plain_history(model.history_),
@@ -50,6 +59,8 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
         "versions": versions("numpy", "scikit-learn", "torch"),
     }
     arrays = model.predictor_.arrays()
+    if model._memory is not None:
+        arrays |= {f"{REMEMBERED}{key}": array for key, array in model._memory.arrays().items()}
     usual = _plain_parameters(type(model)())
     card = make_card(model, header, usual, name=Path(path).resolve().name, arrays=arrays)
     write_model(path, header, arrays, card=card, overwrite=overwrite)
@@ -86,6 +97,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         restore_provenance(model, header)
         model._restore()
     return model
+
+
+def _removed(model: "PredictorClassifier") -> dict[str, Any]:
+    """Return the labels that are no classes any more, if there are any."""
+    removed = model._labels.removed
+    labels = plain_labels(list(removed.values()))
+    pairs = [list(pair) for pair in zip(removed, labels, strict=True)]
+    return {"removed": pairs} if pairs else {}
 
 
 def _report(model: "PredictorClassifier") -> dict[str, Any]:
