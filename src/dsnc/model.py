@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
 from dsnc.decoders.memory import Memory
+from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
 from dsnc.features import FittedTextFeatures, are_none, are_texts, unframed
 from dsnc.labels import Labels, object_array
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from dsnc.data.columns import Columns
     from dsnc.explanation import Explanation
 
-REMEMBERED = "memory."  # names of the arrays of a memory begin so
+REMEMBERED, USUAL = "memory.", "novelty."  # names of arrays of these begin so
 ENCODER = "layers"  # the only kind that a model file can hold
 LABEL_KINDS: dict[str, Any] = {
     "text": str,
@@ -50,6 +51,7 @@ class FittedModel:
     data_: dict[str, Any]
     _labels: Labels
     _memory: Memory | None = None
+    _novelty: Novelty | None = None
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -77,12 +79,7 @@ class FittedModel:
             raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
         labels = self._labels.of(numbers[:, 0])
-        kind = np.min_scalar_type(rejected)
-        to_text = labels.dtype.kind == "U" != kind.kind  # numpy would cast a number to text
-        if to_text or not np.can_cast(kind, labels.dtype):
-            labels = labels.astype(object)
-        labels[probabilities[:, 0] < reject_below] = rejected
-        return labels
+        return _refused(labels, probabilities[:, 0] < reject_below, rejected)
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Return the probability of each class for each row, in the order of `classes_`."""
@@ -124,6 +121,75 @@ class CodeModel(FittedModel):
 
     kind: ClassVar[str] = "dsnc"
     _names: Sequence[str] = ()  # of features, where it is no estimator that knows them
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        reject_below: float | None = None,
+        rejected: Any = None,
+        unknown: Any = None,
+        unknown_share: float = 0.05,
+    ) -> NDArray[Any]:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+        reject_below : float, optional
+            Give no label to rows whose best class is less probable than this.
+        rejected : object
+            What such rows get instead. The labels keep their type if it is of it.
+        unknown : object, optional
+            What rows get that seem to belong to none of the classes, see `novelty`: any label but
+            None, which asks for nothing.
+        unknown_share : float
+            The share of rows of known classes that may be taken for unknown. It fixes the
+            threshold, on rows that were held out of training.
+        """
+        if unknown is None:
+            return super().predict(X, reject_below=reject_below, rejected=rejected)
+        X = self._check_rows(X)
+        labels = super().predict(X, reject_below=reject_below, rejected=rejected)
+        return _refused(labels, self.is_unknown(X, unknown_share), unknown)
+
+    def is_unknown(self, X: Any, share: float = 0.05) -> NDArray[np.bool_]:
+        """Tell which rows seem to belong to none of the classes.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+        share : float
+            The share of rows of known classes that may be taken for unknown.
+        """
+        return self.novelty(X) > self._known_rows().threshold(share)
+
+    def novelty(self, X: Any) -> NDArray[np.float64]:
+        """Return how strange each row is: whether it belongs to any of the classes at all.
+
+        0 is usual for a row of a known class, larger is stranger. Doubt about the answer and the
+        distance from the codes that are remembered of its class are measured by what is usual on
+        rows held out of training.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+        """
+        X = self._check_rows(X)
+        numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
+        answers = probabilities[:, 0], numbers[:, 0], self.predictor_.logits(X)
+        signs = signs_of_novelty(*answers, self.predictor_.decoder, self._memory)
+        return self._known_rows().measure(signs)
+
+    def _known_rows(self) -> Novelty:
+        """Return what is usual for rows of known classes."""
+        if self._novelty is None:
+            raise InputError(
+                "nothing is known of how strange rows may be: fit held out too few rows to tell "
+                "(validation, validation_fraction), or the model is of an earlier version."
+            )
+        return self._novelty
 
     def encode(self, X: Any) -> PackedCodes:
         """Return the binary code of each row."""
@@ -255,11 +321,16 @@ def restore(
     if header["encoder"] != ENCODER:
         raise unknown_name("encoder", header["encoder"], [ENCODER])
     remembered = {name: arrays[name] for name in arrays if name.startswith(REMEMBERED)}
-    arrays = {name: array for name, array in arrays.items() if name not in remembered}
+    usual = {name: arrays[name] for name in arrays if name.startswith(USUAL)}
+    others = remembered | usual
+    arrays = {name: array for name, array in arrays.items() if name not in others}
     predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
     if remembered:
         own = {name.removeprefix(REMEMBERED): array for name, array in remembered.items()}
         model._memory = Memory.from_arrays(own, predictor.n_bits, predictor.n_classes)
+    if usual:
+        own = {name.removeprefix(USUAL): array for name, array in usual.items()}
+        model._novelty = Novelty.from_arrays(own)
     model.predictor_ = predictor
     model.n_features_in_ = model.predictor_.n_features
     names = _labels(header["classes"], header["features"]["label_kind"])
@@ -268,6 +339,16 @@ def restore(
         raise InputError(f"{len(model._labels)} classes for {model.predictor_.n_classes} scores.")
     model.data_ = dict(header["data"])
     return _names(header["features"]["names"], model.n_features_in_)
+
+
+def _refused(labels: NDArray[Any], which: NDArray[np.bool_], instead: Any) -> NDArray[Any]:
+    """Give some rows another label, which need not be of the type of the others."""
+    kind = np.min_scalar_type(instead)
+    to_text = labels.dtype.kind == "U" != kind.kind  # numpy would cast a number to text
+    if to_text or not np.can_cast(kind, labels.dtype):
+        labels = labels.astype(object)
+    labels[which] = instead
+    return labels
 
 
 def is_clean(X: Any, n_features: int) -> bool:

@@ -191,3 +191,21 @@ def test_a_failed_addition_changes_nothing(model):
 def test_memory_must_be_a_number():
     with pytest.raises(InputError, match="memory=-1"):
         trained(memory=-1)
+
+
+def test_partial_fit_adds_labels_that_it_has_never_seen(model):
+    rows = np.flatnonzero((Y == 20) & ~TEST)
+    model.partial_fit(X[rows], Y[rows])
+    assert list(model.classes_) == [*range(18), 20]
+    mixed = np.flatnonzero(np.isin(Y, [3, 21]) & ~TEST)
+    model.partial_fit(X[mixed], Y[mixed])
+    assert model.classes_[-1] == 21
+    assert model.score(X[TEST & (Y == 21)], Y[TEST & (Y == 21)]) > 0.5
+
+
+def test_partial_fit_of_other_classes_is_refused_whole(model):
+    before = list(model.classes_)
+    rows = np.flatnonzero(Y == 20)
+    with pytest.raises(InputError, match="classes differs"):
+        model.partial_fit(X[rows], Y[rows], classes=[1, 2])
+    assert list(model.classes_) == before

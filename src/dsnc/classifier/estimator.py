@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsnc.checks import whole
 from dsnc.classifier.inputs import seed_of
-from dsnc.classifier.learned import LearnedClassifier, Run
-from dsnc.classifier.open_world import OpenWorld
+from dsnc.classifier.learned import Run
+from dsnc.classifier.open_world import OpenWorld, usual_rows
 from dsnc.classifier.texts import as_numbers
 from dsnc.classifier.trainers import chosen_trainer
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DSNCClassifier(CodeModel, OpenWorld, LearnedClassifier):
+class DSNCClassifier(CodeModel, OpenWorld):
     """Classifier for very many classes: learns a short binary code of x, decodes it to the class.
 
     Setting only `n_bits` gives the best recipe we know; ``DSNCClassifier(**PAPER)`` is the paper's.
@@ -216,6 +216,7 @@ class DSNCClassifier(CodeModel, OpenWorld, LearnedClassifier):
             with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
                 worth = accuracy(rows.right(stages), rows.weight)
                 other._measured = stages, {"validation_accuracy": worth}
+                other._novelty = usual_rows(other.predictor_, rows, other._memory)
         return other
 
     def _settings(self) -> RunSettings:
@@ -286,8 +287,12 @@ class DSNCClassifier(CodeModel, OpenWorld, LearnedClassifier):
                 evidence = replace(evidence, train_vectors=_too_late)
         elif hasattr(self, "predictor_"):
             evidence = self._trained_further(linear, run)
+        memory = self._remembering(trained, run)
         chosen = self._chosen(trained, evidence, self.decoder)
-        return {**chosen, "_memory": self._remembering(trained, run)}
+        novelty = self._novelty if run.calls else None
+        if evidence.rows is not None:
+            novelty = usual_rows(chosen["predictor_"], evidence.rows, memory)
+        return {**chosen, "_memory": memory, "_novelty": novelty}
 
     def _vector_trainer(self, trained: Predictor, run: Run) -> VectorTrainer:
         """Return what trains class vectors for a second stage."""

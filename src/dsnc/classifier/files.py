@@ -19,6 +19,7 @@ from dsnc.model import (
     ENCODER,
     LABEL_KINDS,
     REMEMBERED,
+    USUAL,
     fitting_parts,
     plain,
     plain_labels,
@@ -61,6 +62,8 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
     arrays = model.predictor_.arrays()
     if model._memory is not None:
         arrays |= {f"{REMEMBERED}{key}": array for key, array in model._memory.arrays().items()}
+    if model._novelty is not None:
+        arrays |= {f"{USUAL}{key}": array for key, array in model._novelty.arrays().items()}
     usual = _plain_parameters(type(model)())
     card = make_card(model, header, usual, name=Path(path).resolve().name, arrays=arrays)
     write_model(path, header, arrays, card=card, overwrite=overwrite)

@@ -7,15 +7,18 @@ see `dsnc.selection.new_classes`.
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from dsnc.classifier.base import PredictorClassifier
-from dsnc.classifier.inputs import seed_of
+from dsnc.classifier.inputs import label_column, seed_of
+from dsnc.classifier.learned import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
+from dsnc.codes import Encoded
 from dsnc.codes.soft import octets_of
+from dsnc.decoders import HeldOut
 from dsnc.decoders.memory import Memory, some_of_each
+from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError, warn
-from dsnc.features import unframed
 from dsnc.labels import label_array
 from dsnc.predictor import Predictor
 from dsnc.selection.new_classes import Arrival, Learning, with_new_classes, without_classes
@@ -25,17 +28,36 @@ if TYPE_CHECKING:
     from dsnc.labels import Labels
     from dsnc.training.examples import Examples
 
+_JUDGES = 1 << 13  # held-out rows that tell what is usual
 _ROWS = 1 << 16  # that are encoded at a time
 _MOST_THREADS = 8  # a batch is small
 _CHANGES = 1000  # that a model file lists: the last ones
 
 
-class OpenWorld(PredictorClassifier):
+class OpenWorld(LearnedClassifier):
     """A classifier of codes whose classes come and go."""
 
     memory: int
-    scaling: str
-    random_state: Any
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+
+        Labels that were never seen before are added first, as `add_classes` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Of strings, the first call decides which n-grams are known.
+        classes : array, optional
+            The labels to begin with; needed at the first call.
+        """
+        strange = self._rows_of_new_classes(y)
+        if not len(strange):
+            return super().partial_fit(X, y, classes, sample_weight)
+        with self._all_or_nothing() as before:
+            before.pop("_learner", None)  # it may be moved; what predicts stays as it is
+            self.add_classes(_safe_indexing(X, strange), label_column(y)[strange])
+            return super().partial_fit(X, y, classes, sample_weight)
 
     def add_classes(self, X: Any, y: Any) -> Self:
         """Learn new classes, or more rows of known ones, without forgetting the others.
@@ -66,7 +88,6 @@ class OpenWorld(PredictorClassifier):
         """
         check_is_fitted(self, "predictor_")
         with self._all_or_nothing():
-            X, y = unframed(X), label_array(y)
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             labels, before = self._labels.adding(y, "y")
@@ -117,11 +138,23 @@ class OpenWorld(PredictorClassifier):
         change: dict[str, Any],
     ) -> None:
         """Keep what a change has made, all of it at once."""
+        if self._novelty is not None and memory is not None and self._memory is not None:
+            rows = memory.held_out.logits()
+            before = _first_stage(self.predictor_, rows, self._memory)
+            after = _first_stage(predictor, rows, memory)
+            self._novelty = self._novelty.moved(before, after)
         self._labels, self.predictor_, self._memory = labels, predictor, memory
         for name in ("_learner", "_evidence"):  # of other classes
             self.__dict__.pop(name, None)
         done = [*self.data_.get("changes", []), {**change, "classes in all": len(labels)}]
         self.data_ = {**self.data_, "changes": done[-_CHANGES:]}
+
+    def _rows_of_new_classes(self, y: Any) -> Any:
+        """Return which rows have labels that were never seen before; none where nothing was."""
+        labels = label_column(y)
+        if not hasattr(self, "predictor_") or labels.ndim != 1:
+            return []
+        return np.flatnonzero(self._labels.find(labels) < 0)
 
     def _learning(self) -> Learning:
         """Return how to learn."""
@@ -161,3 +194,20 @@ def _logits(trained: Predictor, examples: "Examples", rows: Any) -> Any:
     starts = range(0, max(1, len(rows)), _ROWS)
     parts = [trained.logits(examples.X[rows[start : start + _ROWS]]) for start in starts]
     return np.concatenate(parts)
+
+
+def _first_stage(predictor: Predictor, logits: Any, memory: Memory) -> Any:
+    """Return the signs of novelty of codes whose rows are not known."""
+    if not len(logits):
+        return np.empty((0, 2))
+    classes, probabilities = predictor.decoder.top_k_proba(Encoded(logits), 1)
+    answers = probabilities[:, 0], classes[:, 0], logits
+    return signs_of_novelty(*answers, predictor.decoder, memory)
+
+
+def usual_rows(predictor: Predictor, rows: HeldOut, memory: Memory | None) -> Novelty | None:
+    """Return what is usual for rows of known classes, as held-out rows tell."""
+    sample = rows.take(_JUDGES)
+    classes, probabilities = predictor.stages.top_k_proba(sample.encoded, 1)
+    answers = probabilities[:, 0], classes[:, 0], sample.encoded.numbers()
+    return Novelty.of(signs_of_novelty(*answers, predictor.decoder, memory))

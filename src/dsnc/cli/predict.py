@@ -19,6 +19,7 @@ from dsnc.cli.common import (
     plain_errors,
 )
 from dsnc.cli.table_options import takes_tables
+from dsnc.errors import InputError
 from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
@@ -35,6 +36,22 @@ class OnError(StrEnum):
     skip = "skip"
 
 
+class Strangers:
+    """Rows that seem to belong to no class, and the label that they get; None looks for none."""
+
+    def __init__(self, model: Any, label: str | None, share: float) -> None:
+        self.label, self._model, self._share = label, model, share
+        if label is not None and not hasattr(model, "novelty"):
+            raise InputError(f"--unknown: a model of kind {model.kind!r} cannot tell.")
+
+    def among(self, rows: Any, n_rows: int) -> list[bool]:
+        """Tell which of some rows they are."""
+        if self.label is None:
+            return [False] * n_rows
+        found: list[bool] = self._model.is_unknown(rows, self._share).tolist()
+        return found
+
+
 @takes_tables
 def predict(
     model: Model,
@@ -48,6 +65,16 @@ def predict(
         float | None,
         typer.Option(min=0, max=1, help="Leave a row empty whose best label is less probable."),
     ] = None,
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL", help="Give this label to rows that seem to belong to no class."
+        ),
+    ] = None,
+    unknown_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of rows of known classes that --unknown may lose."),
+    ] = 0.05,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
     ] = False,
@@ -74,14 +101,17 @@ def predict(
     if jobs is not None:
         estimator.n_jobs = jobs
     k = min(top_k, len(estimator.classes_))
+    strangers = Strangers(estimator, unknown, unknown_share)
     found = model_table(estimator, source, table or {})
     if found is not None:
         form: dict[str, Any] = {"reject_below": reject_below, "as_json": as_json}
+        form["strangers"] = strangers
         skip = on_error is OnError.skip
         with deferred(), plain_errors():
             _predict_table(estimator, *found, output, k, batch=batch, skip=skip, **form)
         return
     form = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
+    form["strangers"] = strangers
     to = None if output is None else "utf-8"
     with deferred(), lines_to(output) as write, plain_errors():
         rows = stream_for(estimator, source, batch, first_index, table or {})
@@ -100,6 +130,7 @@ def _predict_table(
     skip: bool,
     reject_below: float | None,
     as_json: bool,
+    strangers: Strangers,
 ) -> None:
     """Write a table with columns added."""
     from dsnc.cli.output import bytes_to
@@ -116,12 +147,15 @@ def _predict_table(
         writer = TableWriter(file, table, added, "jsonl" if as_json else None)
         for block in stream_table(table, columns, batch=batch, skip_errors=skip):
             labels, shares = model.predict_top_k(block.X, k=k)
+            is_strange = strangers.among(block.X, len(labels))
             cells = []
             for row, error in enumerate(block.errors):
                 is_empty = error or (reject_below is not None and shares[row, 0] < reject_below)
                 pairs = zip(labels[row].tolist(), shares[row].tolist(), strict=True)
                 some = [x for label, share in pairs for x in (str(label), share)]
-                some = [None] * len(some) if is_empty else some
+                some = [None] * len(some) if is_empty or is_strange[row] else some
+                if is_strange[row] and not error:
+                    some[0] = strangers.label
                 cells.append([*some, error] if skip else some)
                 n_errors += bool(error)
             writer.write(block.rows, cells)
@@ -139,14 +173,20 @@ def _lines(
     reject_below: float | None,
     as_json: bool,
     encoding: str | None,
+    strangers: Strangers,
 ) -> "Iterator[str]":
     """Yield a line for every row; the encoding is that of stdout if it is None."""
-    if k == 1 and not (proba or as_json or reject_below is not None):
+    plain = reject_below is None and strangers.label is None
+    if k == 1 and plain and not (proba or as_json):
         yield from (escape(label) for label in model.predict(rows).tolist())
         return
     labels, probabilities = model.predict_top_k(rows, k=k)
-    for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
-        if reject_below is not None and shares[0] < reject_below:
+    is_strange = strangers.among(rows, len(labels))
+    rows_of = zip(labels.tolist(), probabilities.tolist(), is_strange, strict=True)
+    for names, shares, strange in rows_of:
+        if strange:
+            names, shares = [strangers.label], []
+        elif reject_below is not None and shares[0] < reject_below:
             names, shares = [], []
         if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
@@ -154,5 +194,6 @@ def _lines(
             continue
         cells = [escape(name) for name in names]
         if proba:
-            cells = [f"{cell}\t{share:.4f}" for cell, share in zip(cells, shares, strict=True)]
+            sure = [f"\t{share:.4f}" for share in shares] or [""] * len(cells)
+            cells = [f"{cell}{share}" for cell, share in zip(cells, sure, strict=True)]
         yield "\t".join(cells)
