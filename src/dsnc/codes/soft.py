@@ -25,7 +25,7 @@ class SoftCodes:
     Examples
     --------
     >>> SoftCodes.from_logits([[0.5, -3.0, 40.0]]).logits().round(1)
-    array([[ 0.8, -3.4,  8.2]], dtype=float32)
+    array([[ 0.3, -3.4,  6.9]], dtype=float32)
     """
 
     def __init__(self, octets: ArrayLike, n_bits: int) -> None:
