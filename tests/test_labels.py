@@ -151,3 +151,26 @@ def test_sets_are_brought_into_one_form_and_the_caller_keeps_theirs():
 
 def test_no_sets_contain_nothing():
     assert made([[], []]).contains([0, -1]).tolist() == [False, False]
+
+
+def test_labels_come_and_go_and_come_back():
+    labels = Labels(np.array([10, 20, 30, 40]))
+    fewer, before = labels.removing([40, 20])
+    assert fewer.names.tolist() == [10, 30]
+    assert before.tolist() == [0, 2]
+    assert fewer.removed == {1: 20, 3: 40}
+    more, before = fewer.adding([50, 20, 10, 45])
+    assert more.names.tolist() == [10, 20, 30, 45, 50]
+    assert before.tolist() == [0, -1, 1, -1, -1]
+    assert more.removed == {3: 40}
+    again, _ = more.adding([40])
+    assert again.names.tolist() == [10, 20, 30, 40, 45, 50]
+    assert pickle.loads(pickle.dumps(more)).removed == {3: 40}
+
+
+def test_labels_of_another_kind_do_not_come():
+    with pytest.raises(InputError, match="use one type"):
+        Labels(np.array([1, 2])).adding(["a"], "y")
+    with pytest.raises(UnknownLabelError):
+        Labels(["a", "b"]).removing(["c"])
+    assert Labels(["a", "b"]).adding(["longer"])[0].names.tolist() == ["a", "b", "longer"]

@@ -5,9 +5,11 @@ place where they meet, and `Targets` the one that knows whether an answer is rig
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.errors import DataFileError, InputError, shorten
+
+NONE: Mapping[int, Any] = MappingProxyType({})
 
 
 class UnknownLabelError(InputError):
@@ -55,6 +59,9 @@ class Labels:
     ----------
     names : sequence
         The label of class 0, 1, ..., each once.
+    removed : mapping of int to label, optional
+        Labels that are no classes any more, and the places that they had among all labels there
+        ever were: where one comes again, it goes there.
 
     Examples
     --------
@@ -63,8 +70,11 @@ class Labels:
     (array([1, 0, 1], dtype=int32), array(['ox', 'bee'], dtype=object))
     """
 
-    def __init__(self, names: Iterable[Any]) -> None:
+    def __init__(self, names: Iterable[Any], removed: Mapping[int, Any] = NONE) -> None:
         self.names = label_array(names)
+        self.removed = dict(removed)
+        if any(not 0 <= place < len(self.names) + len(self.removed) for place in self.removed):
+            raise InputError("removed names places that there are none of.")
 
     @classmethod
     def fit(cls, labels: Any, name: str = "labels") -> tuple[Self, NDArray[np.int32]]:
@@ -117,6 +127,49 @@ class Labels:
             raise UnknownLabelError(name, position, label, len(self))
         return numbers
 
+    def adding(self, labels: Any, name: str = "labels") -> tuple["Labels", NDArray[np.int64]]:
+        """Return labels with more of them, and the number that each class has had so far, or -1.
+
+        Those that were removed go back to their place, others come last, in sorted order.
+        """
+        wanted = Labels.fit(labels, name)[0].names
+        new = wanted[self.find(wanted) < 0]
+        places = {label: place for place, label in self.removed.items()}
+        back = {places[label]: label for label in new.tolist() if label in places}
+        fresh = [label for label in new.tolist() if label not in places]
+        staying = {place: label for place, label in self.removed.items() if place not in back}
+        _check_kinds(self.names, new, name)
+        everything = self._everything() | back
+        end = len(self.names) + len(self.removed)
+        everything |= dict(enumerate(fresh, start=end))
+        return self._renamed(everything, staying)
+
+    def removing(self, labels: Any, name: str = "labels") -> tuple["Labels", NDArray[np.int64]]:
+        """Return labels without some of them, and the number that each class has had so far."""
+        gone = set(self.numbers(labels, name).tolist())
+        places = list(self._everything())
+        everything = {
+            place: label
+            for number, (place, label) in enumerate(self._everything().items())
+            if number not in gone
+        }
+        names = self.names.tolist()
+        return self._renamed(everything, self.removed | {places[k]: names[k] for k in gone})
+
+    def _everything(self) -> dict[int, Any]:
+        """Return the place of each label among all that there ever were."""
+        places = (place for place in count() if place not in self.removed)
+        return dict(zip(places, self.names.tolist(), strict=False))
+
+    def _renamed(
+        self, everything: dict[int, Any], removed: dict[int, Any]
+    ) -> tuple["Labels", NDArray[np.int64]]:
+        names = [everything[place] for place in sorted(everything)]
+        array = object_array(names) if self.names.dtype.kind == "O" else np.array(names)
+        if array.dtype.kind == self.names.dtype.kind != "U":
+            array = array.astype(np.result_type(array.dtype, self.names.dtype))
+        return Labels(array, removed), self.find(array).astype(np.int64)
+
     @cached_property
     def _number(self) -> dict[Any, int]:
         """Made when a label is looked up: a model that only predicts has no use for it."""
@@ -127,7 +180,7 @@ class Labels:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the names alone."""
-        return type(self), (self.names,)
+        return type(self), (self.names, self.removed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +323,18 @@ def label_array(labels: Iterable[Any]) -> NDArray[Any]:
         if not rounded:
             return array
     return object_array(items)
+
+
+def _check_kinds(known: NDArray[Any], new: NDArray[Any], name: str) -> None:
+    """Refuse texts beside numbers: one type for all labels."""
+    if not len(known) or not len(new):
+        return
+    first, other = known[:1].tolist()[0], new[:1].tolist()[0]
+    if isinstance(first, str) != isinstance(other, str):
+        raise InputError(
+            f"{name} has {shorten(other)}, a {type(other).__name__}, and the classes are like "
+            f"{shorten(first)}, a {type(first).__name__}; use one type."
+        )
 
 
 def _one_a_row(labels: Any, name: str) -> NDArray[Any]:

@@ -104,7 +104,7 @@ def test_scores_are_log_odds(model):
 
 
 def test_too_large_a_table_is_refused(model, monkeypatch):
-    monkeypatch.setattr("dsnc.model._MAX_TABLE", 100)
+    monkeypatch.setattr("dsnc.model.fitted._MAX_TABLE", 100)
     with pytest.raises(InputError, match=r"more than 100 bytes.*predict_proba\(X, sparse=True\)"):
         model.predict_proba(TEST_X)
     assert model.predict_proba(TEST_X, sparse=True).shape == TEST_Y.shape

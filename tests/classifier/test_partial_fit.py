@@ -101,9 +101,7 @@ def test_wrong_later_calls_of_partial_fit():
     model = pickle.loads(pickle.dumps(quick().fit(X, Y)))
     with pytest.raises(InputError, match="classes differs from the classes of the first call"):
         model.partial_fit(X, Y, classes=["ant", "bee"])
-    with pytest.raises(InputError, match=r"y\[\d+\] is 'yak', which is none of the 6 classes"):
-        model.partial_fit(X, np.where(Y == "ant", "yak", Y))
-    with pytest.raises(InputError, match=r"y\[0\] is 0, which is none of the 6 classes"):
+    with pytest.raises(InputError, match="use one type"):
         model.partial_fit(X, np.arange(len(X)) % 6)
     with pytest.raises(ValueError, match="X has 3 features"):
         model.partial_fit(X[:, :3], Y)

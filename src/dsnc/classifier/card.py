@@ -61,6 +61,7 @@ def make_card(
         _use(name, model.n_features_in_, is_text=is_text),
         _figures(results),
         _training(model, header, usual, names),
+        _changes(header["data"].get("changes")),
         f"Written on {date[:10]} by {_listed(header['versions'])}. Machine: {machine}.",
     ]
     facts = {"date": date, "data": names, "machine": machine}
@@ -174,6 +175,19 @@ def _training(
     said = ", ".join(_code(f"{key}={value}") for key, value in other.items()) or "none"
     lines.append(f"- Settings that differ from the defaults: {said}")
     return "\n".join(["## Training", "", *filter(None, lines)])
+
+
+def _changes(changes: Any) -> str:
+    """Return what has come and gone since then."""
+    if not isinstance(changes, list) or not changes:
+        return ""
+    lines = ["## Changes since then", ""]
+    for change in changes:
+        if not isinstance(change, dict):
+            continue
+        said = [f"{_printable(key)} {_printable(value)}" for key, value in change.items()]
+        lines.append(f"- {', '.join(said)}")
+    return "\n".join(lines)
 
 
 def _rows(what: str, known: Any, name: str | None) -> str:

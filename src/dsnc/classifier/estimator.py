@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from dsnc.checks import whole
 from dsnc.classifier.inputs import seed_of
-from dsnc.classifier.learned import LearnedClassifier, Run
+from dsnc.classifier.learned import Run
+from dsnc.classifier.open_world import OpenWorld, usual_rows
 from dsnc.classifier.texts import as_numbers
 from dsnc.classifier.trainers import chosen_trainer
 from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DSNCClassifier(CodeModel, LearnedClassifier):
+class DSNCClassifier(CodeModel, OpenWorld):
     """Classifier for very many classes: learns a short binary code of x, decodes it to the class.
 
     Setting only `n_bits` gives the best recipe we know; ``DSNCClassifier(**PAPER)`` is the paper's.
@@ -77,6 +79,10 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         A second stage: features of a row decide among the candidates that its code has found.
         "auto" takes it where held-out rows gain clearly. A dict has settings, such as
         ``{"name": "features", "budget": 1_000_000}`` (bytes); docs/reranker.md has them all.
+    memory : int
+        Bytes of each class that the model remembers: soft codes of some of its rows, four bits a
+        bit, which `add_classes` rehearses. 0 keeps nothing of the data; classes that are added
+        then cost the others more.
     scaling : "auto", "standard", "common", "unit_rows" or "none"
         What is done to X: "auto" divides rows of mostly zeros (words) by their length; features
         of other rows by one common deviation where they seem to share a unit (pixels), else each
@@ -172,6 +178,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
     soft_vectors: bool = True
     decoder: Any = "auto"
     reranker: Any = "auto"
+    memory: int = 1024
     beta: float = 0.0
     gamma: float = 0.0
     adaptive: str = "none"
@@ -210,6 +217,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
             with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
                 worth = accuracy(rows.right(stages), rows.weight)
                 other._measured = stages, {"validation_accuracy": worth}
+                other._novelty = usual_rows(other.predictor_, rows, other._memory)
         return other
 
     def _settings(self) -> RunSettings:
@@ -217,6 +225,7 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
         settings = super()._settings()
         parse_decoder(self.decoder, self.n_bits)
         parse_reranker(self.reranker)
+        whole("memory", self.memory, least=0)
         # Training changes a module; what the user passed stays as it was.
         return replace(settings, encoder=copy.deepcopy(self.encoder))
 
@@ -279,7 +288,12 @@ class DSNCClassifier(CodeModel, LearnedClassifier):
                 evidence = replace(evidence, train_vectors=_too_late)
         elif hasattr(self, "predictor_"):
             evidence = self._trained_further(linear, run)
-        return self._chosen(trained, evidence, self.decoder)
+        memory = self._remembering(trained, run)
+        chosen = self._chosen(trained, evidence, self.decoder)
+        novelty = self._novelty if run.calls else None
+        if evidence.rows is not None:
+            novelty = usual_rows(chosen["predictor_"], evidence.rows, memory)
+        return {**chosen, "_memory": memory, "_novelty": novelty}
 
     def _vector_trainer(self, trained: Predictor, run: Run) -> VectorTrainer:
         """Return what trains class vectors for a second stage."""

@@ -18,6 +18,8 @@ from dsnc.labels import object_array
 from dsnc.model import (
     ENCODER,
     LABEL_KINDS,
+    REMEMBERED,
+    USUAL,
     SetModel,
     fitting_parts,
     plain,
@@ -52,6 +54,7 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
             "label_kind": _label_kind(model.classes_),
             "names": [str(name) for name in getattr(model, "feature_names_in_", [])],
             **({"dense_labels": model._is_dense} if isinstance(model, SetModel) else {}),
+            **_removed(model),
         },
         "metrics": {**figures(model), **_report(model)},
         "history": plain_history(model.history_),
@@ -59,6 +62,10 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
         "versions": versions("numpy", "scikit-learn", "torch"),
     }
     arrays = model.predictor_.arrays()
+    if model._memory is not None:
+        arrays |= {f"{REMEMBERED}{key}": array for key, array in model._memory.arrays().items()}
+    if model._novelty is not None:
+        arrays |= {f"{USUAL}{key}": array for key, array in model._novelty.arrays().items()}
     usual = _plain_parameters(type(model)())
     card = make_card(model, header, usual, name=Path(path).resolve().name, arrays=arrays)
     write_model(path, header, arrays, card=card, overwrite=overwrite)
@@ -95,6 +102,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         restore_provenance(model, header)
         model._restore()
     return model
+
+
+def _removed(model: "PredictorClassifier") -> dict[str, Any]:
+    """Return the labels that are no classes any more, if there are any."""
+    removed = model._labels.removed
+    labels = plain_labels(list(removed.values()))
+    pairs = [list(pair) for pair in zip(removed, labels, strict=True)]
+    return {"removed": pairs} if pairs else {}
 
 
 def _report(model: "PredictorClassifier") -> dict[str, Any]:

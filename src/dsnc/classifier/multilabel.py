@@ -1,7 +1,7 @@
 """`DSNCMultiLabelClassifier`: rows with sets of labels."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -9,13 +9,16 @@ from dsnc.classifier.estimator import DSNCClassifier
 from dsnc.classifier.set_learner import SetLearner
 from dsnc.decoders import Evidence
 from dsnc.decoders.set_rule import SetRule
+from dsnc.errors import InputError
 from dsnc.labels import Targets
 from dsnc.model import CodeSetModel
 from dsnc.selection import SelectionSettings
 
+_FIXED = "classes come and go where each row has one; models of label sets are fitted anew."
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):
+class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc]
     """Classifier for rows that have several of very many labels, one, or none.
 
     It learns, decodes and saves as `DSNCClassifier`, whose parameters it has; these mean something
@@ -57,6 +60,20 @@ class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):
     """
 
     kind: ClassVar[str] = CodeSetModel.kind
+
+    def add_classes(self, X: Any, y: Any) -> Self:
+        """Refuse: labels of sets cannot come later yet."""
+        raise InputError(_FIXED)
+
+    def remove_classes(self, labels: Any) -> Self:
+        """Refuse: labels of sets cannot go yet."""
+        raise InputError(_FIXED)
+
+    def _rows_of_new_classes(self, y: Any) -> Any:
+        return []  # refused later, with their names
+
+    def _remembering(self, trained: Any, run: Any) -> None:
+        """Remember nothing: see `add_classes`."""
 
     def _selection(self, decoder: Any) -> SelectionSettings:
         return replace(super()._selection(decoder), sets=self._set_settings())

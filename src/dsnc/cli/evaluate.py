@@ -86,6 +86,12 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Write a page about it all; needs the extra report."),
     ] = None,
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Rows of no known class: how well they are told from DATA."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace older files.")] = False,
     reader: Reader = None,
     first_index: FirstIndex = None,
@@ -109,12 +115,15 @@ def evaluate(
     if decoder is not None:
         estimator = _with_decoder(estimator, decoder)
     reading = {"reader": reader, **(table or {})}
-    dataset = _load(estimator, data, reading, part, first_index)
+    dataset = load_labelled(estimator, data, reading, part, first_index)
     sets = has_label_sets(estimator)
     wanted = top_k or ([1, 3, 5] if sets else [1, 5])
     ks = sorted({min(k, len(estimator.classes_)) for k in wanted})
     answers = (answer_sets if sets else answer)(estimator, dataset, max([1, *ks]))
     figures = answers.figures(ks if sets else [k for k in ks if k > 1])
+    if unknown is not None:
+        strange = load_labelled(estimator, unknown, reading, Part.all, first_index)
+        figures |= _of_strangers(estimator, dataset, strange, answers)
     mistakes = _mistakes(answers, dataset, errors)
     _write_files(answers, dataset, per_class, predictions)
     if html is not None:
@@ -130,6 +139,27 @@ def evaluate(
         _print_mistakes(mistakes)
     if confusions:
         _print_confusions(answers.confusions(confusions), sets=sets)
+
+
+def _of_strangers(
+    estimator: Any, known: "Dataset", strange: "Dataset", answers: Any
+) -> dict[str, float]:
+    """Return how well rows of no known class are told from the others."""
+    from dsnc import metrics
+    from dsnc.cli.samples import has_label_sets, rows_of
+
+    if not hasattr(estimator, "novelty") or has_label_sets(estimator):
+        raise InputError(f"--unknown: a model of kind {estimator.kind!r} cannot tell.")
+    inside, outside = (estimator.novelty(rows_of(rows)) for rows in (known, strange))
+    return {
+        "novelty_auroc": metrics.novelty_auroc(inside, outside),
+        "false_positives_at_95": metrics.false_positives_at_95(inside, outside),
+        "open_set_classification_rate": metrics.open_set_classification_rate(
+            inside, answers.is_right, outside
+        ),
+        "known_rows_lost": float(estimator.is_unknown(rows_of(known)).mean()),
+        "unknown_rows_found": float(estimator.is_unknown(rows_of(strange)).mean()),
+    }
 
 
 def _check_files(
@@ -215,9 +245,10 @@ def _with_decoder(estimator: Any, decoder: Any) -> Any:
     return estimator.with_decoder(decoder)
 
 
-def _load(
+def load_labelled(
     estimator: Any, data: str, reading: dict[str, Any], part: Part | None, first_index: int | None
 ) -> "Dataset":
+    """Load labelled rows as a model takes them."""
     from dsnc import model as look
     from dsnc.cli.samples import has_label_sets, load
     from dsnc.data.stream import table_kind

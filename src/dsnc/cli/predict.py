@@ -1,5 +1,6 @@
 """``dsnc predict``: a line in, a line out; a table in, the table with predictions out."""
 
+import itertools
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -20,7 +21,7 @@ from dsnc.cli.common import (
 )
 from dsnc.cli.table_files import separator_of
 from dsnc.cli.table_options import takes_tables
-from dsnc.errors import shorten, warn
+from dsnc.errors import InputError, shorten, warn
 from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
@@ -48,6 +49,24 @@ class Joint(NamedTuple):
         return escape(label) if not self.prefix else self.prefix + "_".join(str(label).split())
 
 
+class Strangers:
+    """Rows that seem to belong to no class, and the label that they get; None looks for none."""
+
+    def __init__(self, model: Any, label: str | None, share: float) -> None:
+        from dsnc.cli.samples import has_label_sets
+
+        self.label, self._model, self._share = label, model, share
+        if label is not None and (not hasattr(model, "novelty") or has_label_sets(model)):
+            raise InputError(f"--unknown: a model of kind {model.kind!r} cannot tell.")
+
+    def among(self, rows: Any, n_rows: int) -> list[bool]:
+        """Tell which of some rows they are."""
+        if self.label is None:
+            return [False] * n_rows
+        found: list[bool] = self._model.is_unknown(rows, self._share).tolist()
+        return found
+
+
 @takes_tables
 def predict(
     model: Model,
@@ -71,6 +90,16 @@ def predict(
             "such labels.",
         ),
     ] = None,
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL", help="Give this label to rows that seem to belong to no class."
+        ),
+    ] = None,
+    unknown_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of rows of known classes that --unknown may lose."),
+    ] = 0.05,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
     ] = False,
@@ -100,14 +129,17 @@ def predict(
     k = None if top_k is None else min(top_k, len(estimator.classes_))
     if k is None and not has_label_sets(estimator):
         k = 1
+    strangers = Strangers(estimator, unknown, unknown_share)
     found = model_table(estimator, source, table or {})
     if found is not None:
         form: dict[str, Any] = {"reject_below": reject_below, "as_json": as_json}
+        form["strangers"] = strangers
         skip = on_error is OnError.skip
         with deferred(), plain_errors():
             _predict_table(estimator, *found, output, k, batch=batch, skip=skip, **form)
         return
     form = {"proba": proba, "reject_below": reject_below, "as_json": as_json}
+    form["strangers"] = strangers
     to = None if output is None else "utf-8"
     joint = _joint(source, table or {}) if k is None else Joint()
     with deferred(), lines_to(output) as write, plain_errors():
@@ -146,6 +178,7 @@ def _predict_table(
     skip: bool,
     reject_below: float | None,
     as_json: bool,
+    strangers: Strangers,
 ) -> None:
     """Write a table with columns added."""
     from dsnc.cli.output import bytes_to
@@ -168,13 +201,14 @@ def _predict_table(
         writer = TableWriter(file, table, added, "jsonl" if as_json else None, separator)
         for block in stream_table(table, columns, batch=batch, skip_errors=skip):
             cells = []
-            answers = _answers(model, block.X, k, reject_below)
+            answers = _answers(model, block.X, k, reject_below, strangers)
             for (labels, shares), error in zip(answers, block.errors, strict=True):
                 some: list[Any] = [[str(label) for label in labels], shares]
                 if k is not None:
-                    pairs = zip(labels, shares, strict=True)
+                    pairs = itertools.zip_longest(labels, shares)
                     some = [x for label, share in pairs for x in (str(label), share)]
-                some = [None] * width if error or not some else some
+                    some += [None] * (width - len(some))
+                some = [None] * width if error else some
                 cells.append([*some, error] if skip else some)
                 n_errors += bool(error)
             writer.write(block.rows, cells)
@@ -193,39 +227,48 @@ def _lines(
     reject_below: float | None,
     as_json: bool,
     encoding: str | None,
+    strangers: Strangers,
 ) -> "Iterator[str]":
     """Yield a line for every row; the encoding is that of stdout if it is None."""
-    if k == 1 and not (proba or as_json or reject_below is not None):
+    plain = reject_below is None and strangers.label is None
+    if k == 1 and plain and not (proba or as_json):
         yield from (escape(label) for label in model.predict(rows).tolist())
         return
-    if k is None and not (proba or as_json or reject_below):
+    if k is None and plain and not (proba or as_json):
         sets = model.predict_sets(rows)
         yield from (joint.separator.join(map(joint.written, names)) for names in sets)
         return
-    for names, shares in _answers(model, rows, k, reject_below):
+    for names, shares in _answers(model, rows, k, reject_below, strangers):
         if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
             yield json_text(record, encoding=encoding)
             continue
         cells = [joint.written(name) for name in names]
         if proba:
-            cells = [
-                x for cell, share in zip(cells, shares, strict=True) for x in (cell, f"{share:.4f}")
-            ]
+            pairs = itertools.zip_longest(cells, (f"{share:.4f}" for share in shares))
+            cells = [x for pair in pairs for x in pair if x is not None]
         yield joint.separator.join(cells)
 
 
 def _answers(
-    model: Any, rows: Any, k: int | None, reject_below: float | None
+    model: Any, rows: Any, k: int | None, reject_below: float | None, strangers: Strangers
 ) -> "Iterator[tuple[list[Any], list[float]]]":
-    """Yield the labels of each row and their probabilities, best first: k of them, or its set."""
+    """Yield the labels of each row and their probabilities, best first: k of them, or its set.
+
+    The label of a stranger has no probability.
+    """
     if k is None:
         yield from _sets(model, rows, reject_below or 0.0)
         return
     labels, probabilities = model.predict_top_k(rows, k=k)
-    for names, shares in zip(labels.tolist(), probabilities.tolist(), strict=True):
-        is_empty = reject_below is not None and shares[0] < reject_below
-        yield ([], []) if is_empty else (names, shares)
+    is_strange = strangers.among(rows, len(labels))
+    answers = zip(labels.tolist(), probabilities.tolist(), is_strange, strict=True)
+    for names, shares, strange in answers:
+        if strange:
+            yield [strangers.label], []
+        else:
+            is_empty = reject_below is not None and shares[0] < reject_below
+            yield ([], []) if is_empty else (names, shares)
 
 
 def _sets(model: Any, rows: Any, least: float) -> "Iterator[tuple[list[Any], list[float]]]":

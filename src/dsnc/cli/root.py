@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 import dsnc
 from dsnc.cli import (
     about,
+    classes,
     data,
     demo,
     encode,
@@ -179,6 +180,7 @@ app.command("serve")(serve.serve)
 app.command("tune", cls=tune.TuneCommand)(tune.tune)
 app.command("reproduce", cls=reproduce.ReproduceCommand)(reproduce.reproduce)
 app.command("report")(report.report)
+app.add_typer(classes.app, name="classes")
 app.add_typer(data.app, name="data")
 app.command("warm-up")(about.warm_up)
 app.command("version")(about.version)

@@ -21,6 +21,7 @@ from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
+    from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence, HeldOut
     from dsnc.decoders.linear import LinearDecoder
 
@@ -103,6 +104,16 @@ class Decoder(ABC):
         raise InputError(
             f"the {self.name!r} decoder needs the codes of all rows, which partial_fit does not "
             "see; take decoder='shortlist', 'soft' or 'linear', or fit anew."
+        )
+
+    def with_classes(self, change: "Change") -> "Decoder":
+        """Return a decoder of the same settings for other classes, whose codes stay as they are.
+
+        Class vectors in the change score as they are: a `prior` is in their biases already.
+        """
+        raise InputError(
+            f"the {self.name!r} decoder cannot take or give up classes; fit anew, or take "
+            "decoder='shortlist', 'soft', 'linear', 'nearest' or 'table'."
         )
 
     def evidence(self) -> "Evidence | None":

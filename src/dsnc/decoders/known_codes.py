@@ -1,13 +1,18 @@
 """Codes whose classes are known: of the training rows, some of these, or of class vectors."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dsnc.codes import PackedCodes
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import Evidence
-from dsnc.decoders.linear import LinearDecoder
+from dsnc.decoders.linear import LinearDecoder, needed_vectors
 from dsnc.decoders.nearest import majority_codes
 from dsnc.labels import Targets
+
+if TYPE_CHECKING:
+    from dsnc.decoders.changes import Change
 
 _REACH = 8  # a code stands for those of its class in so small a part of the bits
 
@@ -57,6 +62,26 @@ def leading_codes(
     distance = np.bitwise_count(codes.words ^ ideal[labels]).sum(axis=1, dtype=np.int64)
     rows = leading_rows(codes, labels, distance, linear.n_bits // _REACH)
     return codes.take(rows), labels[rows]
+
+
+def changed_codes(
+    codes: PackedCodes, labels: Ints, change: "Change", codes_of: str
+) -> tuple[PackedCodes, Ints]:
+    """Return known codes of the same kind for classes that have come and gone."""
+    linear = needed_vectors(change)
+    ideal = weight_codes(linear)[0]
+    if codes_of == "weights":
+        return ideal, np.arange(linear.n_classes)
+    rows, numbers = change.kept(labels)
+    new = np.flatnonzero(change.before < 0)
+    parts, owners = [codes.take(rows), ideal.take(new)], [numbers, new]
+    if change.codes is not None and change.labels is not None and len(change.codes):
+        come, of = majority_codes(change.codes, change.labels)
+        if codes_of == "leaders":
+            come, of = leading_codes(linear, come, of)
+        parts.append(come)
+        owners.append(of)
+    return PackedCodes.concatenate(parts), np.concatenate(owners)
 
 
 def known_codes(

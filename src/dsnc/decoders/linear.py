@@ -20,6 +20,7 @@ from dsnc.errors import InputError
 from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
+    from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence, HeldOut
 
 Floats = NDArray[np.float32]
@@ -93,6 +94,10 @@ class LinearDecoder(Decoder):
         """Return a decoder of other class vectors, with the settings of this one."""
         return self._like(linear, self.temperature)
 
+    def with_classes(self, change: "Change") -> Self:
+        """Return a decoder of the vectors of other classes."""
+        return self._like(needed_vectors(change), self.temperature)
+
     def evidence(self) -> "Evidence":
         """Return the class vectors."""
         from dsnc.decoders.evidence import Evidence
@@ -160,6 +165,13 @@ class LinearDecoder(Decoder):
             np.matmul(signs, weight.T, out=scores)
             scores += self._offset[first : first + step]
             yield first, scores
+
+
+def needed_vectors(change: "Change") -> LinearDecoder:
+    """Return the class vectors of a change that must have some."""
+    if change.linear is None:
+        raise InputError("class vectors are missing; this decoder scores classes by them.")
+    return change.linear
 
 
 def best_classes(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:

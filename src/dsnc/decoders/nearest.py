@@ -23,6 +23,7 @@ from dsnc.kernels import can_wait
 from dsnc.rows import Cost
 
 if TYPE_CHECKING:
+    from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence
 
 Ints = checks.Ints
@@ -163,6 +164,19 @@ class NearestDecoder(SearchingDecoder):
             softmax(block, self.temperature)
             result[rows] = block
         return result
+
+    def with_classes(self, change: "Change") -> Self:
+        """Return a decoder of the codes of classes that stay, and of the rows that come."""
+        rows, numbers = change.kept(self.labels)
+        codes = self.codes.take(rows)
+        if change.codes is not None and change.labels is not None and len(change.codes):
+            come, of = majority_codes(change.codes, change.labels)
+            codes, numbers = PackedCodes.concatenate([codes, come]), np.concatenate([numbers, of])
+        settings: dict[str, Any] = {
+            "n_neighbors": self.n_neighbors,
+            "temperature": self.temperature,
+        }
+        return type(self)(codes, numbers, change.n_classes, **settings)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the codes with their classes, and the settings."""

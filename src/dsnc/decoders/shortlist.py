@@ -26,7 +26,7 @@ from dsnc.decoders.checks import (
     valid_real,
     valid_temperature,
 )
-from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder
+from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
@@ -36,6 +36,7 @@ from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
     from dsnc.codes.few_rows import FewRows
+    from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence, HeldOut
 
 KNOWN = ("weights", "leaders", "training")  # model files hold the position: append only
@@ -189,6 +190,17 @@ class ShortlistDecoder(SearchingDecoder):
         # The codes of the rows have moved; the signs of the weights have moved with them.
         settings = {**self._settings(), "codes_of": "weights"}
         return type(self)(linear, *weight_codes(linear), **settings)
+
+    def with_classes(self, change: "Change") -> Self:
+        """Return a shortlist of other classes: known codes of those that stay, and of new rows.
+
+        New classes are also known by the signs of their vectors: they may have few rows.
+        """
+        from dsnc.decoders.known_codes import changed_codes
+
+        linear, settings = needed_vectors(change), {**self._settings(), "prior": 1.0}
+        codes, labels = changed_codes(self.codes, self.labels, change, self.codes_of)
+        return type(self)(linear, codes, labels, **settings)
 
     def evidence(self) -> "Evidence":
         """Return the class vectors, how they score, and codes that are of training rows."""

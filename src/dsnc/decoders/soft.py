@@ -25,7 +25,7 @@ from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import one_of
 from dsnc.codes import Encoded
 from dsnc.decoders.checks import Check
-from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder
+from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import (
     NOTHING,
     PLAIN_ARRAYS,
@@ -43,6 +43,7 @@ from dsnc.errors import InputError
 from dsnc.threads import alone
 
 if TYPE_CHECKING:
+    from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence, HeldOut
 
 _LARGEST = 1e18  # inputs are cut there: no score can overflow
@@ -139,6 +140,17 @@ class SoftDecoder(LinearDecoder):
     def evidence(self) -> "Evidence":
         """Return the class vectors and how they score."""
         return replace(super().evidence(), scoring=Scoring(self.sharpness, self.prior))
+
+    def with_classes(self, change: "Change") -> Self:
+        """Return a decoder of the vectors of other classes, whose biases count as they are."""
+        linear = needed_vectors(change)
+        return type(self)(
+            linear.weight,
+            linear.bias,
+            self.temperature,
+            inputs=self.inputs,
+            sharpness=self.sharpness,
+        )
 
     def _like(self, linear: LinearDecoder, temperature: float) -> Self:
         names = ("inputs", "sharpness", "prior")

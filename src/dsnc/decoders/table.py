@@ -18,7 +18,14 @@ from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, Ints, valid_temperature
-from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, best_classes, softmax
+from dsnc.decoders.linear import (
+    VECTORS,
+    Floats,
+    LinearDecoder,
+    best_classes,
+    needed_vectors,
+    softmax,
+)
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
     PLAIN_ARRAYS,
@@ -34,6 +41,7 @@ from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.codes import CodeTable
+    from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence
 
 SOURCES = ("nearest", "linear")
@@ -231,6 +239,21 @@ class TableDecoder(Decoder):
         codes = PackedCodes(arrays["words"], n_bits)
         nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
         return cls.from_nearest(nearest, linear, **settings)
+
+    def with_classes(self, change: "Change") -> Self:
+        """Return a table for other classes: of the codes it was made of, else of class vectors."""
+        linear = needed_vectors(change)
+        settings: dict[str, Any] = {"probes": self.probes, "sharpness": self.sharpness}
+        if change.n_classes > 1 << self.n_bits:
+            raise InputError(
+                f"decoder='table' has 2**{self.n_bits} entries, too few for {change.n_classes:,} "
+                "classes; take another one first, with with_decoder('shortlist')."
+            )
+        linear = LinearDecoder(linear.weight, linear.bias, self.temperature)
+        if self._known is None:
+            return self.from_linear(linear, **settings)
+        nearest = NearestDecoder(*self._known, self.n_classes).with_classes(change)
+        return self.from_nearest(nearest, linear, **settings)
 
     def evidence(self) -> "Evidence":
         """Return the class vectors and how they score."""

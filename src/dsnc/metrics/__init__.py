@@ -12,6 +12,11 @@ from dsnc.metrics.answers import (
 )
 from dsnc.metrics.label_sets import f1_of_sets
 from dsnc.metrics.latent import ClassDistances, bit_entropy, class_distances, distinct_codes
+from dsnc.metrics.novelty import (
+    false_positives_at_95,
+    novelty_auroc,
+    open_set_classification_rate,
+)
 from dsnc.metrics.per_class import ClassScores, ConfusedPairs, class_scores, confused_pairs
 from dsnc.metrics.rankings import (
     coverage_at_k,
@@ -38,7 +43,10 @@ __all__ = [
     "distinct_codes",
     "expected_calibration_error",
     "f1_of_sets",
+    "false_positives_at_95",
     "ndcg_at_k",
+    "novelty_auroc",
+    "open_set_classification_rate",
     "precision_at_k",
     "propensities",
     "propensities_of_counts",

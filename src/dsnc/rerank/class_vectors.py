@@ -115,6 +115,42 @@ class ClassVectors:
         matrix.eliminate_zeros()
         return type(self).from_matrix(matrix, self.bias, unit_rows=self.unit_rows)
 
+    def with_classes(self, before: NDArray[np.int64], new: "ClassVectors | None" = None) -> Self:
+        """Return the vectors of other classes.
+
+        Parameters
+        ----------
+        before : int array
+            The number that each class has here; -1 for those that come from `new`, in their order.
+        new : ClassVectors, optional
+        """
+        before = np.asarray(before, dtype=np.int64)
+        parts: list[ClassVectors] = [self] if new is None else [self, new]
+        source = before.copy()
+        source[before < 0] = self.n_classes + np.arange(np.count_nonzero(before < 0))
+        starts = np.concatenate([part.starts[:-1] + k * len(self) for k, part in enumerate(parts)])
+        counts = np.concatenate([np.diff(part.starts) for part in parts])[source]
+        ends = np.cumsum(counts)
+        rows = np.arange(counts.sum()) + np.repeat(starts[source] - ends + counts, counts)
+        joined = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("features", "weights", "scales", "bias")
+        }
+        return type(self)(
+            np.concatenate([[0], ends]),
+            joined["features"][rows],
+            joined["weights"][rows],
+            joined["scales"][source],
+            joined["bias"][source],
+            n_features=self.n_features,
+            unit_rows=self.unit_rows,
+        )
+
+    def with_bias(self, bias: ArrayLike) -> Self:
+        """Return the same with other biases."""
+        parts = self.starts, self.features, self.weights, self.scales, bias
+        return type(self)(*parts, n_features=self.n_features, unit_rows=self.unit_rows)
+
     @cached_property
     def sorted_weights(self) -> tuple[NDArray[Any], ...]:
         """What the kernel reads for dense rows, in its order."""

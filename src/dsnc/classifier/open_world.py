@@ -1,0 +1,215 @@
+"""Classes come and go: a fitted model takes more of them and gives some up, without training anew.
+
+The encoder stays as it is. What a model remembers of its classes, it rehearses when others come;
+see `dsnc.selection.new_classes`.
+"""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from dsnc.classifier.inputs import label_column, seed_of
+from dsnc.classifier.learned import LearnedClassifier
+from dsnc.classifier.texts import as_numbers
+from dsnc.codes import Encoded
+from dsnc.codes.soft import octets_of
+from dsnc.decoders import HeldOut
+from dsnc.decoders.memory import Memory, some_of_each
+from dsnc.decoders.novelty import Novelty, signs_of_novelty
+from dsnc.errors import InputError, warn
+from dsnc.labels import label_array
+from dsnc.predictor import Predictor
+from dsnc.selection.new_classes import Arrival, Learning, with_new_classes, without_classes
+
+if TYPE_CHECKING:
+    from dsnc.classifier.learned import Run
+    from dsnc.labels import Labels
+    from dsnc.training.examples import Examples
+
+_JUDGES = 1 << 13  # held-out rows that tell what is usual
+_ROWS = 1 << 16  # that are encoded at a time
+_MOST_THREADS = 8  # a batch is small
+_CHANGES = 1000  # that a model file lists: the last ones
+
+
+class OpenWorld(LearnedClassifier):
+    """A classifier of codes whose classes come and go."""
+
+    memory: int
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+
+        Labels that were never seen before are added first, as `add_classes` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Of strings, the first call decides which n-grams are known.
+        classes : array, optional
+            The labels to begin with; needed at the first call.
+        """
+        strange = self._rows_of_new_classes(y)
+        if not len(strange):
+            return super().partial_fit(X, y, classes, sample_weight)
+        with self._all_or_nothing() as before:
+            before.pop("_learner", None)  # it may be moved; what predicts stays as it is
+            self.add_classes(_safe_indexing(X, strange), label_column(y)[strange])
+            return super().partial_fit(X, y, classes, sample_weight)
+
+    def add_classes(self, X: Any, y: Any) -> Self:
+        """Learn new classes, or more rows of known ones, without forgetting the others.
+
+        The encoder stays as it is. New classes get codes, class vectors and, where the model has a
+        second stage, vectors over features; all class vectors are trained for a moment, on these
+        rows and on what the model remembers of the others (`memory`). The balance between old and
+        new is chosen on remembered codes. Labels that were removed before come back to their
+        place; others come last in `classes_`, in sorted order.
+
+        Where it fails, everything stays as it was.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of n str
+            Rows; one of a class is enough, more are better.
+        y : array of shape (n,)
+            Their labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dsnc import DSNCClassifier
+        >>> X, y = np.eye(6).repeat(20, axis=0), np.arange(6).repeat(20)
+        >>> model = DSNCClassifier(n_bits=8).fit(X[:80], y[:80])
+        >>> model.add_classes(X[80:], y[80:]).classes_
+        array([0, 1, 2, 3, 4, 5])
+        """
+        check_is_fitted(self, "predictor_")
+        with self._all_or_nothing():
+            X = as_numbers(X, self.predictor_.features)
+            X, y = self._check_rows_and_labels(X, y, reset=False)
+            labels, before = self._labels.adding(y, "y")
+            arrival = Arrival(X, labels.numbers(y, "y").astype(np.int64), before)
+            n_new = int(np.count_nonzero(before < 0))
+            if self._memory is None or not len(self._memory.codes):
+                warn(
+                    "The model remembers nothing of its classes (memory=0, or a file of an earlier "
+                    "version): their vectors stay as they are, and lose some rows to new classes."
+                )
+            found = with_new_classes(self.predictor_, self._memory, arrival, self._learning())
+            self._take(labels, *found, {"classes added": n_new, "rows": len(y)})
+        return self
+
+    def remove_classes(self, labels: Any) -> Self:
+        """Forget classes: no decoder, index or probability knows them from now on.
+
+        The others stay as they are; the model remembers nothing of those that are gone but their
+        labels. `add_classes` can bring them back, from rows.
+
+        Parameters
+        ----------
+        labels : sequence, or one label
+            Some of `classes_`; one at least must stay, and where there are probabilities of
+            others to speak of, two.
+        """
+        check_is_fitted(self, "predictor_")
+        with self._all_or_nothing():
+            several = isinstance(labels, list | tuple | set | np.ndarray)
+            wanted = label_array(list(labels) if several else [labels])
+            if len(set(wanted.tolist())) < len(wanted):
+                raise InputError("labels names a class twice; give each once.")
+            left, before = self._labels.removing(wanted, "labels")
+            if len(left) < 2:
+                raise InputError(
+                    f"labels names {len(wanted):,} of {len(self._labels):,} classes; two at least "
+                    "must stay."
+                )
+            found = without_classes(self.predictor_, self._memory, before)
+            self._take(left, *found, {"classes removed": len(wanted)})
+        return self
+
+    def _take(
+        self,
+        labels: "Labels",
+        predictor: Predictor,
+        memory: Memory | None,
+        change: dict[str, Any],
+    ) -> None:
+        """Keep what a change has made, all of it at once."""
+        if self._novelty is not None and memory is not None and self._memory is not None:
+            rows = memory.held_out.logits()
+            before = _first_stage(self.predictor_, rows, self._memory)
+            after = _first_stage(predictor, rows, memory)
+            self._novelty = self._novelty.moved(before, after)
+        self._labels, self.predictor_, self._memory = labels, predictor, memory
+        for name in ("_learner", "_evidence"):  # of other classes
+            self.__dict__.pop(name, None)
+        done = [*self.data_.get("changes", []), {**change, "classes in all": len(labels)}]
+        self.data_ = {**self.data_, "changes": done[-_CHANGES:]}
+
+    def _rows_of_new_classes(self, y: Any) -> Any:
+        """Return which rows have labels that were never seen before; none where nothing was."""
+        labels = label_column(y)
+        if not hasattr(self, "predictor_") or labels.ndim != 1:
+            return []
+        return np.flatnonzero(self._labels.find(labels) < 0)
+
+    def _learning(self) -> Learning:
+        """Return how to learn."""
+        from dsnc.fast.learner import threads_to_train
+
+        most = int(self.memory) // octets_of(self.predictor_.n_bits)
+        n_threads = min(_MOST_THREADS, threads_to_train(self._n_jobs()))
+        return Learning(most, self.scaling, seed_of(self.random_state), n_threads)
+
+    def _remembering(self, trained: Predictor, run: "Run") -> Memory | None:
+        """Return what the model remembers of the rows of a run, and of those before."""
+        most = int(self.memory) // octets_of(trained.n_bits)
+        if not most:
+            return None
+        seed, n_classes = seed_of(self.random_state), trained.n_classes
+        memory = getattr(self, "_memory", None) if run.calls else None
+        if memory is None or len(memory.counts) != n_classes:
+            memory = Memory.empty(trained.n_bits, n_classes)
+        rows, y = _used(run.examples), run.examples.targets.y
+        some = rows[some_of_each(y[rows], most, seed)]
+        memory = memory.with_rows(_logits(trained, run.examples, some), y[some], most, seed)
+        memory = memory.counting(y[rows])
+        if run.held_out is not None and run.held_out.n_rows:
+            held = _used(run.held_out)
+            memory = memory.with_held_out(
+                _logits(trained, run.held_out, held), run.held_out.targets.y[held]
+            )
+        return memory
+
+
+def _used(examples: "Examples") -> Any:
+    return np.arange(examples.n_rows) if examples.rows is None else examples.rows
+
+
+def _logits(trained: Predictor, examples: "Examples", rows: Any) -> Any:
+    """Return the logits of some rows, block by block: X may be a memory map."""
+    starts = range(0, max(1, len(rows)), _ROWS)
+    parts = [trained.logits(examples.X[rows[start : start + _ROWS]]) for start in starts]
+    return np.concatenate(parts)
+
+
+def _first_stage(predictor: Predictor, logits: Any, memory: Memory) -> Any:
+    """Return the signs of novelty of codes whose rows are not known."""
+    if not len(logits):
+        return np.empty((0, 2))
+    classes, probabilities = predictor.decoder.top_k_proba(Encoded(logits), 1)
+    answers = probabilities[:, 0], classes[:, 0], logits
+    return signs_of_novelty(*answers, predictor.decoder, memory)
+
+
+def usual_rows(predictor: Predictor, rows: HeldOut, memory: Memory | None) -> Novelty | None:
+    """Return what is usual for rows of known classes, as held-out rows tell."""
+    if not rows.targets.is_single:
+        return None  # a row without a label is nothing strange
+    sample = rows.take(_JUDGES)
+    classes, probabilities = predictor.stages.top_k_proba(sample.encoded, 1)
+    answers = probabilities[:, 0], classes[:, 0], sample.encoded.numbers()
+    return Novelty.of(signs_of_novelty(*answers, predictor.decoder, memory))

@@ -1,0 +1,123 @@
+"""``dsnc classes list | add | remove``: classes come to a model and go, without training anew."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dsnc.cli.common import (
+    AsJson,
+    FirstIndex,
+    Model,
+    Reader,
+    escape,
+    load_model,
+    note,
+    plain_errors,
+    print_json,
+)
+from dsnc.cli.table_options import takes_tables
+from dsnc.errors import InputError, did_you_mean
+
+app = typer.Typer(help="Classes come to a model and go, without training anew.")
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write the changed model here; else it replaces MODEL."),
+]
+
+
+@app.command("list")
+def list_classes(model: Model, as_json: AsJson = False) -> None:
+    """List the classes of a model, one a line; --json also has those removed and the changes.
+
+    Example: dsnc classes list model | grep nurse
+    """
+    from dsnc.model import plain
+
+    estimator = load_model(model, to_predict=True)
+    names = estimator.classes_.tolist()
+    if as_json:
+        removed = [plain(label) for label in estimator._labels.removed.values()]
+        changes = estimator.data_.get("changes", [])
+        print_json({"classes": names, "removed": removed, "changes": changes})
+        return
+    for name in names:
+        typer.echo(escape(name))
+
+
+@app.command("add")
+@takes_tables
+def add_classes(
+    model: Model,
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled rows of new classes.")],
+    output: Output = None,
+    reader: Reader = None,
+    first_index: FirstIndex = None,
+    table: Any = None,
+) -> None:
+    """Add classes to a model, from labelled rows: one row a class is enough, more are better.
+
+    The encoder stays as it is. Rows of classes that the model has already are learned as well.
+    MODEL is replaced when the changed one is whole on the disk.
+
+    Example: dsnc classes add model new_titles.tsv
+    """
+    from dsnc.cli.evaluate import Part, load_labelled
+    from dsnc.cli.samples import rows_of
+
+    estimator = _changeable(model)
+    reading = {"reader": reader, **(table or {})}
+    dataset = load_labelled(estimator, data, reading, Part.all, first_index)
+    before = len(estimator.classes_)
+    with plain_errors():
+        estimator.add_classes(rows_of(dataset), dataset.labels)
+    added = len(estimator.classes_) - before
+    _save(estimator, model, output, f"{added:,} classes added from {len(dataset):,} rows")
+
+
+@app.command("remove")
+def remove_classes(
+    model: Model,
+    labels: Annotated[
+        list[str] | None, typer.Argument(metavar="LABEL...", help="The classes to forget.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="More of them, one a line.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Remove classes from a model: nothing predicts them any more.
+
+    MODEL is replaced when the changed one is whole on the disk.
+
+    Example: dsnc classes remove model "night nurse" "drone pilot"
+    """
+    estimator = _changeable(model)
+    wanted = list(labels or [])
+    if file is not None:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        wanted += [line for line in lines if line.strip()]
+    if not wanted:
+        raise InputError("LABEL is missing; name the classes to forget, or give --from FILE.")
+    known = {str(label): label for label in estimator.classes_.tolist()}
+    for name in wanted:
+        if name not in known:
+            raise InputError(
+                f"LABEL={name!r} is none of the {len(known):,} classes."
+                f"{did_you_mean(name, list(known))}"
+            )
+    estimator.remove_classes([known[name] for name in wanted])
+    _save(estimator, model, output, f"{len(wanted):,} classes removed")
+
+
+def _changeable(model: Path) -> Any:
+    estimator = load_model(model)
+    if not hasattr(estimator, "add_classes"):
+        raise InputError(f"{model}: classes of a model of kind {estimator.kind!r} are fixed.")
+    return estimator
+
+
+def _save(estimator: Any, model: Path, output: Path | None, said: str) -> None:
+    estimator.save(output or model, overwrite=output is None)
+    note(f"{output or model}: {said}; {len(estimator.classes_):,} classes in all")

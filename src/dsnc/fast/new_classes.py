@@ -1,0 +1,134 @@
+"""Vectors for classes that come later, under an encoder that stays as it is.
+
+The vectors over bits are trained together with those of the other classes, on new rows and on what
+is remembered of the others. The vectors over features of a second stage are trained against the
+other new rows, and against old classes: where rows have length 1, what speaks for a class is a row
+that looks like it.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.decoders import LinearDecoder
+from dsnc.decoders.checks import Ints
+from dsnc.fast.class_vectors import Recipe, train_class_vectors
+from dsnc.fast.learner import _plan
+from dsnc.fast.model import Model
+from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.steps import FastSteps
+from dsnc.labels import Targets
+from dsnc.rerank import ClassVectors
+from dsnc.rows import unit_rows
+from dsnc.training.examples import Examples
+from dsnc.training.settings import Settings
+
+_AT_LEAST = 20_000  # remembered codes of an epoch, if there are as many; or twice the new rows
+_MORE_WEIGHTS = 2  # than the other classes have on average
+_LEAST_WEIGHTS = 64
+
+
+class Codes(NamedTuple):
+    """Logits, their classes, and how much each counts."""
+
+    logits: NDArray[np.float32]
+    classes: Ints
+    weight: NDArray[np.float32]
+
+
+def rehearse(
+    linear: LinearDecoder,
+    new: Codes,
+    remembered: Codes,
+    *,
+    sharpness: float,
+    epochs: int,
+    seed: int,
+    n_threads: int = 1,
+) -> LinearDecoder:
+    """Return class vectors, trained on new rows and remembered ones.
+
+    Parameters
+    ----------
+    linear : LinearDecoder
+        The vectors to begin with.
+    new, remembered : Codes
+        Of the remembered ones, each epoch sees some.
+    sharpness : float
+        Of the soft bits.
+    epochs : int
+    seed : int
+    n_threads : int
+        The vectors do not depend on it.
+    """
+    n_bits, rng = linear.n_bits, np.random.default_rng([seed, 7])
+    settings = replace(Settings(n_bits=n_bits), max_epochs=epochs)
+    plan = _plan(settings, each_alone=False)._replace(
+        n_draws=0, soft_share=np.float32(1), moves_encoder=False, sharpness=np.float32(sharpness)
+    )
+    alike = np.eye(n_bits, dtype=np.float32), np.zeros(n_bits, np.float32)  # logits stay
+    model = Model.of(*alike, linear.weight, linear.bias)
+    most = max(_AT_LEAST, 2 * len(new.logits))
+    for epoch in range(epochs):
+        some = np.arange(len(remembered.logits))
+        if len(some) > most:
+            some = np.sort(rng.choice(some, most, replace=False))
+        old = Codes(remembered.logits[some], remembered.classes[some], remembered.weight[some])
+        parts = [new, old]
+        logits, classes, weight = map(np.concatenate, zip(*parts, strict=True))
+        targets = Targets(classes.astype(np.int32), linear.n_classes)
+        weight = (weight / weight.mean()).astype(np.float32)
+        feed = Feed(Examples(sp.csr_array(logits), targets, weight), Scaling())
+        FastSteps(model, feed, settings, plan, seed=seed, n_threads=n_threads).run(
+            epoch, lambda: False
+        )
+    return LinearDecoder(model.weights.classes[:, :n_bits].copy(), model.weights.class_bias.copy())
+
+
+def new_feature_vectors(
+    examples: Examples,
+    others: Any,
+    candidates: NDArray[np.int32],
+    vectors: ClassVectors,
+    scaling: Scaling,
+    recipe: Recipe,
+    *,
+    n_threads: int = 1,
+) -> ClassVectors:
+    """Return vectors over features for new classes, numbered from 0.
+
+    Parameters
+    ----------
+    examples : Examples
+        Rows of the new classes.
+    others : rows
+        That have none of the new classes.
+    candidates : int32 array
+        The new classes that each row, and then each of the others, might be taken for.
+    vectors : ClassVectors
+        Of the old classes; those that come take about as many weights.
+    scaling : Scaling
+    recipe : Recipe
+        But for the number of weights.
+    n_threads : int
+    """
+    n_new, X = examples.targets.n_classes, examples.X
+    rows = sp.vstack([X, others], format="csr") if sp.issparse(X) else np.concatenate([X, others])
+    none = np.full(others.shape[0], n_new, dtype=np.int32)  # a class of its own, to be forgotten
+    targets = Targets(np.concatenate([examples.targets.y, none]), n_new + 1)
+    each = max(_LEAST_WEIGHTS, _MORE_WEIGHTS * len(vectors) // max(1, vectors.n_classes))
+    recipe = replace(recipe, n_weights=each * (n_new + 1))
+    feed = Feed(Examples(rows, targets), scaling)
+    found = train_class_vectors(feed, candidates, n_new + 1, recipe, n_threads=n_threads)
+    return found.with_classes(np.arange(n_new))
+
+
+def rows_like_classes(vectors: ClassVectors, classes: Ints) -> Any:
+    """Return rows of length 1 that look like some classes: what speaks for them."""
+    matrix = vectors.matrix()[classes]
+    matrix.data = np.maximum(matrix.data, 0)
+    matrix.eliminate_zeros()
+    return unit_rows(matrix)

@@ -1,0 +1,121 @@
+"""Models whose rows have binary codes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import PackedCodes
+from dsnc.decoders.novelty import Novelty, signs_of_novelty
+from dsnc.errors import InputError
+from dsnc.model.facts import feature_names, first_index
+from dsnc.model.fitted import FittedModel, refused
+
+if TYPE_CHECKING:
+    from dsnc.explanation import Explanation
+
+
+class CodeModel(FittedModel):
+    """A fitted model whose rows have binary codes."""
+
+    kind: ClassVar[str] = "dsnc"
+    _names: Sequence[str] = ()  # of features, where it is no estimator that knows them
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        reject_below: float | None = None,
+        rejected: Any = None,
+        unknown: Any = None,
+        unknown_share: float = 0.05,
+    ) -> NDArray[Any]:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+        reject_below : float, optional
+            Give no label to rows whose best class is less probable than this.
+        rejected : object
+            What such rows get instead. The labels keep their type if it is of it.
+        unknown : object, optional
+            What rows get that seem to belong to none of the classes, see `novelty`: any label but
+            None, which asks for nothing.
+        unknown_share : float
+            The share of rows of known classes that may be taken for unknown. It fixes the
+            threshold, on rows that were held out of training.
+        """
+        if unknown is None:
+            return super().predict(X, reject_below=reject_below, rejected=rejected)
+        X = self._check_rows(X)
+        labels = super().predict(X, reject_below=reject_below, rejected=rejected)
+        return refused(labels, self.is_unknown(X, unknown_share), unknown)
+
+    def is_unknown(self, X: Any, share: float = 0.05) -> NDArray[np.bool_]:
+        """Tell which rows seem to belong to none of the classes.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+        share : float
+            The share of rows of known classes that may be taken for unknown.
+        """
+        return self.novelty(X) > self._known_rows().threshold(share)
+
+    def novelty(self, X: Any) -> NDArray[np.float64]:
+        """Return how strange each row is: whether it belongs to any of the classes at all.
+
+        0 is usual for a row of a known class, larger is stranger. Doubt about the answer and the
+        distance from the codes that are remembered of its class are measured by what is usual on
+        rows held out of training.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+        """
+        X = self._check_rows(X)
+        numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
+        answers = probabilities[:, 0], numbers[:, 0], self.predictor_.logits(X)
+        signs = signs_of_novelty(*answers, self.predictor_.decoder, self._memory)
+        return self._known_rows().measure(signs)
+
+    def _known_rows(self) -> Novelty:
+        """Return what is usual for rows of known classes."""
+        if self._novelty is None:
+            raise InputError(
+                "nothing is known of how strange rows may be: fit held out too few rows to tell "
+                "(validation, validation_fraction), or the model is of an earlier version."
+            )
+        return self._novelty
+
+    def encode(self, X: Any) -> PackedCodes:
+        """Return the binary code of each row."""
+        X = self._check_rows(X)
+        return self.predictor_.encode(X)
+
+    def explain(self, X: Any) -> "list[Explanation]":
+        """Tell why each row gets its label: what spoke for it against the second best.
+
+        The terms of an explanation add up to the difference of the two final scores. With a linear
+        encoder they are features, n-grams where rows are texts; behind other encoders the first
+        stage is told by its bits. Biases, doubt and rounding are terms of their own.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            A few rows, 1,000 at most.
+
+        Returns
+        -------
+        list of dsnc.explanation.Explanation
+            ``print`` shows one, ``as_dict()`` is for JSON, and
+            `dsnc.explanation.explanation_page` makes a page of some.
+        """
+        from dsnc.explanation import explain
+
+        X = self._check_rows(X)
+        names, first = feature_names(self), first_index(self) or 0
+        return explain(self.predictor_, X, self._labels, names=names, first_index=first)

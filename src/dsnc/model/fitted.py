@@ -1,0 +1,131 @@
+"""What every fitted model does: predict labels."""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dsnc.decoders.memory import Memory
+from dsnc.decoders.novelty import Novelty
+from dsnc.errors import InputError
+from dsnc.features import are_none, are_texts, unframed
+from dsnc.labels import Labels
+from dsnc.predictor import Predictor
+from dsnc.rows import as_rows
+
+_PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+_MAX_TABLE = 1 << 31  # bytes of the scores of all classes
+
+
+class FittedModel:
+    """Predicts labels: what every classifier does once it is fitted."""
+
+    kind: ClassVar[str]  # in model files, for ever the same
+    predictor_: Predictor
+    n_features_in_: int
+    n_jobs: int | None
+    data_: dict[str, Any]
+    _labels: Labels
+    _memory: Memory | None = None
+    _novelty: Novelty | None = None
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in the order of the columns of `predict_proba`."""
+        return self._labels.names
+
+    def predict(
+        self, X: Any, *, reject_below: float | None = None, rejected: Any = None
+    ) -> NDArray[Any]:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+        reject_below : float, optional
+            Give no label to rows whose best class is less probable than this.
+        rejected : object
+            What such rows get instead. The labels keep their type if it is of it.
+        """
+        X = self._check_rows(X)
+        if reject_below is None:
+            return self._labels.of(self.predictor_.predict(X, n_jobs=self._n_jobs()))
+        if not 0 <= reject_below <= 1:
+            raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
+        numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
+        labels = self._labels.of(numbers[:, 0])
+        return refused(labels, probabilities[:, 0] < reject_below, rejected)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Return the probability of each class for each row, in the order of `classes_`."""
+        X = self._check_rows(X)
+        return self.predictor_.proba(X)
+
+    def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return the `k` most probable labels of each row, best first, and their probabilities."""
+        X = self._check_rows(X)
+        numbers, probabilities = self.predictor_.top_k_proba(X, k, n_jobs=self._n_jobs())
+        return self._labels.of(numbers), probabilities
+
+    def _n_jobs(self) -> int | None:
+        """Return the number of threads that predict; not all estimators have the parameter."""
+        n_jobs: int | None = getattr(self, "n_jobs", None)
+        return n_jobs
+
+    def _check_rows(self, X: Any) -> Any:
+        """Return rows of numbers, or texts, as the predictor takes them."""
+        if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
+            return X  # scikit-learn's checks take longer than predicting a row
+        X = unframed(X)
+        if are_texts(X):
+            return X  # the predictor knows what to do with them
+        if self.predictor_.features is not None and are_none(X):
+            X = np.empty((0, self.n_features_in_))  # refused as no rows of numbers are
+        return self._check_numbers(X)
+
+    def _check_numbers(self, X: Any) -> Any:
+        """Return rows that are not clean as an array or matrix, or refuse them."""
+        from sklearn.utils import check_array
+
+        X = check_array(X, accept_sparse="csr", dtype="numeric", input_name="X")
+        return as_rows(X, self.n_features_in_)
+
+
+def check_table(X: Any, n_classes: int, instead: str = "predict_top_k") -> None:
+    """Refuse scores of rows x classes that would not fit the memory of a usual machine."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if 4 * n_rows * n_classes > _MAX_TABLE:
+        raise InputError(
+            f"scores of {n_rows:,} rows and {n_classes:,} classes would take more than "
+            f"{_MAX_TABLE:,} bytes; pass fewer rows, or use {instead}."
+        )
+
+
+def refused(labels: NDArray[Any], which: NDArray[np.bool_], instead: Any) -> NDArray[Any]:
+    """Give some rows another label, which need not be of the type of the others."""
+    kind = np.min_scalar_type(instead)
+    to_text = labels.dtype.kind == "U" != kind.kind  # numpy would cast a number to text
+    if to_text or not np.can_cast(kind, labels.dtype):
+        labels = labels.astype(object)
+    labels[which] = instead
+    return labels
+
+
+def is_clean(X: Any, n_features: int) -> bool:
+    """Tell quickly whether rows are plain finite numbers of the right width.
+
+    False only means that scikit-learn's checks have to look. A finite sum has finite terms.
+    """
+    kind = type(X)
+    if kind is np.ndarray or kind is np.memmap:
+        values = X
+    elif kind in (sp.csr_matrix, sp.csr_array):
+        values = X.data
+    else:
+        return False
+    if X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
+        return False
+    return values.dtype in _PLAIN and math.isfinite(np.add.reduce(values, axis=None))

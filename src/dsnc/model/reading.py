@@ -1,0 +1,163 @@
+"""From a model file to what predicts, all of it checked."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.decoders.memory import Memory
+from dsnc.decoders.novelty import Novelty
+from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
+from dsnc.features import FittedTextFeatures
+from dsnc.labels import Labels, object_array
+from dsnc.model.coded import CodeModel
+from dsnc.model.fitted import FittedModel
+from dsnc.model.sets import CodeSetModel, SetModel
+from dsnc.persistence import read_model
+from dsnc.persistence.layout import DTYPES
+from dsnc.predictor import Predictor
+from dsnc.threads import n_threads
+
+REMEMBERED, USUAL = "memory.", "novelty."  # names of arrays of these begin so
+ENCODER = "layers"  # the only kind that a model file can hold
+LABEL_KINDS: dict[str, Any] = {
+    "text": str,
+    "object": object,
+    **{dtype.name: dtype for dtype in DTYPES.values()},
+}
+_KINDS: tuple[type[CodeModel], ...] = (CodeModel, CodeSetModel)
+
+
+def read_fitted(path: str | os.PathLike[str]) -> CodeModel | None:
+    """Read what predicts of a model file; None if it is of another kind, which `dsnc.load` knows.
+
+    What is read is checked as `dsnc.load` does; parameters and figures of training are not read.
+    """
+    header, arrays = read_model(path)
+    kinds = {kind.kind: kind for kind in _KINDS}
+    if header["kind"] not in kinds:
+        return None
+    model = kinds[header["kind"]]()
+    with fitting_parts(path):
+        model._names = restore(model, header, arrays)
+        model.n_jobs = header["parameters"].get("n_jobs")
+        n_threads(model.n_jobs)
+    return model
+
+
+@contextmanager
+def fitting_parts(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever goes wrong with the parts of a model file into an error that names it."""
+    try:
+        yield
+    except KeyError as error:
+        raise ModelFileError.at(path, f"its model.json has no {error}") from error
+    except (
+        DsncError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        raise ModelFileError.at(path, f"its parts do not fit together: {error}") from error
+
+
+def restore(
+    model: FittedModel,
+    header: dict[str, Any],
+    arrays: dict[str, Any],
+    text: type[FittedTextFeatures] = FittedTextFeatures,
+) -> list[str]:
+    """Give a model what it predicts with, all of it checked; return the names of its features.
+
+    Parameters
+    ----------
+    model : FittedModel
+    header, arrays
+        Of `read_model`.
+    text : type
+        What turns texts into rows.
+    """
+    if header["encoder"] != ENCODER:
+        raise unknown_name("encoder", header["encoder"], [ENCODER])
+    remembered = {name: arrays[name] for name in arrays if name.startswith(REMEMBERED)}
+    usual = {name: arrays[name] for name in arrays if name.startswith(USUAL)}
+    others = remembered | usual
+    arrays = {name: array for name, array in arrays.items() if name not in others}
+    predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
+    if remembered:
+        own = {name.removeprefix(REMEMBERED): array for name, array in remembered.items()}
+        model._memory = Memory.from_arrays(own, predictor.n_bits, predictor.n_classes)
+    if usual:
+        own = {name.removeprefix(USUAL): array for name, array in usual.items()}
+        model._novelty = Novelty.from_arrays(own)
+    model.predictor_ = predictor
+    model.n_features_in_ = model.predictor_.n_features
+    names = _labels(header["classes"], header["features"]["label_kind"])
+    model._labels = Labels(names, _removed(header["features"].get("removed", []), names))
+    if len(model._labels) != model.predictor_.n_classes:
+        raise InputError(f"{len(model._labels)} classes for {model.predictor_.n_classes} scores.")
+    if isinstance(model, SetModel) != (model.predictor_.rule is not None):
+        raise InputError("a rule that makes sets is there if and only if rows have sets of labels.")
+    if isinstance(model, SetModel):
+        model._is_dense = header["features"].get("dense_labels") is True
+    model.data_ = dict(header["data"])
+    return _names(header["features"]["names"], model.n_features_in_)
+
+
+def plain_labels(labels: list[Any]) -> list[Any]:
+    """Return labels as JSON has them, or refuse those that it cannot hold."""
+    labels = [plain(label) for label in labels]
+    for label in labels:
+        if not isinstance(label, str | int | float | bool):
+            raise InputError(
+                f"classes_ holds {label!r}; a model file takes labels of text and numbers."
+            )
+    return labels
+
+
+def plain(value: Any) -> Any:
+    """Return a number of numpy as one of Python, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
+    if kind not in LABEL_KINDS:
+        raise unknown_name("label_kind", kind, LABEL_KINDS)
+    labels = plain_labels(labels)
+    if len(set(labels)) != len(labels):
+        raise InputError("the classes are not each there once.")
+    if kind == "object":
+        return object_array(labels)
+    array: NDArray[Any] = np.array(labels, dtype=LABEL_KINDS[kind])
+    if array.ndim != 1 or array.tolist() != labels:
+        raise InputError(f"the classes are not of kind {kind!r}.")
+    return array
+
+
+def _removed(pairs: Any, names: NDArray[Any]) -> dict[int, Any]:
+    """Return the labels that are no classes any more, by their places among all."""
+    is_pairs = isinstance(pairs, list) and all(isinstance(p, list) and len(p) == 2 for p in pairs)
+    if not is_pairs or not all(type(place) is int for place, _ in pairs):
+        raise InputError("features: removed is not a list of places and labels.")
+    labels = plain_labels([label for _, label in pairs])
+    known = set(names.tolist())
+    if len(set(labels)) != len(labels) or known & set(labels):
+        raise InputError("features: removed names a class twice.")
+    removed = dict(zip((place for place, _ in pairs), labels, strict=True))
+    if len(removed) != len(pairs):
+        raise InputError("features: removed names a place twice.")
+    return removed
+
+
+def _names(names: Any, n_features: int) -> list[str]:
+    """Return the names of the features as they were, if there are any."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("features: names is not a list of texts.")
+    if names and len(names) != n_features:
+        raise InputError(f"features: {len(names)} names for {n_features} features.")
+    return names

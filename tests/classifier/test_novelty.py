@@ -1,0 +1,64 @@
+"""Rows of no known class are strange, and a fitted threshold says how many known ones are lost."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+import dsnc
+from dsnc.errors import InputError
+from dsnc.metrics import novelty_auroc
+
+X, Y = make_blobs(4000, centers=40, n_features=16, cluster_std=2.0, random_state=1)
+X = X.astype(np.float32)
+OLD, TEST = Y < 30, np.arange(len(Y)) % 4 == 0
+
+
+@pytest.fixture(scope="module")
+def model():
+    settings = {"n_bits": 32, "max_epochs": 5, "reranker": None, "validation_fraction": 0.3}
+    return dsnc.DSNCClassifier(**settings).fit(X[OLD & ~TEST], Y[OLD & ~TEST])
+
+
+def test_new_classes_are_strange(model):
+    known, strange = (model.novelty(X[TEST & part]) for part in (OLD, ~OLD))
+    assert novelty_auroc(known, strange) > 0.9
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_the_threshold_loses_the_share_that_is_asked_for(model, share):
+    answers = model.predict(X[OLD & TEST], unknown=-1, unknown_share=share)
+    assert abs((answers == -1).mean() - share) < 0.04
+    assert answers.dtype == Y.dtype
+
+
+def test_labels_of_another_type_become_objects(model):
+    answers = model.predict(X[~OLD], unknown="other")
+    assert answers.dtype == object
+    assert (answers == "other").mean() > 0.4
+    both = model.predict(X, unknown="other", reject_below=1.0, rejected=None)
+    assert {"other", None} <= set(both.tolist())
+
+
+def test_files_and_changes_keep_it(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = dsnc.load(tmp_path / "model")
+    assert np.allclose(again.novelty(X[:50]), model.novelty(X[:50]))
+    again.add_classes(X[~OLD & ~TEST], Y[~OLD & ~TEST])
+    assert again.novelty(X[~OLD & TEST]).mean() < model.novelty(X[~OLD & TEST]).mean()
+    assert (again.predict(X[OLD & TEST], unknown=-1) == -1).mean() < 0.1
+
+
+def test_without_a_memory_class_vectors_tell():
+    settings = {"n_bits": 32, "max_epochs": 5, "reranker": None, "memory": 0}
+    model = dsnc.DSNCClassifier(**settings).fit(X[OLD & ~TEST], Y[OLD & ~TEST])
+    known, strange = (model.novelty(X[TEST & part]) for part in (OLD, ~OLD))
+    assert novelty_auroc(known, strange) > 0.85
+
+
+def test_refusals(model):
+    with pytest.raises(InputError, match="unknown_share=2 must be a number from 0 to 1"):
+        model.predict(X[:5], unknown=-1, unknown_share=2)
+    settings = {"n_bits": 16, "max_epochs": 2, "validation_fraction": 0}
+    blind = dsnc.DSNCClassifier(**settings).fit(X[OLD], Y[OLD])
+    with pytest.raises(InputError, match="held out too few rows"):
+        blind.novelty(X[:5])

@@ -1,0 +1,87 @@
+"""What a model remembers, in its arrays and back; a file may be hostile."""
+
+import numpy as np
+import pytest
+
+from dsnc.codes.soft import SoftCodes
+from dsnc.decoders.changes import Change
+from dsnc.decoders.memory import Memory, some_of_each
+from dsnc.decoders.novelty import Novelty
+from dsnc.errors import InputError
+
+RNG = np.random.default_rng(0)
+LOGITS, CLASSES = RNG.normal(size=(60, 5)).astype(np.float32) * 3, np.arange(60) % 6
+
+
+@pytest.fixture
+def memory():
+    full = Memory.empty(5, 6).with_rows(LOGITS, CLASSES, 4, 0).counting(CLASSES)
+    return full.with_held_out(LOGITS[:12], CLASSES[:12])
+
+
+@pytest.mark.parametrize("n_bits", [1, 5, 64])
+def test_soft_codes_keep_signs_and_nearly_keep_numbers(n_bits):
+    logits = RNG.normal(size=(20, n_bits)).astype(np.float32) * 2
+    back = SoftCodes.from_logits(logits).logits()
+    assert ((back > 0) == (logits > 0)).all()
+    assert np.abs(np.tanh(back / 4) - np.tanh(logits / 4)).max() < 1 / 15
+    assert not (SoftCodes.from_logits(np.zeros((1, n_bits))).logits() > 0).any()
+
+
+def test_some_of_each_class():
+    rows = some_of_each(CLASSES, 3, seed=1)
+    assert (np.bincount(CLASSES[rows]) == 3).all()
+    assert len(np.unique(rows)) == 18
+
+
+def test_only_so_many_are_remembered_and_all_are_counted(memory):
+    assert (np.bincount(memory.classes) == 4).all()
+    assert (memory.counts == 10).all()
+
+
+def test_classes_come_and_go(memory):
+    changed = memory.changed(Change(np.array([0, -1, 5, 4])))
+    assert np.bincount(changed.classes, minlength=4).tolist() == [4, 0, 4, 4]
+    assert changed.counts.tolist() == [10, 0, 10, 10]
+    of_five = memory.codes.take(memory.classes == 5).octets
+    assert (changed.codes.take(changed.classes == 2).octets == of_five).all()
+
+
+def test_arrays_and_back(memory):
+    again = Memory.from_arrays(memory.arrays(), 5, 6)
+    assert (again.codes.octets == memory.codes.octets).all()
+    assert (again.held_out_classes == memory.held_out_classes).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("codes", np.zeros((24, 2), np.uint8)),
+        ("classes", np.full(24, 6, np.uint32)),
+        ("classes", np.zeros(3, np.uint32)),
+        ("counts", np.zeros(5, np.float32)),
+        ("counts", np.full(6, np.nan, np.float32)),
+        ("balance", np.zeros((1, 3), np.float32)),
+        ("balance", np.full((1, 2), np.inf, np.float32)),
+        ("held_out", np.zeros((12, 3), np.int8)),
+    ],
+)
+def test_hostile_arrays_are_refused(memory, name, array):
+    with pytest.raises(InputError, match="memory|soft codes"):
+        Memory.from_arrays({**memory.arrays(), name: array}, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("usual", np.zeros((2, 2), np.float32)),
+        ("usual", np.ones((3, 2), np.float32)),
+        ("quantiles", np.zeros(5, np.float32)),
+        ("quantiles", np.full(1001, np.nan, np.float32)),
+    ],
+)
+def test_hostile_novelty_is_refused(name, array):
+    arrays = Novelty.of(RNG.normal(size=(100, 2))).arrays()
+    assert (Novelty.from_arrays(arrays).quantiles == arrays["quantiles"]).all()
+    with pytest.raises(InputError, match="novelty"):
+        Novelty.from_arrays({**arrays, name: array})
