@@ -128,7 +128,7 @@ class Service:
             answered, how = packed(answered, visit.header(b"accept-encoding"))
             return Reply(answered, {**headers, **how, **_version(visit)})
 
-        is_small = len(body) <= small and not encoding and b"explain" not in body
+        is_small = len(body) <= small and not encoding and b"explain" not in body[:SMALL]
         if is_small and b"explain" not in visit.scope["query_string"]:
             return whole()
         return await self.crew.run(whole)

@@ -15,7 +15,7 @@ from dsnc.serve.options import Options
 from dsnc.serve.packing import Packer, Unpacker, wants_gzip
 from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Served
-from dsnc.serve.visits import Headers, Visit
+from dsnc.serve.visits import STRICT, Headers, Visit
 
 LINES = b"application/x-ndjson"
 _WAITS = 1 << 30  # seconds: a stream that has begun waits for a thread
@@ -43,7 +43,7 @@ class LineStream:
         self.most, self.seconds = most, seconds
         self._unpacker = Unpacker(visit.header(b"content-encoding"))
         self._packer = Packer() if wants_gzip(visit.header(b"accept-encoding")) else None
-        headers = {b"content-type": LINES, b"vary": b"Accept-Encoding", **headers}
+        headers = {**STRICT, b"content-type": LINES, b"vary": b"Accept-Encoding", **headers}
         if self._packer is not None:
             headers[b"content-encoding"] = b"gzip"
         raw = list(headers.items())
