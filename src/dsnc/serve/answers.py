@@ -1,7 +1,7 @@
 """Rows to answers, in blocks: between two of them a request may end, and others have their turn."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +27,8 @@ class Block(NamedTuple):
     explanations: list[dict[str, Any]] | None = None
 
 
-def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterator[Block]:
-    """Yield answers, block by block.
+def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterable[Block]:
+    """Return answers, block by block.
 
     Parameters
     ----------
@@ -45,16 +45,26 @@ def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterator[Bloc
         )
     n_rows = len(rows) if isinstance(rows, list) else rows.shape[0]
     step = _BLOCK_EXPLAINED if options.explain else _BLOCK
-    for start in range(0, n_rows, step):
+    if n_rows <= step:
         go()
-        try:
-            some = rows if n_rows <= step else rows[start : start + step]
-            yield _answer(served, some, options)
-        except (DsncError, ValueError) as error:  # what scikit-learn says about rows
-            raise Refused(400, " ".join(str(error).split())) from None
+        return (_answer(served, rows, options),) if n_rows else ()
+    return _answers(served, rows, options, go, range(0, n_rows, step))
+
+
+def _answers(served: Served, rows: Any, options: Options, go: Go, starts: range) -> Iterator[Block]:
+    for start in starts:
+        go()
+        yield _answer(served, rows[start : start + starts.step], options)
 
 
 def _answer(served: Served, rows: Any, options: Options) -> Block:
+    try:
+        return _answer_block(served, rows, options)
+    except (DsncError, ValueError) as error:  # what scikit-learn says about rows
+        raise Refused(400, " ".join(str(error).split())) from None
+
+
+def _answer_block(served: Served, rows: Any, options: Options) -> Block:
     model, probabilities, explanations = served.model, None, None
     if options.top_k is None and not options.probabilities:
         labels = model.predict(rows).tolist()
@@ -76,17 +86,21 @@ def _explained(explanation: dict[str, Any], most: int | None) -> dict[str, Any]:
     return explanation
 
 
-def as_json(served: Served, blocks: Iterator[Block]) -> bytes:
+def as_json(served: Served, blocks: Iterable[Block]) -> bytes:
     """Return all answers as one object, a list for each thing that was asked for."""
-    columns: dict[str, list[str]] = {"labels": []}
+    labels, probabilities, explanations = [], [], []
     for block in blocks:
-        columns["labels"].append(dumps(block.labels)[1:-1])
+        labels.append(dumps(block.labels)[1:-1])
         if block.probabilities is not None:
-            columns.setdefault("probabilities", []).append(dumps(block.probabilities)[1:-1])
+            probabilities.append(dumps(block.probabilities)[1:-1])
         if block.explanations is not None:
-            columns.setdefault("explanations", []).append(dumps(block.explanations)[1:-1])
-    parts = [f', "{key}": [{", ".join(parts)}]' for key, parts in columns.items()]
-    return f"{served.introduction}{''.join(parts)}}}".encode()
+            explanations.append(dumps(block.explanations)[1:-1])
+    text = f'{served.introduction}, "labels": [{", ".join(labels)}]'
+    if probabilities:
+        text += f', "probabilities": [{", ".join(probabilities)}]'
+    if explanations:
+        text += f', "explanations": [{", ".join(explanations)}]'
+    return f"{text}}}".encode()
 
 
 def as_lines(block: Block, options: Options) -> bytes:

@@ -5,7 +5,6 @@ import contextlib
 import gc
 import os
 import sys
-import warnings
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from dsnc.serve.answers import answer, as_json, dumps
 from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
 from dsnc.serve.figures import Figures
-from dsnc.serve.journal import Journal, keep_remarks
+from dsnc.serve.journal import Journal
 from dsnc.serve.openapi import description
 from dsnc.serve.options import from_address, options_of
 from dsnc.serve.packing import packed, unpacked
@@ -129,7 +128,7 @@ class Service:
             answered, how = packed(answered, visit.header(b"accept-encoding"))
             return Reply(answered, {**headers, **how, **_version(visit)})
 
-        is_small = len(body) <= small and not encoding and b"explain" not in body
+        is_small = len(body) <= small and not encoding and b"explain" not in body[:SMALL]
         if is_small and b"explain" not in visit.scope["query_string"]:
             return whole()
         return await self.crew.run(whole)
@@ -265,9 +264,7 @@ class Service:
 
 def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
     """Make the application of one worker; models are read when it starts, unless they are given."""
-    warnings.simplefilter("ignore")  # they would be about rows of clients
     journal = Journal()
-    keep_remarks(journal)
     service = Service(settings, journal, models)
     router = Router(service.routes(), lifespan=service.life, redirect_slashes=False)
     service.door = Door(router, service.direct(), settings, service.figures, journal)

@@ -1,18 +1,18 @@
 """The door that every request passes: who may come in, for how long, and what is noted of it."""
 
 import asyncio
-import re
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dsnc.serve.answers import dumps
 from dsnc.serve.figures import Figures
 from dsnc.serve.journal import Journal
+from dsnc.serve.protocol import abort
 from dsnc.serve.refusals import Gone, Refused, busy, too_large
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.visits import Reply, Visit
@@ -21,12 +21,6 @@ HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")  # open to all, at a
 _HANGS_UP = 499  # what nginx calls a client that has gone
 _LATER = 0.1  # seconds after which requests are noted
 _HELD = 4  # times max_body that bodies may take together
-_ID, _ID_HEADER = re.compile(rb"[A-Za-z0-9_.:-]{1,64}"), b"x-request-id"
-SAFE_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-]
 
 Handler = Callable[[Visit], Awaitable[ASGIApp]]
 
@@ -57,7 +51,7 @@ class Door:
         self.figures, self.journal = figures, journal
         self.in_flight = self.held = 0
         self._guarded = bool(settings.tokens)
-        self._noted: list[tuple[Visit, bytes | None, float, float]] = []
+        self._noted: list[tuple[Visit, float, float]] = []
         self._visits: set[Visit] = set()
         self._is_waiting = False
 
@@ -66,21 +60,9 @@ class Door:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path = scope["path"]
-        visit = scope["visit"] = Visit(scope, receive, self.settings.max_seconds)
+        visit = scope["visit"] = Visit(scope, receive, send, self.settings.max_seconds)
         scope["app"] = self  # for Starlette: errors of routing are raised, and told here
-        number = _number(visit)
-        safe = SAFE_HEADERS[:-1] if path == "/docs" else SAFE_HEADERS  # it has a policy of its own
-
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                visit.status = message["status"]
-                message["headers"] += safe if number is None else [*safe, (_ID_HEADER, number)]
-            else:
-                visit.sent += len(message.get("body", b""))
-            await send(message)
-
-        counts = path not in HEALTH
+        counts = scope["path"] not in HEALTH
         self.in_flight += counts
         self._visits.add(visit)
         if not self._is_waiting:
@@ -89,21 +71,21 @@ class Door:
         try:
             if counts:
                 self._check(visit)
-            await self._enter(visit, answer)
+            await self._enter(visit)
         except Gone:
             visit.status = _HANGS_UP
         except asyncio.CancelledError:
             if not visit.expired:
                 raise
             visit.task.uncancel()
-            await self._fail(busy("The request took too long."), visit, answer)
+            await self._fail(busy("The request took too long."), visit)
         except Exception as error:
-            await self._fail(error, visit, answer)
+            await self._fail(error, visit)
         finally:
             self._visits.discard(visit)
             self.in_flight -= counts
             self.held -= visit.held
-            self._noted.append((visit, number, time.perf_counter() - visit.begin, time.time()))
+            self._noted.append((visit, time.perf_counter() - visit.begin, time.time()))
 
     def hold(self, visit: Visit, n_bytes: int) -> None:
         """Count bytes of a body that are kept in memory."""
@@ -121,8 +103,8 @@ class Door:
         if self.in_flight > self.settings.max_in_flight:
             raise busy("Too many requests are being answered.")
 
-    async def _enter(self, visit: Visit, send: Send) -> None:
-        scope, receive = visit.scope, visit.receive
+    async def _enter(self, visit: Visit) -> None:
+        scope, receive, send = visit.scope, visit.receive, visit.send
         found = self.direct.get(scope["path"])
         if found is None or scope["method"] != "POST":
             await self.app(scope, receive, send)
@@ -132,7 +114,7 @@ class Door:
         reply = await handle(visit)
         await reply(scope, receive, send)
 
-    async def _fail(self, error: Exception, visit: Visit, send: Send) -> None:
+    async def _fail(self, error: Exception, visit: Visit) -> None:
         """Answer with an error; where an answer has begun, the connection is cut."""
         if isinstance(error, HTTPException):
             allowed = {k.encode(): v.encode() for k, v in (error.headers or {}).items()}
@@ -144,11 +126,10 @@ class Door:
         if not visit.status:
             body = dumps({"error": error.message}).encode()
             headers = {b"content-type": b"application/json", **error.headers}
-            await Reply(body, headers, error.status)(visit.scope, visit.receive, send)
+            await Reply(body, headers, error.status)(visit.scope, visit.receive, visit.send)
             return
         visit.status = _HANGS_UP
-        if "abort" in visit.scope:
-            visit.scope["abort"]()
+        abort(visit.receive)
 
     def _look(self) -> None:
         """End what takes too long, and note what is over; again and again while there is work."""
@@ -164,7 +145,7 @@ class Door:
         """Count requests, and write lines about them: many at once take a fraction of the time."""
         noted, self._noted = self._noted, []
         self.figures.in_flight.set(self.in_flight)
-        for visit, number, seconds, when in noted:
+        for visit, seconds, when in noted:
             scope, client = visit.scope, visit.scope.get("client")
             self.figures.count(visit.handler, visit.status, seconds)
             if visit.rows:
@@ -181,13 +162,7 @@ class Door:
             }
             if visit.model:
                 facts |= {"model": visit.model, "version": visit.version, "rows": visit.rows}
-            if number is not None:
-                facts["id"] = number.decode()
+            if visit.number is not None:
+                facts["id"] = visit.number.decode()
             self.journal.add("request", when, **facts)
         self.journal.flush()
-
-
-def _number(visit: Visit) -> bytes | None:
-    """Return the name that a client gave to the request, if it is fit for a log."""
-    number = visit.headers.get(_ID_HEADER)
-    return number if number is not None and _ID.fullmatch(number) else None

@@ -23,67 +23,62 @@ _BROKEN = _refusal("400 Bad Request", "This is not a valid HTTP request.")
 
 
 class Patience(HttpToolsProtocol):
-    """Hangs up where no request comes, or its head does not end; and lets itself be cut off.
+    """Hangs up where no request comes, its head does not end, or the rest of one that was answered.
 
     Parameters
     ----------
     seconds : float
-        For the head of a request, and for the rest of one that was answered before its end.
+        For each of these.
     """
 
     def __init__(self, *args: Any, seconds: float, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._seconds, self._is_whole = seconds, True
-        self._since: float | None = None  # when we began to wait for the client
+        self.seconds = seconds
+        self._seen: tuple[Any, float] = (None, 0.0)  # what we waited for, and since when
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a request, but not for ever."""
+        """Look after all connections while there are any."""
         super().connection_made(transport)
         if len(self.connections) > _CONNECTIONS:
             transport.write(_FULL)
             transport.close()
-            return
-        self._since = self.loop.time()
-        if len(self.connections) == 1:
-            self._sweep_later()
+        elif len(self.connections) == 1:
+            self.loop.call_later(self.seconds / _LOOKS, _sweep, self)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the form of all other errors."""
         self.transport.write(_BROKEN)
         self.transport.close()
 
-    def on_message_begin(self) -> None:
-        """Wait for the end of the head."""
-        super().on_message_begin()
-        self._is_whole, self._since = False, self.loop.time()
+    def waits_too_long(self, now: float) -> bool:
+        """Tell whether we have waited for one thing of the client for too long.
 
-    def on_headers_complete(self) -> None:
-        """Leave the rest to the application, which has a clock of its own."""
-        self._since = None
-        self.scope["abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """Know that nothing more will come."""
-        self._is_whole, self._since = True, None
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """Wait for the rest of a request that was refused before its end."""
-        super().on_response_complete()
-        if not self._is_whole:
-            self._since = self.loop.time()
-
-    def _sweep_later(self) -> None:
-        self.loop.call_later(self._seconds / _LOOKS, _sweep, self)
+        While a request is answered we wait for nothing: the application has a clock of its own.
+        """
+        scope: Any = self.scope
+        cycle: Any = self.cycle
+        waited_for: Any = None
+        if cycle is None or scope is not cycle.scope:
+            waited_for = scope or self  # the head of a request
+        elif cycle.response_complete and cycle.more_body:
+            waited_for = cycle  # the rest of it
+        if waited_for is not self._seen[0]:
+            self._seen = waited_for, now
+        return waited_for is not None and now - self._seen[1] >= self.seconds
 
 
 def _sweep(any_one: Patience) -> None:
     """Hang up where we have waited too long; a timer for each request would cost as much as it."""
     connections: Any = any_one.connections
-    too_early = any_one.loop.time() - any_one._seconds
     for each in list(connections):
-        if each._since is not None and each._since < too_early:
+        if each.waits_too_long(any_one.loop.time()):
             each.transport.abort()
     if connections:
-        any_one._sweep_later()
+        any_one.loop.call_later(any_one.seconds / _LOOKS, _sweep, any_one)
+
+
+def abort(receive: Any) -> None:
+    """Cut the connection that an application receives from; its answer cannot be completed."""
+    cycle = getattr(receive, "__self__", None)  # of uvicorn; another server has its own ways
+    if cycle is not None and hasattr(cycle, "transport"):
+        cycle.transport.abort()

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import warnings
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,6 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    from dsnc.serve.app import make_app
     from dsnc.serve.journal import Journal, keep_remarks
     from dsnc.serve.protocol import Patience
     from dsnc.serve.served import Models
@@ -42,7 +42,7 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
     models = Models(settings.models)  # whatever is wrong with one is said before a worker starts
     versions = {name: served.version for name, served in models.items()}
     config = uvicorn.Config(
-        partial(make_app, settings, models if settings.workers == 1 else None),
+        partial(_make_app, settings, models if settings.workers == 1 else None),
         factory=True,
         workers=settings.workers,
         http=partial(Patience, seconds=min(_PATIENCE, settings.max_seconds)),  # type: ignore[arg-type]
@@ -71,6 +71,16 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
         else:
             Multiprocess(config, [listener]).run()
     journal.note("stopped", process=os.getpid())
+
+
+def _make_app(settings: ServeSettings, models: Any) -> Any:
+    """Make the application of a process that is ours alone."""
+    from dsnc.serve.app import make_app
+    from dsnc.serve.journal import Journal, keep_remarks
+
+    warnings.simplefilter("ignore")  # they would be about rows of clients
+    keep_remarks(Journal())
+    return make_app(settings, models)
 
 
 def _stop(number: int, frame: Any) -> None:

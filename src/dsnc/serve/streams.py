@@ -15,7 +15,7 @@ from dsnc.serve.options import Options
 from dsnc.serve.packing import Packer, Unpacker, wants_gzip
 from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Served
-from dsnc.serve.visits import Headers, Visit
+from dsnc.serve.visits import STRICT, Headers, Visit
 
 LINES = b"application/x-ndjson"
 _WAITS = 1 << 30  # seconds: a stream that has begun waits for a thread
@@ -43,12 +43,14 @@ class LineStream:
         self.most, self.seconds = most, seconds
         self._unpacker = Unpacker(visit.header(b"content-encoding"))
         self._packer = Packer() if wants_gzip(visit.header(b"accept-encoding")) else None
-        headers = {b"content-type": LINES, b"vary": b"Accept-Encoding", **headers}
+        headers = {**STRICT, b"content-type": LINES, b"vary": b"Accept-Encoding", **headers}
         if self._packer is not None:
             headers[b"content-encoding"] = b"gzip"
         raw = list(headers.items())
         self._start: Message = {"type": "http.response.start", "status": 200, "headers": raw}
-        self._rows, self._rest, self._lines = served.rows(sys.maxsize), b"", 0
+        self._rows, self._lines = served.rows(sys.maxsize), 0
+        self._rest: list[bytes] = []  # of a line whose end has not come
+        self._length = 0
         self._answers: deque[bytes | None] = deque()
         self._kept = 0  # bytes of them
         self._changed = asyncio.Event()
@@ -111,7 +113,7 @@ class LineStream:
                 self._gather(piece, answers)
             if not more:
                 self._unpacker.close()
-                self._gather(b"\n" if self._rest else b"", answers)
+                self._gather(b"\n", answers)
         except Refused as refused:
             if not self.visit.rows:
                 raise  # nothing was sent: it can be told by the status
@@ -122,14 +124,18 @@ class LineStream:
 
     def _gather(self, data: bytes, answers: list[bytes]) -> None:
         """Answer lines; those before one that cannot be read are answered, too."""
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
+        *lines, rest = data.split(b"\n")
+        if lines:  # only then is copied what has come of a line
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest, self._length = [], 0
+        self._rest.append(rest)
+        self._length += len(rest)
         try:
             for line in lines:
                 self._lines += 1
                 if line.strip():
                     self._rows.add(parse_value(line, self._lines), self._lines)
-            if len(self._rest) > self.most:
+            if self._length > self.most:
                 raise too_large(f"Line {self._lines + 1:,} is longer than {self.most:,} bytes.")
         finally:
             if n_rows := self._rows.n:

@@ -1,26 +1,32 @@
 """One request and its reply, as all that answer see them."""
 
 import asyncio
+import re
 import time
 from typing import Any
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from dsnc.serve.refusals import Gone, busy
 
 Headers = dict[bytes, bytes]
+SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+STRICT = {b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'"}
+_ID, _ID_HEADER = re.compile(rb"[A-Za-z0-9_.:-]{1,64}"), b"x-request-id"
 
 
 class Visit:
     """What is known of a request, while it is answered."""
 
     __slots__ = (
+        "_send",
         "begin",
         "end",
         "expired",
         "handler",
         "headers",
         "held",
+        "number",
         "model",
         "params",
         "receive",
@@ -32,13 +38,16 @@ class Visit:
         "version",
     )
 
-    def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
-        self.scope, self.receive = scope, receive
+    def __init__(self, scope: Scope, receive: Receive, send: Send, seconds: float) -> None:
+        self.scope, self.receive, self._send = scope, receive, send
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.params: dict[str, str] = {}
         self.handler, self.model, self.version = "none", "", ""
         self.rows = self.sent = self.status = self.held = 0
         self.expired = False
+        self.number = self.headers.get(_ID_HEADER)
+        if self.number is not None and not _ID.fullmatch(self.number):
+            self.number = None  # not fit for a log
         self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
         self.begin = time.perf_counter()
         self.end = self.begin + seconds
@@ -61,6 +70,17 @@ class Visit:
         self.expired = True
         self.task.cancel()
 
+    async def send(self, message: Message) -> None:
+        """Send a piece of an answer, with the headers that all have."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] += SAFE_HEADERS
+            if self.number is not None:
+                message["headers"].append((_ID_HEADER, self.number))
+        else:
+            self.sent += len(message.get("body", b""))
+        await self._send(message)
+
     async def read(self) -> tuple[bytes, bool]:
         """Return a piece of the body, and whether there is more."""
         message = await self.receive()
@@ -76,7 +96,7 @@ class Reply:
 
     def __init__(self, body: bytes, headers: Headers, status: int = 200) -> None:
         self.body, self.status = body, status
-        self.headers = [*headers.items(), (b"content-length", b"%d" % len(body))]
+        self.headers = [(b"content-length", b"%d" % len(body)), *({**STRICT, **headers}).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
