@@ -273,16 +273,6 @@ def _answers(
 
 def _sets(model: Any, rows: Any, least: float) -> "Iterator[tuple[list[Any], list[float]]]":
     """Yield the set of each row, best first, without labels that are less probable than `least`."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    sets = sp.csr_array(model.predict(rows))
-    row = np.repeat(np.arange(sets.shape[0]), np.diff(sets.indptr))
-    candidates = sp.csr_array(model.predict_proba(rows, sparse=True))
-    shares = np.asarray(candidates[row, sets.indices]).ravel()
-    order = np.lexsort((-shares, row))
-    order = order[shares[order] >= least]
-    names, sure = model.classes_[sets.indices[order]].tolist(), shares[order].tolist()
-    ends = np.searchsorted(row[order], np.arange(sets.shape[0] + 1)).tolist()
-    for start, end in zip(ends[:-1], ends[1:], strict=True):
-        yield names[start:end], sure[start:end]
+    for names, shares in zip(*model.sets_and_probabilities(rows), strict=True):
+        kept = [(name, share) for name, share in zip(names, shares, strict=True) if share >= least]
+        yield [name for name, _ in kept], [share for _, share in kept]

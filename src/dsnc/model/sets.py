@@ -38,10 +38,19 @@ class SetModel(FittedModel):
 
     def predict_sets(self, X: Any) -> list[list[Any]]:
         """Return the labels of each row, the most probable first."""
+        return self.sets_and_probabilities(X)[0]
+
+    def sets_and_probabilities(self, X: Any) -> tuple[list[list[Any]], list[list[float]]]:
+        """Return the labels of each row, the most probable first, and their probabilities."""
         numbers, scores, rule = self._scored(X)
-        chosen = rule.chosen(numbers, scores)
-        names = self._labels.names
-        return [names[row[mask]].tolist() for row, mask in zip(numbers, chosen, strict=True)]
+        chosen, likely, names = (
+            rule.chosen(numbers, scores),
+            rule.probabilities(scores),
+            self._labels.names,
+        )
+        sets = [names[row[mask]].tolist() for row, mask in zip(numbers, chosen, strict=True)]
+        shares = [row[mask].tolist() for row, mask in zip(likely, chosen, strict=True)]
+        return sets, shares
 
     def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Return the `k` most probable labels of each row, best first, and their probabilities.

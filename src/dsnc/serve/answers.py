@@ -66,7 +66,12 @@ def _answer(served: Served, rows: Any, options: Options) -> Block:
 
 def _answer_block(served: Served, rows: Any, options: Options) -> Block:
     model, probabilities, explanations = served.model, None, None
-    if options.top_k is None and not options.probabilities:
+    labels: list[Any]
+    if options.top_k is None and served.has_sets:
+        labels, shares = model.sets_and_probabilities(rows)
+        if options.probabilities:
+            probabilities = [[round(share, _DIGITS) for share in row] for row in shares]
+    elif options.top_k is None and not options.probabilities:
         labels = model.predict(rows).tolist()
     else:
         found, shares = model.predict_top_k(rows, k=min(options.k, served.n_classes))
@@ -105,7 +110,8 @@ def as_json(served: Served, blocks: Iterable[Block]) -> bytes:
 
 def as_lines(block: Block, options: Options) -> bytes:
     """Return a JSON object for each row, a line each."""
-    names = ("labels", "probabilities") if options.top_k else ("label", "probability")
+    several = options.top_k is not None or isinstance(next(iter(block.labels), None), list)
+    names = ("labels", "probabilities") if several else ("label", "probability")
     columns = {
         name: some for name, some in zip((*names, "explanation"), block, strict=True) if some
     }

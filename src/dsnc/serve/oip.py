@@ -74,6 +74,8 @@ def infer(
     """Answer a request; return the body, headers, and the number of rows."""
     asked = _asked(served, body, header_length, served.rows(most))
     options, n_rows = asked.options, len(asked.rows)
+    if served.has_sets and options.top_k is None:
+        raise Refused(400, "Sets of labels have no shape of their own; give the parameter top_k.")
     labels: list[Any] = []
     shares: list[Any] = []
     for block in answer(served, asked.rows, options, go):

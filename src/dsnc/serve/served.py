@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 import dsnc
 from dsnc.errors import DsncError, InputError, ModelFileError
-from dsnc.model import read_fitted, takes_text
+from dsnc.model import SetModel, read_fitted, takes_text
 from dsnc.persistence.layout import ARRAYS_FILE, HEADER_FILE
 from dsnc.serve.bodies import Rows
 from dsnc.serve.refusals import Refused
@@ -93,6 +93,11 @@ class Served:
         if self.explains:
             with contextlib.suppress(DsncError):  # of a decoder that cannot be explained
                 self.model.explain(some[0])
+
+    @cached_property
+    def has_sets(self) -> bool:
+        """Whether a row has a set of labels."""
+        return isinstance(self.model, SetModel)
 
     @cached_property
     def takes_text(self) -> bool:

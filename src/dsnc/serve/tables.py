@@ -35,6 +35,8 @@ def answer_table(
 def _answer_file(
     served: Served, path: Path, options: Options, go: Go, most: int, *, to_json: bool
 ) -> tuple[bytes, int]:
+    if served.has_sets and options.top_k is None and not to_json:
+        raise Refused(400, "A table has no place for sets of labels; ask for top_k, or for JSON.")
     table, columns = _open(served, path)
     names = [""] if options.top_k is None else [f"_{place + 1}" for place in range(options.top_k)]
     names = names[: served.n_classes]
