@@ -194,7 +194,7 @@ def _offset(
     """Return what new classes of so many rows want on top, and the memory, which knows it now."""
     if memory is None or kept is None or n_rows is None:
         return 0.0, kept
-    n_rows = min(n_rows, max(1, lesson.how.most))
+    n_rows = max(1, lesson.how.most) if n_rows >= _FEW else n_rows
     if n_rows not in memory.balance:
         found = _balance(lesson, memory, n_rows)
         if found is None:
