@@ -26,7 +26,7 @@ from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 
-_AT_LEAST, _TIMES = 4000, 2  # remembered codes of an epoch: so many, or so many times the new rows
+_AT_LEAST, _TIMES = 4000, 4  # remembered codes of an epoch: so many, or so many times the new rows
 _MORE_WEIGHTS = 2  # than the other classes have on average
 _LEAST_WEIGHTS = 64
 
