@@ -55,6 +55,13 @@ def test_without_a_memory_class_vectors_tell():
     assert novelty_auroc(known, strange) > 0.85
 
 
+def test_nonsense_is_strange():
+    texts = [f"{a} {b}" for a in ("red", "green", "blue", "black") for b in ("fox", "dog")] * 30
+    model = dsnc.DSNCClassifier(n_bits=16, max_epochs=3).fit(texts, [t.split()[0] for t in texts])
+    assert model.predict(["zzqxv wkkyj", texts[0]], unknown="?").tolist()[0] == "?"
+    assert np.isinf(model.novelty(["zzqxv wkkyj"])).all()
+
+
 def test_refusals(model):
     with pytest.raises(InputError, match="unknown_share=2 must be a number from 0 to 1"):
         model.predict(X[:5], unknown=-1, unknown_share=2)

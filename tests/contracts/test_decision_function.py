@@ -10,8 +10,8 @@ from dsnc.baselines import (
     NearestCentroidBaseline,
     OneVsRestBaseline,
 )
-from dsnc.classifier import inputs
 from dsnc.errors import InputError
+from dsnc.model import fitted
 
 RNG = np.random.default_rng(0)
 Y = np.array(["ant", "bee", "cat", "dog", "eel"])[np.arange(100) % 5]
@@ -57,11 +57,11 @@ def test_tables_that_are_too_large_are_refused(monkeypatch):
     texts = ["night nurse", "bus driver"] * 10
     by_texts = dsnc.DSNCClassifier(n_bits=8, **FAST).fit(texts, [0, 1] * 10)
     assert by_texts.decision_function(texts).shape == (20,)
-    monkeypatch.setattr(inputs, "_MAX_TABLE", 4 * 99 * 5)
+    monkeypatch.setattr(fitted, "_MAX_TABLE", 4 * 99 * 5)
     assert model.decision_function(X[:99]).shape == (99, 5)
     with pytest.raises(InputError, match="100 rows and 5 classes .* use predict_top_k"):
         model.decision_function(X)
-    monkeypatch.setattr(inputs, "_MAX_TABLE", 8)
+    monkeypatch.setattr(fitted, "_MAX_TABLE", 8)
     for other, rows in ((by_texts, texts), (MODELS["hinge"].fit(X, Y), X)):
         with pytest.raises(InputError, match="predict_top_k"):
             other.decision_function(rows)

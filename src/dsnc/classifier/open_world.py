@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dsnc.labels import Labels
     from dsnc.training.examples import Examples
 
-_JUDGES = 1 << 13  # held-out rows that tell what is usual
+_JUDGES = 1 << 12  # held-out rows that tell what is usual
 _ROWS = 1 << 16  # that are encoded at a time
 _MOST_THREADS = 8  # a batch is small
 _CHANGES = 1000  # that a model file lists: the last ones

@@ -142,21 +142,24 @@ class Evidence:
         """The held-out rows, if there are any."""
         return self.held_out if self.held_out is not None and len(self.held_out.targets) else None
 
-    def training(self) -> tuple[PackedCodes, Targets]:
-        """Return the codes of the training rows and their classes, or say that there are none."""
+    def training(self) -> tuple[PackedCodes, Ints]:
+        """Return the codes of the training rows and the class of each, or say that there are none.
+
+        For decoders that know one class for each code; `training_sets` is for the others.
+        """
+        codes, targets = self.training_sets()
+        if not targets.is_single:
+            raise InputError(
+                "the decoder knows one class for each code, and rows have sets of labels; take "
+                "decoder='shortlist', 'soft' or 'linear'."
+            )
+        return codes, targets.y
+
+    def training_sets(self) -> tuple[PackedCodes, Targets]:
+        """Return the codes of the training rows and what they are codes of."""
         if self.codes is None or self.targets is None:
             raise InputError(
                 "the model knows no training codes; pass the training rows as X and y, or take "
                 "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
             )
         return self.codes, self.targets
-
-    def rows_of_one_class(self, decoder: str) -> tuple[PackedCodes, Ints]:
-        """Return the same for a decoder that needs one class a row."""
-        codes, targets = self.training()
-        if not targets.is_single:
-            raise InputError(
-                f"decoder={decoder!r} knows one class for each code, and rows have sets of labels; "
-                "take 'shortlist', 'soft' or 'linear'."
-            )
-        return codes, targets.y

@@ -97,7 +97,7 @@ def known_codes(
         sets["weights"] = weight_codes(linear)
     has_codes = evidence.codes is not None and not evidence.has_sets
     if wanted != "weights" and (wanted or has_codes):
-        training = training_codes(linear, *evidence.training())
+        training = training_codes(linear, *evidence.training_sets())
         if wanted in (None, "leaders"):
             sets["leaders"] = leading_codes(linear, *training)
         if wanted in (None, "training"):

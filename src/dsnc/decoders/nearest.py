@@ -97,7 +97,7 @@ class NearestDecoder(SearchingDecoder):
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
         """Take the codes of the training rows."""
         linear = evidence.linear
-        codes, y = evidence.rows_of_one_class(cls.name)
+        codes, y = evidence.training()
         return cls.from_examples(codes, y, linear.n_classes, linear=linear, **settings)
 
     @classmethod

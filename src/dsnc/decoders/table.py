@@ -137,7 +137,7 @@ class TableDecoder(Decoder):
         settings |= soft_scoring(evidence, settings)
         if source == "linear":
             return cls.from_linear(evidence.linear, evidence.scorer, **settings)
-        examples = evidence.rows_of_one_class(cls.name)
+        examples = evidence.training()
         nearest = NearestDecoder.from_examples(*examples, evidence.linear.n_classes)
         return cls.from_nearest(nearest, evidence.scorer, **settings)
 

@@ -26,7 +26,7 @@ from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 
-_AT_LEAST = 20_000  # remembered codes of an epoch, if there are as many; or twice the new rows
+_AT_LEAST, _TIMES = 4000, 4  # remembered codes of an epoch: so many, or so many times the new rows
 _MORE_WEIGHTS = 2  # than the other classes have on average
 _LEAST_WEIGHTS = 64
 
@@ -71,12 +71,14 @@ def rehearse(
     )
     alike = np.eye(n_bits, dtype=np.float32), np.zeros(n_bits, np.float32)  # logits stay
     model = Model.of(*alike, linear.weight, linear.bias)
-    most = max(_AT_LEAST, 2 * len(new.logits))
+    most = max(_AT_LEAST, _TIMES * len(new.logits))
+    share = np.float32(max(1.0, len(remembered.logits) / most))  # that each one stands for
     for epoch in range(epochs):
         some = np.arange(len(remembered.logits))
         if len(some) > most:
             some = np.sort(rng.choice(some, most, replace=False))
-        old = Codes(remembered.logits[some], remembered.classes[some], remembered.weight[some])
+        weight = share * remembered.weight[some]
+        old = Codes(remembered.logits[some], remembered.classes[some], weight)
         parts = [new, old]
         logits, classes, weight = map(np.concatenate, zip(*parts, strict=True))
         targets = Targets(classes.astype(np.int32), linear.n_classes)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dsnc.codes import PackedCodes
 from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError
+from dsnc.features import TextRows, are_texts
 from dsnc.model.facts import feature_names, first_index
 from dsnc.model.fitted import FittedModel, refused
 
@@ -70,17 +71,21 @@ class CodeModel(FittedModel):
 
         0 is usual for a row of a known class, larger is stranger. Doubt about the answer and the
         distance from the codes that are remembered of its class are measured by what is usual on
-        rows held out of training.
+        rows held out of training. A text without any known n-gram is infinitely strange.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
         """
-        X = self._check_rows(X)
+        X, is_empty = self._check_rows(X), None
+        if are_texts(X):
+            X = TextRows.of(X, self.predictor_.features).numbers()
+            is_empty = np.diff(X.indptr) == 0
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
         answers = probabilities[:, 0], numbers[:, 0], self.predictor_.logits(X)
         signs = signs_of_novelty(*answers, self.predictor_.decoder, self._memory)
-        return self._known_rows().measure(signs)
+        strange = self._known_rows().measure(signs)
+        return strange if is_empty is None else np.where(is_empty, np.inf, strange)
 
     def _known_rows(self) -> Novelty:
         """Return what is usual for rows of known classes."""

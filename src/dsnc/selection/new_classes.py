@@ -19,13 +19,15 @@ from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory, some_of_each
 from dsnc.decoders.scoring import FEWEST
+from dsnc.errors import warn
 from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 from dsnc.rerank import ClassVectors, FeatureReranker
 from dsnc.rerank.reranker import ALL
 
-_EPOCHS, _DENSE_EPOCHS = 3, 5  # over the new rows, of length 1 and others
+_EPOCHS, _DENSE_EPOCHS = 3, 10  # over the new rows, of length 1 and others
 _SHARE = 0.2  # of the classes, to be forgotten and learned again
+_WORTH, _WORTH_OF_FEW = 0.3, 0.5  # of new classes beside old ones; of those that have few rows
 _OFFSETS = np.arange(-2, 8.25, 0.25)  # on top of the scores of new classes
 _TOLERANCE = 0.0005  # of the mean accuracy
 _JUDGED = 64  # candidates of a held-out row
@@ -75,6 +77,11 @@ def with_new_classes(
     kept = memory and memory.changed(Change(arrival.before))
     decoder, linear = predictor.decoder, _scorer(predictor.decoder)
     if linear is None:
+        if predictor.reranker is not None:
+            warn(
+                f"The second stage is left out: without class vectors, as of the {decoder.name!r} "
+                "decoder, nothing says which classes are near the new ones."
+            )
         change = Change(arrival.before, None, PackedCodes.from_logits(logits), arrival.classes)
         return predictor.with_decoder(decoder.with_classes(change)), _remembering(kept, rows, how)
     n_rows = _rows_of_a_class(arrival)
@@ -194,7 +201,7 @@ def _offset(
     """Return what new classes of so many rows want on top, and the memory, which knows it now."""
     if memory is None or kept is None or n_rows is None:
         return 0.0, kept
-    n_rows = min(n_rows, max(1, lesson.how.most))
+    n_rows = max(1, lesson.how.most) if n_rows >= _FEW else n_rows
     if n_rows not in memory.balance:
         found = _balance(lesson, memory, n_rows)
         if found is None:
@@ -223,7 +230,7 @@ def _balance(lesson: _Lesson, memory: Memory, n_rows: int) -> float | None:
     classes, scores = decoder.candidates(Encoded(memory.held_out.logits()), width)
     is_new = is_again[np.maximum(classes, 0)]
     truth = classes == memory.held_out_classes[:, None]
-    share = _SHARE if n_rows >= _FEW else 0.5
+    share = _WORTH if n_rows >= _FEW else _WORTH_OF_FEW
     worth = [_harmonic(scores + offset * is_new, truth, judged, share) for offset in _OFFSETS]
     smooth = np.convolve(np.pad(worth, 1, mode="edge"), np.ones(3) / 3, "valid")
     good = _OFFSETS[smooth >= smooth.max() - _TOLERANCE]
