@@ -3,7 +3,8 @@
 Run it once per format, with the version that wrote it, and keep the folders for ever: whatever is
 released later must read them and give the same answers. FOLDER is the model of few classes,
 FOLDER_shortlist has a decoder that says what its codes are of, and class vectors beside it, and
-FOLDER_reranker has a second stage. Folders that are there stay as they are.
+FOLDER_reranker has a second stage, FOLDER_sets has sets of labels, and FOLDER_changed has lost a
+class and got another. Folders that are there stay as they are.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dsnc import DSNCClassifier
+from dsnc import DSNCClassifier, DSNCMultiLabelClassifier
 from dsnc.decoders import LinearDecoder
 
 CLASSES = np.array(["ant", "bée", "字 cat"])
@@ -39,6 +40,14 @@ def main(folder: Path) -> None:
     settings |= {"max_epochs": 5, "decoder": "soft", "reranker": second}
     model = DSNCClassifier(**settings, device="cpu").fit(X, CLASSES[y])
     write(model, rows, folder.with_name(f"{folder.name}_reranker"))
+    settings |= {"decoder": "soft", "reranker": None, "max_epochs": 20}
+    sets = np.stack([y == 0, y == 1, y > 0], axis=1).astype(int)
+    of_sets = DSNCMultiLabelClassifier(**settings, per_label_threshold=True)
+    of_sets.fit(X, sets, classes=CLASSES)
+    write(of_sets, rows, folder.with_name(f"{folder.name}_sets"))
+    changed = DSNCClassifier(**settings, memory=16).fit(X, CLASSES[y])
+    changed.remove_classes("bée").add_classes(X[y == 1], np.repeat("dog", 20))
+    write(changed, rows, folder.with_name(f"{folder.name}_changed"))
 
 
 def write(model: DSNCClassifier, rows: Any, folder: Path) -> None:

@@ -247,7 +247,8 @@ def golden_models(repository):
 
 def test_golden_models_say_what_they_always_said(repository):
     folders = golden_models(repository)
-    names = ["format1", "format1_reranker", "format1_shortlist"]
+    kinds = ("", "_changed", "_reranker", "_sets", "_shortlist")
+    names = [f"format1{kind}" for kind in kinds]
     assert [folder.name for folder in folders] == names
     for folder in folders:
         assert sum(map(len, contents(folder).values())) < 10_000
