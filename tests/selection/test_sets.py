@@ -87,11 +87,26 @@ def test_rows_that_have_no_label_choose_nothing():
 def test_a_shortlist_is_long_enough_for_sets():
     linear, rows, _ = make()
     short = ShortlistDecoder(linear, *weight_codes(linear), size=1, radius=0)
-    wide = wide_enough(short, rows, soft(linear))
+    evidence = Evidence(linear, held_out=rows)
+    wide = wide_enough(short, evidence)
     assert rows.worth(wide).mean() >= rows.worth(soft(linear)).mean() - 0.001
     assert rows.worth(short).mean() < rows.worth(soft(linear)).mean() - 0.001
-    assert wide_enough(soft(linear), rows, soft(linear)).name == "soft"
-    assert wide_enough(short, None, soft(linear)).size == 64
+    assert wide_enough(soft(linear), evidence).name == "soft"
+    assert wide_enough(short, Evidence(linear)).size == 64
+
+
+def test_many_labels_are_not_all_scored():
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(600, 64))
+    linear = LinearDecoder(vectors, np.full(600, -8.0))
+    own = rng.integers(0, 600, (300, 2))
+    logits = (vectors[own].sum(axis=1) * 3).astype(np.float32)
+    has = np.zeros((300, 600), dtype=bool)
+    np.put_along_axis(has, own, True, axis=1)
+    rows = HeldOut(Encoded(logits), Targets(sp.csr_array(has), 600))
+    found = wide_enough(soft(linear), Evidence(linear, held_out=rows))
+    assert (found.name, found.size) == ("shortlist", 64)
+    assert rows.worth(found).mean() >= rows.worth(soft(linear)).mean() - 0.001
 
 
 def test_what_an_answer_is_worth():

@@ -12,7 +12,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
 from dsnc.errors import InputError
 from dsnc.rerank.reranker import FeatureReranker
-from dsnc.rows import Cost
+from dsnc.rows import Cost, concatenate
 
 _ROWS = 4096  # at a time
 
@@ -56,9 +56,16 @@ class Reranked(Decoder):
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
         k = self.check_k(k)
+        parts = [self._best(block, k) for _, block in encoded.blocks(_ROWS)]
+        classes, scores = map(concatenate, zip(*parts, strict=True))
+        return classes, scores
+
+    def _best(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
+        near, looked_at, inside = self._look(encoded)
+        if inside.min(initial=k) >= k:  # nothing beyond them is wanted
+            return near[:, :k], looked_at[:, :k]
         classes, scores = self.decoder.top_k(encoded, k)
-        for rows, block in encoded.blocks(_ROWS):
-            _put_first(classes[rows], scores[rows], *self._look(block))
+        _put_first(classes, scores, near, looked_at, inside)
         return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:

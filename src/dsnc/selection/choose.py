@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dsnc.decoders import Decoder, Evidence, LinearDecoder, SoftDecoder
+from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder
 from dsnc.decoders.registry import AUTO, parse_decoder
 from dsnc.decoders.scoring import PLAIN, SCORING
 from dsnc.decoders.set_rule import SetRule
@@ -91,7 +91,11 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
             used = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
         decoder = wanted.kind.make(used, **wanted.settings)
     if evidence.has_sets:
-        decoder = wide_enough(decoder, evidence.rows, SoftDecoder.make(evidence))
+        if wanted.kind is None or (wanted.kind is ShortlistDecoder and not wanted.settings):
+            wide = wide_enough(decoder, evidence)
+            if wide.name != decoder.name:
+                reason = f"its first labels are as good as those of all {decoder.n_classes:,}"
+            decoder = wide
     elif evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)
     report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, trials)

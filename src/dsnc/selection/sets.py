@@ -1,5 +1,6 @@
 """Which labels a row gets: probabilities of labels, and thresholds, from rows held out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,14 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.checks import real
-from dsnc.decoders import Decoder, HeldOut, ShortlistDecoder
+from dsnc.decoders import (
+    Decoder,
+    Evidence,
+    HeldOut,
+    LinearDecoder,
+    ShortlistDecoder,
+    SoftDecoder,
+)
 from dsnc.decoders.calibration import fit_line
+from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.scoring import TOLERANCE, accuracy
 from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError, shorten
 
 AVERAGES = ("micro", "macro", "samples")
 _SIZE = 64  # candidates of a row at least, among which its labels are
+_SIZES = (64, 128, 256, 512, 1024)  # of lists that are tried
+_WORTH_IT = 8  # times as many labels are too many to be all scored
 _ROWS = 1 << 14  # that fit the rule
 _THRESHOLDS = 256  # that are tried where no sort finds the best
 _FEW = 10  # rows of a label; with fewer, it takes the threshold of all
@@ -53,20 +64,35 @@ class SetSettings:
                 )
 
 
-def wide_enough(decoder: Decoder, rows: HeldOut | None, everything: Decoder) -> Decoder:
-    """Return a shortlist long enough for sets: it was chosen by its first answers alone."""
-    if not isinstance(decoder, ShortlistDecoder):
-        return decoder
-    farthest = decoder.reaching(_SIZE)
+def wide_enough(decoder: Decoder, evidence: Evidence) -> Decoder:
+    """Return a decoder whose first five labels are about as good as if all had been scored.
+
+    What is chosen by its first answer alone may be too short a list, or longer than it must be. A
+    shortlist stays one.
+    """
+    everything, rows = SoftDecoder.make(evidence), evidence.rows
     if rows is None:
-        return farthest
+        return decoder.reaching(_SIZE)
     sample = rows.take(_ROWS >> 2)
     least = accuracy(sample.worth(everything), sample.weight) - TOLERANCE
-    for radius in (0, 4, 8, 16):
-        nearer = decoder.reaching(_SIZE, radius)
-        if accuracy(sample.worth(nearer), sample.weight) >= least:
-            return nearer
-    return farthest
+    longest: Decoder = everything
+    for shortlist in _shortlists(decoder, everything):
+        if accuracy(sample.worth(shortlist), sample.weight) >= least:
+            return shortlist
+        longest = shortlist
+    return longest if isinstance(decoder, ShortlistDecoder) else everything
+
+
+def _shortlists(decoder: Decoder, everything: SoftDecoder) -> Iterator[ShortlistDecoder]:
+    """Yield lists of labels with near codes, the cheapest first: the one at hand, longer ones."""
+    if isinstance(decoder, ShortlistDecoder):
+        yield from (decoder.reaching(_SIZE, radius) for radius in (0, 4, 8, 16))
+    linear = LinearDecoder(everything.weight, everything.bias)
+    scoring = {"sharpness": everything.sharpness, "prior": everything.prior}
+    for size in _SIZES:
+        if _WORTH_IT * size <= everything.n_classes:
+            settings: dict[str, Any] = {"size": size, "radius": everything.n_bits, **scoring}
+            yield ShortlistDecoder(linear, *weight_codes(linear), **settings)
 
 
 def fit_rule(stages: Decoder, rows: HeldOut | None, settings: SetSettings, most: int) -> SetRule:
