@@ -15,6 +15,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 
 _HAS_PASS_BUILDER = hasattr(binding, "create_pass_builder")  # llvmlite 0.45
+_NEEDED = ("_optimize_final_module", "_get_module_for_linking", "_ensure_finalized")
+_IS_KNOWN = all(hasattr(JITCodeLibrary, name) for name in _NEEDED)  # otherwise it takes longer
 _HASH = hash(Flags())
 
 
@@ -61,7 +63,7 @@ class _Options(Flags):
         return self._values == other._values or super().__eq__(other)
 
 
-class OfKernel(Compiler):
+class _OfKernel(Compiler):
     """Compiles a kernel."""
 
     def __init__(self, typing, target, library, arguments, result, options, local):
@@ -70,9 +72,12 @@ class OfKernel(Compiler):
         super().__init__(typing, target, code, arguments, result, _Options(options), local)
 
 
-class OfPart(Compiler):
+class _OfPart(Compiler):
     """Compiles a part, as far as a kernel needs it."""
 
     def __init__(self, typing, target, library, arguments, result, options, local):
         code = _PartCode(target.codegen(), "part")
         super().__init__(typing, target, code, arguments, result, _Options(options), local)
+
+
+OfKernel, OfPart = (_OfKernel, _OfPart) if _IS_KNOWN else (Compiler, Compiler)
