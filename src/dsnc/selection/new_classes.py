@@ -27,6 +27,7 @@ from dsnc.rerank.reranker import ALL
 
 _EPOCHS, _DENSE_EPOCHS = 3, 10  # over the new rows, of length 1 and others
 _SHARE = 0.2  # of the classes, to be forgotten and learned again
+_AGAIN, _ROWS_AGAIN = 1000, 10_000  # classes and codes of that, at most
 _WORTH, _WORTH_OF_FEW = 0.3, 0.5  # of new classes beside old ones; of those that have few rows
 _OFFSETS = np.arange(-2, 8.25, 0.25)  # on top of the scores of new classes
 _TOLERANCE = 0.0005  # of the mean accuracy
@@ -213,10 +214,8 @@ def _offset(
 def _balance(lesson: _Lesson, memory: Memory, n_rows: int) -> float | None:
     """Forget some classes, learn them again from few codes, and see what they lack."""
     n_classes = lesson.linear.n_classes
-    rng = np.random.default_rng([lesson.how.seed, 11])
-    again = np.sort(rng.permutation(n_classes)[: int(_SHARE * n_classes)])
     is_again = np.zeros(n_classes, dtype=np.bool_)
-    is_again[again] = True
+    is_again[_learned_again(memory, n_rows, lesson.how.seed)] = True
     judged = is_again[memory.held_out_classes]
     if min(judged.sum(), (~judged).sum()) < FEWEST // 10 or not len(memory.codes):
         return None
@@ -235,6 +234,15 @@ def _balance(lesson: _Lesson, memory: Memory, n_rows: int) -> float | None:
     smooth = np.convolve(np.pad(worth, 1, mode="edge"), np.ones(3) / 3, "valid")
     good = _OFFSETS[smooth >= smooth.max() - _TOLERANCE]
     return float(good[np.abs(good).argmin()])  # no farther than it has to
+
+
+def _learned_again(memory: Memory, n_rows: int, seed: int) -> Ints:
+    """Return classes to forget: a fifth of all, but no more than can be learned in seconds."""
+    n_classes = len(memory.counts)
+    judged = np.unique(memory.held_out_classes)  # others could not tell what they lack
+    each = max(1.0, min(n_rows, len(memory.codes) / max(1, n_classes)))
+    most = min(int(_SHARE * n_classes), len(judged) // 2, _AGAIN, int(_ROWS_AGAIN / each))
+    return np.sort(np.random.default_rng([seed, 11]).permutation(judged)[:most])
 
 
 def _harmonic(
