@@ -61,6 +61,7 @@ def test_arrays_and_back(memory):
         ("classes", np.zeros(3, np.uint32)),
         ("counts", np.zeros(5, np.float32)),
         ("counts", np.full(6, np.nan, np.float32)),
+        ("offsets", np.full(6, np.inf, np.float32)),
         ("balance", np.zeros((1, 3), np.float32)),
         ("balance", np.full((1, 2), np.inf, np.float32)),
         ("held_out", np.zeros((12, 3), np.int8)),

@@ -19,6 +19,7 @@ _KINDS = {
     "held_out": "uint8 2",
     "held_out_classes": "uint32 1",
     "counts": "float32 1",
+    "offsets": "float32 1",
     "balance": "float32 2",
 }
 _HELD_OUT = 4096  # rows that are remembered to judge by, at most
@@ -38,6 +39,8 @@ class Memory:
     held_out_classes : int array of shape (len(held_out),)
     counts : float32 array of shape (n_classes,)
         How many rows each class was learned from.
+    offsets : float32 array of shape (n_classes,)
+        What was put on top of the biases of classes that came later; rehearsals leave it there.
     balance : dict of int to float
         What the scores of new classes want on top, by rows that such a class has; what was found
         out once.
@@ -48,13 +51,15 @@ class Memory:
     held_out: SoftCodes
     held_out_classes: Ints
     counts: NDArray[np.float32]
+    offsets: NDArray[np.float32]
     balance: Mapping[int, float]
 
     @classmethod
     def empty(cls, n_bits: int, n_classes: int) -> Self:
         """Return the memory of a model that remembers nothing yet."""
         none, of = SoftCodes(np.empty((0, octets_of(n_bits)), np.uint8), n_bits), np.empty(0, int)
-        return cls(none, of, none, of, np.zeros(n_classes, np.float32), {})
+        zeros = np.zeros(n_classes, np.float32)
+        return cls(none, of, none, of, zeros, zeros, {})
 
     def with_rows(self, logits: NDArray[Any], classes: Ints, most: int, seed: int) -> Self:
         """Remember some of the rows that were learned from, and of each class `most` in all."""
@@ -79,14 +84,18 @@ class Memory:
         rows, classes = change.kept(self.classes)
         held, held_classes = change.kept(self.held_out_classes)
         new = change.before < 0
-        counts = np.where(new, 0, self.counts[np.where(new, 0, change.before)])
+        source = np.where(new, 0, change.before)
+        numbers: dict[str, Any] = {
+            name: np.where(new, 0, getattr(self, name)[source]).astype(np.float32)
+            for name in ("counts", "offsets")
+        }
         return replace(
             self,
             codes=self.codes.take(rows),
             classes=classes,
             held_out=self.held_out.take(held),
             held_out_classes=held_classes,
-            counts=counts.astype(np.float32),
+            **numbers,
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -97,6 +106,7 @@ class Memory:
             "held_out": self.held_out.octets,
             "held_out_classes": self.held_out_classes.astype(np.uint32),
             "counts": self.counts,
+            "offsets": self.offsets,
             "balance": np.array(sorted(self.balance.items()), np.float32).reshape(-1, 2),
         }
 
@@ -107,9 +117,11 @@ class Memory:
         balance = arrays["balance"]
         if balance.shape[1] != 2 or not np.isfinite(balance).all():
             raise InputError("memory: array 'balance' is not pairs of numbers.")
-        counts = arrays["counts"]
+        counts, offsets = arrays["counts"], arrays["offsets"]
         if counts.shape != (n_classes,) or not (np.isfinite(counts) & (counts >= 0)).all():
             raise InputError(f"memory: array 'counts' is not {n_classes} numbers, 0 or more.")
+        if offsets.shape != (n_classes,) or not np.isfinite(offsets).all():
+            raise InputError(f"memory: array 'offsets' is not {n_classes} finite numbers.")
         codes = {name: SoftCodes(arrays[name], n_bits) for name in ("codes", "held_out")}
         owners = {name: arrays[name].astype(np.int64) for name in ("classes", "held_out_classes")}
         for known, of in zip(codes.values(), owners.values(), strict=True):
@@ -117,7 +129,7 @@ class Memory:
                 raise InputError("memory: codes and their classes do not fit together.")
         found = {int(rows): float(offset) for rows, offset in balance.tolist()}
         parts: dict[str, Any] = {**codes, **owners}
-        return cls(**parts, counts=counts, balance=found)
+        return cls(**parts, counts=counts, offsets=offsets, balance=found)
 
 
 def some_of_each(classes: Ints, most: int, seed: int) -> Ints:

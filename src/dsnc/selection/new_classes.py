@@ -95,6 +95,9 @@ def with_new_classes(
     lesson = _Lesson(decoder, linear, epochs, how)
     offset, kept = _offset(lesson, memory, kept, n_rows)
     changed = lesson.learned(kept, arrival.before, rows, offset)
+    if kept is not None:
+        on_top = np.where(arrival.before < 0, np.float32(offset), kept.offsets)
+        kept = replace(kept, offsets=on_top.astype(np.float32))
     trained = predictor.trained and _extended(predictor.trained, changed.linear, arrival.before)
     reranker = predictor.reranker
     if reranker is not None:
@@ -143,6 +146,9 @@ class _Lesson:
 
         start = self._start(before, rows)
         remembered = _remembered(memory, start, before)
+        is_blind = memory is None or not len(memory.codes)
+        on_top = np.where(before < 0, np.float32(0), remembered.offsets)
+        start = LinearDecoder(start.weight, start.bias - on_top)
         counts = np.bincount(rows.classes, minlength=len(before)).astype(np.float32)
         known = remembered.counts
         usual = max(1.0, float(np.median(known[before >= 0]))) if (before >= 0).any() else 1.0
@@ -157,9 +163,9 @@ class _Lesson:
         sharpness = float(getattr(self.decoder, "sharpness", 1.0))
         settings: dict[str, Any] = {"seed": self.how.seed, "n_threads": self.how.n_threads}
         linear = rehearse(start, new, old, sharpness=sharpness, epochs=self.epochs, **settings)
-        if memory is None or not len(memory.codes):  # nothing says where old vectors may go
+        if is_blind:  # nothing says where old vectors may go
             linear = _extended(self.linear, linear, before)
-        bias = linear.bias + np.where(before < 0, np.float32(offset), np.float32(0))
+        bias = linear.bias + np.where(before < 0, np.float32(offset), on_top)
         linear = LinearDecoder(linear.weight, bias)
         change = Change(before, linear, PackedCodes.from_logits(rows.logits), rows.classes)
         return _Changed(self.decoder.with_classes(change), linear)
@@ -184,16 +190,19 @@ class _Lesson:
 class _Remembered(NamedTuple):
     rows: _Rows
     counts: NDArray[np.float32]
+    offsets: NDArray[np.float32]
 
 
 def _remembered(memory: Memory | None, start: LinearDecoder, before: Ints) -> _Remembered:
     """Return codes of old classes; of a model without a memory, those that they would like best."""
     if memory is not None and len(memory.codes):
-        return _Remembered(_Rows(memory.codes.logits(), memory.classes), memory.counts)
+        rows = _Rows(memory.codes.logits(), memory.classes)
+        return _Remembered(rows, memory.counts, memory.offsets)
     old = np.flatnonzero(before >= 0)
     weight = start.weight[old]
     scale = 2 / np.maximum(np.abs(weight).mean(axis=1, keepdims=True), 1e-9)
-    return _Remembered(_Rows(weight * scale, old), np.ones(len(before), np.float32))
+    ones = np.ones(len(before), np.float32)
+    return _Remembered(_Rows(weight * scale, old), ones, np.zeros_like(ones))
 
 
 def _offset(
