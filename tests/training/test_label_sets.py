@@ -5,13 +5,14 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dsnc.baselines.objectives import OneVsRestObjective
+from dsnc.baselines.objectives import CodebookObjective
+from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 from dsnc.fast.model import log_odds
 from dsnc.labels import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
-from dsnc.training.losses import SampledSigmoidLoss, SigmoidLoss
+from dsnc.training.losses import SampledSoftmaxLoss, SigmoidLoss
 from made_examples import K, learn, make_dense, make_settings, predictor_of
 
 
@@ -79,7 +80,7 @@ def test_one_class_a_row_may_have_sigmoids_too(loss):
 def test_few_classes_of_very_many_are_taken_by_themselves(monkeypatch):
     monkeypatch.setattr("dsnc.training.losses.MANY", K)
     learner, _ = learn(make_sets(100), max_epochs=1)
-    assert isinstance(learner.objective.loss_of, SampledSigmoidLoss)
+    assert isinstance(learner.objective.loss_of, SampledSoftmaxLoss)
     assert learner.objective.scores_few
 
 
@@ -90,7 +91,7 @@ def test_biases_begin_at_the_log_odds(gained):
     examples = examples._replace(weight=weight)
     gains = np.linspace(1, 4, K, dtype=np.float32) if gained else None
     settings = make_settings(max_epochs=1, learning_rate=1e-12)
-    examples = examples._replace(gains=gains.astype(np.float32))
+    examples = examples._replace(gains=gains)
     learner = Learner(settings, examples, K, 0)
     learner.fit(examples)
     counts, total = examples.counts(), weight.sum(dtype=np.float64)
@@ -150,7 +151,9 @@ def test_objectives_of_one_class_a_row_say_so():
     examples = make_sets(50)
 
     def make_objective(*frame):
-        return OneVsRestObjective(*frame, loss="logistic", sparse=False)
+        codes = PackedCodes.from_ints(range(K), n_bits=K)
+        rest = {"decoding": "hamming", "loss": "logistic", "sparse": False}
+        return CodebookObjective(*frame, codes=codes, **rest)
 
     learner = Learner(make_settings(n_bits=K), examples, K, 0, make_objective)
     with pytest.raises(InputError, match="one class a row"):

@@ -9,7 +9,7 @@ N_NEAREST, N_UNIFORM = 32, 32  # classes that are scored beside a row's own
 WINDOW = 128  # blocks of 512 classes in which the nearest are looked for
 BATCH = 16  # rows between two moves of the weights
 FADING = 0.9999  # of sums of squared gradients
-ALONE_UNIFORM, ALONE_FADING = 64, 0.999  # the same, where each class is decided alone
+ALONE_UNIFORM, ALONE_FADING = 128, 0.999  # the same, where each class is decided alone
 BIAS_RATE = 0.3  # as a share of that of class vectors
 LENGTH = 15.0  # sum of a dense row's absolute values
 

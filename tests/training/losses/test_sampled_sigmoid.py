@@ -3,7 +3,15 @@ import torch
 import torch.nn.functional as F
 from made_layers import assert_close, make_gains, make_layer, make_sets, results_of_batch
 
-from dsnc.training.losses import MANY, SampledSigmoidLoss, SigmoidLoss, base, few, make_loss
+from dsnc.training.losses import (
+    MANY,
+    SampledSigmoidLoss,
+    SampledSoftmaxLoss,
+    SigmoidLoss,
+    base,
+    few,
+    make_loss,
+)
 
 DOUBLE = torch.float64
 
@@ -118,10 +126,10 @@ def test_the_classes_of_other_processes_count_and_no_rows_cost_nothing():
         assert part[3].any() == (len(part[1]) > 0)
 
 
-def test_auto_takes_sigmoids_for_sets_and_few_of_very_many():
+def test_auto_takes_sigmoids_for_sets_unless_there_are_very_many_classes():
     for name, n_classes, sets, kind in [
         ("auto", MANY - 1, True, SigmoidLoss),
-        ("auto", MANY, True, SampledSigmoidLoss),
+        ("auto", MANY, True, SampledSoftmaxLoss),
         ("sigmoid", MANY, False, SigmoidLoss),
         ("sampled_sigmoid", 2, False, SampledSigmoidLoss),
     ]:
