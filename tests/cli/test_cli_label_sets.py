@@ -239,3 +239,11 @@ def test_show_tells_of_sets(run, place):
         run("data", "show", place / "tags.csv", "--label-separator", ";", "--json").stdout
     )
     assert record["has_label_sets"] and record["classes"] == 5
+
+
+@pytest.mark.parametrize("change", [("add", "tags.csv"), ("remove", "a")])
+def test_labels_of_sets_neither_come_nor_go(run, place, change):
+    word, what = change
+    what = place / what if word == "add" else what
+    said = run("classes", word, place / "m", what, code=1).stderr
+    assert "classes of a model of kind 'dsnc_sets' are fixed" in said

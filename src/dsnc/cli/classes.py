@@ -112,8 +112,10 @@ def remove_classes(
 
 
 def _changeable(model: Path) -> Any:
+    from dsnc.cli.samples import has_label_sets
+
     estimator = load_model(model)
-    if not hasattr(estimator, "add_classes"):
+    if not hasattr(estimator, "add_classes") or has_label_sets(estimator):
         raise InputError(f"{model}: classes of a model of kind {estimator.kind!r} are fixed.")
     return estimator
 

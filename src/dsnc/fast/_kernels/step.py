@@ -21,6 +21,7 @@ from dsnc.codes._kernels.changing import nearest_keys
 from dsnc.codes._kernels.nearest import FREE, ROW_BITS
 from dsnc.codes._kernels.scan import BLOCK
 from dsnc.codes._kernels.tools import kernel, part
+from dsnc.fast._kernels.losses import padded, sigmoid_loss, softmax_loss
 from dsnc.fast._kernels.meeting import await_work, meet, report, take
 from dsnc.fast._kernels.vectors import (
     LANES,
@@ -31,23 +32,18 @@ from dsnc.fast._kernels.vectors import (
     dot,
     draw,
     expect,
-    exponentials,
     fetch,
-    largest,
     pack,
     pass_through,
     probabilities,
     scale,
     set_row,
-    sigmoids,
 )
 
 _ROW_MASK = (1 << ROW_BITS) - 1
 _ZERO, _ONE = np.float32(0), np.float32(1)
-_NEVER = np.float32(-1e30)  # the score of no class
 _TINY = np.float32(1e-4)  # a gradient that is not worth a step
 _LEAST = np.float32(1e-10)  # in square roots
-_UNLIKELY, _SURE = np.float32(1e-18), np.float32(1 - 1e-6)  # probabilities, in logarithms
 _STREAM = 1 << 16  # places of noise apart; no code is longer
 _APART = 6  # bits: what shares a cache line belongs to one thread
 _PIECE = 2  # rows whose classes a thread finds before it looks for others
@@ -266,73 +262,16 @@ def _score(rows, row, slot, weights, batch, space, plan):
             share = (_ONE - plan.soft_share) / np.float32(plan.n_draws)
         which = slot * n_inputs + s
         if plan.each_alone:
-            loss += share * _sigmoids(batch.scores, which, scores[s], own, near, n, stands_for)
+            loss += share * sigmoid_loss(batch.scores, which, scores[s], own, near, n, stands_for)
         else:
             n_all = np.float32(weights.classes.shape[0])
-            loss += share * _softmax(
+            loss += share * softmax_loss(
                 batch.scores, which, scores[s], own, near, n, stands_for, plan, n_all
             )
-        scale(batch.scores, which, _padded(n), share * rows.weight[row])
+        scale(batch.scores, which, padded(n), share * rows.weight[row])
     if plan.moves_encoder:
         _to_logits(slot, n, weights, batch, space)
     return loss * rows.weight[row]
-
-
-@part
-def _padded(n):
-    return (n + LANES - 1) // LANES * LANES
-
-
-@part
-def _softmax(all_scores, which, scores, own, near, n, stands_for, plan, n_all):
-    """Turn scores into the gradient of their loss; return the loss.
-
-    The target is shared by the row's own classes. Smoothing spreads a share of it over all classes,
-    of which a random one stands for many. A row that has no class says nothing.
-    """
-    gains = _ZERO
-    for m in range(own.shape[0]):
-        gains += own[m]
-    if gains == 0:
-        scale(all_scores, which, _padded(n), _ZERO)
-        return _ZERO
-    target, spread = (_ONE - plan.smoothing) / gains, plan.smoothing / n_all
-    for m in range(n, _padded(n)):
-        scores[m] = _NEVER
-    top = largest(all_scores, which, _padded(n))
-    wanted = _ZERO
-    for m in range(own.shape[0]):
-        wanted += target * own[m] * scores[m]
-    if plan.smoothing > 0:
-        for m in range(n):
-            wanted += scores[m] * spread * (stands_for if m >= near else _ONE)
-    total = exponentials(all_scores, which, _padded(n), top)
-    scale(all_scores, which, _padded(n), _ONE / total)
-    for m in range(own.shape[0]):
-        scores[m] -= target * own[m]
-    if plan.smoothing > 0:
-        for m in range(n):
-            scores[m] -= spread * (stands_for if m >= near else _ONE)
-    return math.log(total) + top - wanted
-
-
-@part
-def _sigmoids(all_scores, which, scores, own, near, n, stands_for):
-    """Turn scores into gradients, each class with a loss of its own; return the sum of these."""
-    sigmoids(all_scores, which, _padded(n))
-    loss, n_own = _ZERO, own.shape[0]
-    for m in range(n_own):
-        loss -= own[m] * np.float32(math.log(max(scores[m], _UNLIKELY)))
-        scores[m] = own[m] * (scores[m] - _ONE)
-    likely = 1.0  # that none of some classes is the row's: a logarithm of each would take longer
-    for m in range(n_own, n):
-        factor = stands_for if m >= near else _ONE
-        likely *= 1.0 - min(scores[m], _SURE)
-        scores[m] *= factor
-        if m == near - 1 or m == n - 1 or m % LANES == 0:
-            loss -= factor * np.float32(math.log(likely))
-            likely = 1.0
-    return loss
 
 
 @part
