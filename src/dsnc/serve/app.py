@@ -18,6 +18,7 @@ from dsnc.serve import bodies, oip
 from dsnc.serve.answers import answer, as_json, dumps
 from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
+from dsnc.serve.explorer import Explorer
 from dsnc.serve.figures import Figures
 from dsnc.serve.journal import Journal
 from dsnc.serve.openapi import description
@@ -57,6 +58,7 @@ class Service:
         self.models: Models
         self.crew: Crew
         self.door: Door
+        self.explorer = Explorer(self._served, lambda work: self.crew.run(work))
 
     @contextlib.asynccontextmanager
     async def life(self, app: Any) -> AsyncIterator[None]:
@@ -241,6 +243,7 @@ class Service:
             _route("/metrics", self.metrics),
             _route("/openapi.json", self.openapi),
             _route("/docs", self.docs),
+            *(_route(path, handle) for path, handle in self.explorer.addresses().items()),
             _route("/v2", self.about_server),
             _route("/v2/health/live", self.live),
             _route("/v2/health/ready", self.live),
