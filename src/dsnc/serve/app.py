@@ -19,7 +19,7 @@ from dsnc.serve.answers import answer, as_json, dumps
 from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
 from dsnc.serve.figures import Figures
-from dsnc.serve.journal import Journal
+from dsnc.serve.log import Log
 from dsnc.serve.openapi import description
 from dsnc.serve.options import from_address, options_of
 from dsnc.serve.packing import packed, unpacked
@@ -51,8 +51,8 @@ Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of ro
 class Service:
     """What all requests share, and what they are answered by."""
 
-    def __init__(self, settings: ServeSettings, journal: Journal, models: Models | None) -> None:
-        self.settings, self.journal, self.figures = settings, journal, Figures()
+    def __init__(self, settings: ServeSettings, log: Log, models: Models | None) -> None:
+        self.settings, self.log, self.figures = settings, log, Figures()
         self._given = models
         self.models: Models
         self.crew: Crew
@@ -68,7 +68,7 @@ class Service:
         watching = asyncio.create_task(self.models.watch(self._note))
         gc.collect()
         gc.freeze()  # what is there now stays: looking for garbage in it would take milliseconds
-        self.journal.note("ready", process=os.getpid())
+        self.log.note("ready", process=os.getpid())
         yield
         watching.cancel()
         self.door.flush()
@@ -76,7 +76,7 @@ class Service:
 
     def _note(self, event: str, **facts: Any) -> None:
         self.figures.name_models(self.models)
-        self.journal.note(event, **facts)
+        self.log.note(event, **facts)
 
     def _served(self, visit: Visit) -> Served:
         """Return the model that is meant, of the version that is meant if one is."""
@@ -264,10 +264,10 @@ class Service:
 
 def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
     """Make the application of one worker; models are read when it starts, unless they are given."""
-    journal = Journal()
-    service = Service(settings, journal, models)
+    log = Log()
+    service = Service(settings, log, models)
     router = Router(service.routes(), lifespan=service.life, redirect_slashes=False)
-    service.door = Door(router, service.direct(), settings, service.figures, journal)
+    service.door = Door(router, service.direct(), settings, service.figures, log)
     return service.door
 
 

@@ -8,7 +8,7 @@ import traceback
 from typing import Any
 
 
-class Journal:
+class Log:
     """Writes whole lines: those of several workers do not mix."""
 
     def __init__(self, file: int = 2) -> None:
@@ -42,19 +42,19 @@ class Journal:
 class _Remarks(logging.Handler):
     """What the HTTP server says, as lines of ours."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
-        self._journal = journal
+        self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
         facts: dict[str, str] = {}
         if record.exc_info and record.exc_info[1] is not None:
             facts["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
-        self._journal.note(record.getMessage().strip(), level=record.levelname.lower(), **facts)
+        self._log.note(record.getMessage().strip(), level=record.levelname.lower(), **facts)
 
 
-def keep_remarks(journal: Journal) -> None:
-    """Let the journal have what uvicorn says that is worth knowing."""
+def keep_remarks(log: Log) -> None:
+    """Let the log have what uvicorn says that is worth knowing."""
     logger = logging.getLogger("uvicorn")
-    logger.handlers, logger.propagate = [_Remarks(journal)], False
+    logger.handlers, logger.propagate = [_Remarks(log)], False
     logger.setLevel(logging.WARNING)
