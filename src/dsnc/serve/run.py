@@ -36,10 +36,11 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
     from uvicorn.supervisors import Multiprocess
 
     from dsnc.serve.log import Log, keep_remarks
+    from dsnc.serve.models import Models
     from dsnc.serve.protocol import Patience
-    from dsnc.serve.served import Models
 
-    models = Models(settings.models)  # whatever is wrong with one is said before a worker starts
+    log = Log()
+    models = Models(settings, log.note)  # what is wrong with one is said before a worker starts
     versions = {name: served.version for name, served in models.items()}
     config = uvicorn.Config(
         partial(_make_app, settings, models if settings.workers == 1 else None),
@@ -57,7 +58,6 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
         timeout_worker_healthcheck=_STARTING,
     )
     del models
-    log = Log()
     keep_remarks(log)
     host, port = listener.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
