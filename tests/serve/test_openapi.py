@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from dsnc.serve.app import Service
-from dsnc.serve.journal import Journal
+from dsnc.serve.log import Log
 from dsnc.serve.settings import ServeSettings
 
 
 def test_every_address_is_described(service, tmp_path):
     described = json.loads(service.get("/openapi.json"))
-    routes = Service(ServeSettings(models={"m": tmp_path}), Journal(), None).routes()
+    routes = Service(ServeSettings(models={"m": tmp_path}), Log(), None).routes()
     addresses = {(route.path, (route.methods - {"HEAD"}).pop().lower()) for route in routes}
     paths = described["paths"].items()
     assert {(path, m) for path, item in paths for m in item if m != "parameters"} == addresses

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dsnc.serve.answers import dumps
 from dsnc.serve.figures import Figures
-from dsnc.serve.journal import Journal
+from dsnc.serve.log import Log
 from dsnc.serve.protocol import abort
 from dsnc.serve.refusals import Gone, Refused, busy, too_large
 from dsnc.serve.settings import ServeSettings
@@ -36,7 +36,7 @@ class Door:
     direct : mapping of str to (Handler, dict)
         Addresses that are asked all the time, and what stands in them: routing takes as long as
         predicting.
-    settings, figures, journal
+    settings, figures, log
         Who may come in, and where it is noted.
     """
 
@@ -46,10 +46,10 @@ class Door:
         direct: Mapping[str, tuple[Handler, dict[str, str]]],
         settings: ServeSettings,
         figures: Figures,
-        journal: Journal,
+        log: Log,
     ) -> None:
         self.app, self.direct, self.settings = app, direct, settings
-        self.figures, self.journal = figures, journal
+        self.figures, self.log = figures, log
         self.in_flight = self.held = 0
         self._guarded = bool(settings.tokens)
         self._noted: list[tuple[Visit, float, float]] = []
@@ -124,7 +124,7 @@ class Door:
             error = Refused(error.status_code, f"{error.detail}.", allowed)
         elif not isinstance(error, Refused):
             told = "".join(traceback.format_exception(error))
-            self.journal.note("failed", level="error", traceback=told)
+            self.log.note("failed", level="error", traceback=told)
             error = Refused(500, "Something went wrong here; the log says what.")
         if not visit.status:
             body = dumps({"error": error.message}).encode()
@@ -167,5 +167,5 @@ class Door:
                 facts |= {"model": visit.model, "version": visit.version, "rows": visit.rows}
             if visit.number is not None:
                 facts["id"] = visit.number.decode()
-            self.journal.add("request", when, **facts)
-        self.journal.flush()
+            self.log.add("request", when, **facts)
+        self.log.flush()

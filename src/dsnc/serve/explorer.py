@@ -41,12 +41,19 @@ class Explorer:
     ----------
     served : callable
         Finds the model that a request means.
+    is_open : callable
+        Tells whether classes of a model can be added.
     run : callable
         Does work in a thread.
     """
 
-    def __init__(self, served: Callable[[Visit], Served], run: Run) -> None:
-        self._served, self._run = served, run
+    def __init__(
+        self,
+        served: Callable[[Visit], Awaitable[Served]],
+        is_open: Callable[[Served], bool],
+        run: Run,
+    ) -> None:
+        self._served, self._is_open, self._run = served, is_open, run
         self._files = static_files()
         self._digest = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
         self._atlases: dict[tuple[str, str], Atlas] = {}
@@ -82,7 +89,13 @@ class Explorer:
 
     async def page_facts(self, visit: Visit) -> Reply:
         """Say what kind of model it is."""
-        return await self._data(visit, "facts", _JSON, lambda atlas: dumps(atlas.facts).encode())
+        is_open = self._is_open(await self._served(visit))
+        what = "facts-open" if is_open else "facts"
+
+        def make(atlas: Atlas) -> bytes:
+            return dumps({**atlas.facts, "changes": is_open}).encode()
+
+        return await self._data(visit, what, _JSON, make)
 
     async def page_labels(self, visit: Visit) -> Reply:
         """Return the labels, in the order of their numbers."""
@@ -96,7 +109,7 @@ class Explorer:
 
     async def page_map(self, visit: Visit) -> Reply:
         """Return the places of the classes; 202, and nothing, as long as they are computed."""
-        atlas = self._atlas(visit)
+        atlas = await self._atlas(visit)
         if atlas not in self._maps:
             self._maps[atlas] = asyncio.create_task(asyncio.to_thread(atlas.map_bytes))
         task = self._maps[atlas]
@@ -105,9 +118,9 @@ class Explorer:
             return Reply(b"", {b"retry-after": b"1", b"content-type": _BYTES}, 202)
         return await self._data(visit, "map", _BYTES, lambda _: task.result())
 
-    def _atlas(self, visit: Visit) -> Atlas:
+    async def _atlas(self, visit: Visit) -> Atlas:
         """Return what there is to show of a model; of versions that are gone, not for long."""
-        served = self._served(visit)
+        served = await self._served(visit)
         key = served.name, served.version
         if key not in self._atlases:
             self._atlases[key] = Atlas(served.model, *key)
@@ -118,9 +131,9 @@ class Explorer:
     async def _data(
         self, visit: Visit, what: str, kind: bytes, make: Callable[[Atlas], bytes]
     ) -> Reply:
-        atlas = self._atlas(visit)
+        atlas = await self._atlas(visit)
         headers = {b"content-type": kind, b"x-model-version": atlas.version.encode()}
-        tag = f"{atlas.version}-{what}"
+        tag = f"{atlas.version}-{self._digest}-{what}"
         reply: Reply = await self._run(lambda: _kept(visit, tag, headers, lambda: make(atlas)))
         return reply
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import dsnc
 from dsnc.serve import oip
-from dsnc.serve.served import Models, Served
+from dsnc.serve.models import Models
+from dsnc.serve.served import Served
 from dsnc.serve.settings import ServeSettings
 
 Plain = dict[str, Any]
+Told = dict[str, tuple[Plain, str]]  # schema and description of what may be asked for
 _NUMBERS: Plain = {"type": "array", "items": {"type": "number"}}
 _LABEL: Plain = {"description": "A text or a number, as the model was trained with."}
 
@@ -57,7 +59,8 @@ def _plain_paths(some: Served) -> Plain:
     return {
         "/predict": predict,
         "/models/{name}/predict": named,
-        "/models": _get("Which models there are."),
+        **_class_paths(some),
+        "/models": _get("Which models there are, and whether their classes can be changed."),
         "/health": _get("Whether the service is well; needs no token."),
         "/metrics": _get("Figures for Prometheus.", "text/plain"),
         "/openapi.json": _get("This description, for programs."),
@@ -88,6 +91,58 @@ def _protocol_paths(some: Served) -> Plain:
         paths[f"{place}/ready"] = {**_get("Whether a model is ready."), "parameters": names}
         paths[f"{place}/infer"] = {**infer, "parameters": names}
     return paths
+
+
+def _class_paths(some: Served) -> Plain:
+    """Return what there is about classes, of the one model and by name."""
+    page: Told = {
+        "query": ({"type": "string"}, "Only labels that hold this text, in any case."),
+        "offset": ({"type": "integer", "minimum": 0}, "So many are left out first."),
+        "limit": ({"type": "integer", "minimum": 0}, "So many at most; 100 if nothing is said."),
+    }
+    near: Told = {
+        "label": ({"type": "string"}, "Nearest to the code of this class."),
+        "code": ({"type": "string"}, "Nearest to this code, in hexadecimal digits."),
+        "top_k": ({"type": "integer", "minimum": 1}, "So many; 10 if nothing is said."),
+    }
+    labels = {"type": "array", "items": _LABEL}
+    rows = {"inputs": {"type": "array", "items": _ref("Row")}, "labels": labels}
+    example = _example(some)
+    told = "Needs a token. It has happened for all workers when the answer comes, which names the "
+    told += "version; nothing that was answered is lost."
+    classes = {
+        "get": _listing("Which classes there are, with their codes.", page),
+        "post": {
+            "summary": "Add classes from rows, one of a class or more.",
+            "description": f"Labels that are known learn more rows. {told}",
+            "requestBody": _json_body(rows, {"inputs": example, "labels": ["new"] * len(example)}),
+            "responses": _answers("Changed", "403"),
+        },
+        "delete": {
+            "summary": "Remove classes.",
+            "description": told,
+            "requestBody": _json_body({"labels": labels}, {"labels": ["old"]}),
+            "responses": _answers("Changed", "403"),
+        },
+    }
+    nearest = {"get": _listing("Which classes are nearest in Hamming distance.", near)}
+    named = {"parameters": [_path("name")]}
+    return {
+        "/classes": classes,
+        "/classes/nearest": nearest,
+        "/models/{name}/classes": {**classes, **named},
+        "/models/{name}/classes/nearest": {**nearest, **named},
+    }
+
+
+def _listing(summary: str, told: Told) -> Plain:
+    return {"summary": summary, "parameters": _query(told), "responses": _answers("Classes")}
+
+
+def _json_body(properties: Plain, example: Plain) -> Plain:
+    schema = {"type": "object", "required": list(properties), "properties": properties}
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"required": True, "content": content}
 
 
 def _page_paths() -> Plain:
@@ -159,21 +214,41 @@ def _schemas(some: Served) -> Plain:
             "additionalProperties": False,
             "properties": {"inputs": inputs, **options},
         },
-        "Answer": {
-            "type": "object",
-            "required": ["model", "version", "labels"],
-            "properties": {
-                "model": {"type": "string"},
-                "version": {"type": "string"},
+        "Answer": _object(
+            {
                 "labels": {**of_rows, "items": _LABEL},
                 "probabilities": of_rows,
                 "explanations": {"type": "array", "items": {"type": "object"}},
+            }
+        ),
+        "Classes": _object(
+            {"total": {"type": "integer", "description": "Of all pages; of a listing."}}
+            | {"classes": {"type": "array", "items": _ref("Class")}}
+        ),
+        "Class": {
+            "type": "object",
+            "properties": {
+                "label": _LABEL,
+                "number": {"type": "integer"},
+                "code": {"type": ["string", "null"], "description": "Hexadecimal, bit 0 first."},
+                "distance": {"type": "integer", "description": "Bits that differ; of the nearest."},
             },
         },
+        "Changed": _object(
+            {"classes": {"type": "integer", "description": "How many there are now."}}
+            | {name: {"type": "array", "items": _LABEL} for name in ("added", "removed")}
+        ),
         "Inference": _tensors("inputs", oip.about_model(some)["inputs"]),
         "Inferred": _tensors("outputs", oip.about_model(some)["outputs"]),
         "Error": {"type": "object", "properties": {"error": {"type": "string"}}},
     }
+
+
+def _object(properties: Plain) -> Plain:
+    """Return the schema of an answer, all of which name the model."""
+    text = {"type": "string"}
+    properties = {"model": text, "version": text, **properties}
+    return {"type": "object", "required": ["model", "version"], "properties": properties}
 
 
 def _tensors(name: str, example: list[Plain]) -> Plain:
@@ -200,7 +275,7 @@ def _tensors(name: str, example: list[Plain]) -> Plain:
 
 
 def _options() -> list[Plain]:
-    told = {
+    told: Told = {
         "top_k": ({"type": "integer", "minimum": 1}, "So many labels, best first, in a list."),
         "probabilities": ({"type": "boolean"}, "Probabilities of the labels, too."),
         "explain": (
@@ -208,17 +283,21 @@ def _options() -> list[Plain]:
             "Why: what spoke for each answer; a number is that of the largest terms.",
         ),
     }
+    return _query(told)
+
+
+def _query(told: Told) -> list[Plain]:
     return [
         {"name": name, "in": "query", "schema": schema, "description": text}
         for name, (schema, text) in told.items()
     ]
 
 
-def _answers(schema: str, *, lines: bool = False) -> Plain:
+def _answers(schema: str, *more: str, lines: bool = False) -> Plain:
     content: Plain = {"application/json": {"schema": _ref(schema)}}
     if lines:
         content |= {"application/x-ndjson": {}, "text/csv": {}}
-    statuses = ("400", "401", "404", "413", "415", "503")
+    statuses = ("400", "401", *more, "404", "413", "415", "503")
     return {
         "200": {"description": "The answer.", "content": content},
         **{status: {"$ref": f"#/components/responses/{status}"} for status in statuses},
@@ -229,6 +308,7 @@ def _responses() -> Plain:
     told = {
         "400": "The request cannot be understood; 'error' says what is wrong.",
         "401": "The token is missing or wrong.",
+        "403": "Classes cannot be changed; 'error' says why.",
         "404": "There is no such model, or version.",
         "413": "Too many bytes or rows.",
         "415": "A kind of body that is not known.",

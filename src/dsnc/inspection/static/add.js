@@ -20,7 +20,6 @@ export class Add {
     const label = byId("add-label").value.trim();
     const lines = byId("add-rows").value.split("\n").filter((line) => line.trim());
     const result = byId("add-result");
-    if (byId("add-token").value) source.token = byId("add-token").value.trim();
     this.form.setAttribute("aria-busy", "true");
     try {
       if (!label || !lines.length) throw new Error("A class needs a label, and a text or row at least.");
@@ -31,8 +30,7 @@ export class Add {
       fill(result, el("p", { role: "status" }, `${label} is there, from ${counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
       this.form.reset();
     } catch (error) {
-      const more = error.status === 401 ? " Enter the token of the service." : "";
-      fill(result, el("p", { class: "problem", role: "alert" }, error.message + more));
+      fill(result, el("p", { class: "problem", role: "alert" }, error.message));
     } finally {
       this.form.removeAttribute("aria-busy");
     }
