@@ -123,7 +123,7 @@ def test_too_many_at_a_time(strict):
         status = 200
         while status == 200:  # until all four have been seen
             status, about, _ = strict.ask("POST", "/predict", BODY, GOOD)
-        assert (status, about["retry-after"]) == (503, "1")
+        assert (status, about["retry-after"]) == (429, "1")
         assert json.loads(strict.get("/health"))["status"] == "ok"
         for connection in waiting:
             connection.sendall(BODY)

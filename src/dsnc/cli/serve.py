@@ -33,7 +33,7 @@ def serve(
     max_rows: Annotated[int, typer.Option(min=1, help="Rows of a request.")] = 100_000,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of a request.")] = 30,
     max_in_flight: Annotated[
-        int, typer.Option(min=1, help="Requests at a time, of a worker; others get a 503.")
+        int, typer.Option(min=1, help="Requests at a time, of a worker; others get a 429.")
     ] = 64,
 ) -> None:
     """Serve models over HTTP: plain JSON, lines, CSV, arrays, and the Open Inference Protocol.

@@ -13,7 +13,7 @@ from dsnc.serve.answers import dumps
 from dsnc.serve.figures import Figures
 from dsnc.serve.log import Log
 from dsnc.serve.protocol import abort
-from dsnc.serve.refusals import Gone, Refused, busy, too_large
+from dsnc.serve.refusals import Gone, Refused, busy, too_large, too_many
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.visits import Reply, Visit
 
@@ -104,7 +104,7 @@ class Door:
             why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
             raise Refused(401, why, {b"www-authenticate": b"Bearer"})
         if self.in_flight > self.settings.max_in_flight:
-            raise busy("Too many requests are being answered.")
+            raise too_many("Too many requests are being answered.")
 
     async def _enter(self, visit: Visit) -> None:
         scope, receive, send = visit.scope, visit.receive, visit.send

@@ -11,6 +11,7 @@ from dsnc.serve.settings import ServeSettings
 Plain = dict[str, Any]
 Told = dict[str, tuple[Plain, str]]  # schema and description of what may be asked for
 _NUMBERS: Plain = {"type": "array", "items": {"type": "number"}}
+_PARAMETERS = "top_k, unknown, unknown_share, binary_data_output"
 _LABEL: Plain = {"description": "A text or a number, as the model was trained with."}
 
 
@@ -269,7 +270,7 @@ def _tensors(name: str, example: list[Plain]) -> Plain:
         "properties": {
             name: {"type": "array", "items": tensor},
             "id": {"type": "string"},
-            "parameters": {"type": "object", "description": "top_k, binary_data_output"},
+            "parameters": {"type": "object", "description": _PARAMETERS},
         },
     }
 
@@ -278,6 +279,14 @@ def _options() -> list[Plain]:
     told: Told = {
         "top_k": ({"type": "integer", "minimum": 1}, "So many labels, best first, in a list."),
         "probabilities": ({"type": "boolean"}, "Probabilities of the labels, too."),
+        "unknown": (
+            {"type": ["string", "number"]},
+            "The label of rows that seem to belong to no class; they have no probability.",
+        ),
+        "unknown_share": (
+            {"type": "number", "minimum": 0, "maximum": 1},
+            "The share of rows of known classes that may be taken for unknown; 0.05 if not said.",
+        ),
         "explain": (
             {"type": ["boolean", "integer"]},
             "Why: what spoke for each answer; a number is that of the largest terms.",
@@ -297,7 +306,7 @@ def _answers(schema: str, *more: str, lines: bool = False) -> Plain:
     content: Plain = {"application/json": {"schema": _ref(schema)}}
     if lines:
         content |= {"application/x-ndjson": {}, "text/csv": {}}
-    statuses = ("400", "401", *more, "404", "413", "415", "503")
+    statuses = ("400", "401", *more, "404", "413", "415", "429", "503")
     return {
         "200": {"description": "The answer.", "content": content},
         **{status: {"$ref": f"#/components/responses/{status}"} for status in statuses},
@@ -312,6 +321,7 @@ def _responses() -> Plain:
         "404": "There is no such model, or version.",
         "413": "Too many bytes or rows.",
         "415": "A kind of body that is not known.",
+        "429": "More requests at a time than are taken: try again after Retry-After seconds.",
         "503": "Too much to do, or it took too long: try again after Retry-After seconds.",
     }
     content = {"application/json": {"schema": _ref("Error")}}

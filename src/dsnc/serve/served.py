@@ -87,6 +87,8 @@ class Served:
         for X in some:
             self.model.predict(X)
             self.model.predict_top_k(X, k=min(2, self.n_classes))
+            if self.model._novelty is not None:
+                self.model.is_unknown(X)
         if self.explains:
             with contextlib.suppress(DsncError):  # of a decoder that cannot be explained
                 self.model.explain(some[0])
