@@ -39,7 +39,7 @@ def static_files() -> dict[str, bytes]:
 def model_page(
     path: str | os.PathLike[str],
     atlas: Atlas,
-    facts: ModelFacts,
+    facts: ModelFacts | None = None,
     *,
     bits: Sequence[BitFacts] = (),
     pairs: Sequence[Pair] = (),
@@ -53,8 +53,8 @@ def model_page(
         The file to write; an older one is replaced.
     atlas : Atlas
         The model, with its name.
-    facts : ModelFacts
-        As `dsnc.inspection.model_facts` gives them.
+    facts : ModelFacts, optional
+        As `dsnc.inspection.model_facts` gives them, to be told as well.
     bits : sequence of BitFacts
         What bits separate, with the features that push them.
     pairs : sequence of Pair
@@ -67,13 +67,10 @@ def model_page(
     Path
         The file that was written.
     """
-    told = {
-        **atlas.facts,
-        "about": summary(facts),
-        "trials": [trial_cells(trial) for trial in facts.trials],
-        "pairs": _pairs(atlas, pairs),
-        "chosen": label,
-    }
+    told = {**atlas.facts, "pairs": _pairs(atlas, pairs), "chosen": label}
+    if facts is not None:
+        told["about"] = summary(facts)
+        told["trials"] = [trial_cells(trial) for trial in facts.trials]
     for bit in bits:
         told["bit_facts"][bit.bit] |= {
             "up": [name for name, _ in bit.set_features],

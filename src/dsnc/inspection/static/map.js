@@ -31,6 +31,7 @@ export class MapView {
     this.names = byId("map-names");
     this.hovered = -1;
     this.view = { x: 0, y: 0, scale: 1 };
+    this.isWhole = true; // nobody has moved it
     this.colors = null;
     this.dirty = false;
     this.pointers = new Map();
@@ -73,9 +74,8 @@ export class MapView {
       canvas.height = Math.round(height * sharp);
     }
     this.image = null;
-    if (middle && this.places) this._center(...middle);
-    if (this.places && this.view.scale <= this._fit()) this._whole();
-    this._paint();
+    if (this.isWhole) this._whole();
+    else this._center(...middle);
   }
 
   // Pixels of the screen for the width of the map, with some room around it.
@@ -84,6 +84,7 @@ export class MapView {
   }
 
   _whole() {
+    this.isWhole = true;
     if (!this.size) return;
     this.view.scale = this._fit();
     this._center(EDGE / 2, EDGE / 2);
@@ -109,11 +110,13 @@ export class MapView {
     const fit = this._fit();
     const scale = Math.min(fit * NEAREST, Math.max(fit * 0.7, this.view.scale * factor));
     const [mapX, mapY] = this._toMap(x, y);
+    this.isWhole = false;
     this.view = { scale, x: x - mapX * scale, y: y - mapY * scale };
     this._paint();
   }
 
   _pan(dx, dy) {
+    this.isWhole = false;
     this.view.x += dx;
     this.view.y += dy;
     this._paint();
@@ -124,8 +127,9 @@ export class MapView {
     const { number } = this.state.origin;
     if (!this.places || !this.size || number === undefined) return;
     const [x, y] = this._place(number);
-    const edge = 40;
+    const edge = 12;
     if (x > edge && y > edge && x < this.size.width - edge && y < this.size.height - edge) return;
+    this.isWhole = false;
     const goal = [this.places[2 * number], this.places[2 * number + 1]];
     if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) this._center(...goal);
     else this._fly(goal);
@@ -211,6 +215,7 @@ export class MapView {
     this.radius = has ? this._radius() : 1;
     paint(this.image, view, ...args, colors, this.radius * sharp, this.colors.ground);
     context.putImageData(this.image, 0, 0);
+    this.canvas.parentElement.dataset.shown = has ? "map" : "nothing";
     this._drawNames();
   }
 
