@@ -13,6 +13,7 @@ OPTIONS = [
     "--headless=new",
     "--no-sandbox",  # of use to nobody here: tests may be run by root
     "--disable-gpu",
+    "--hide-scrollbars",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",

@@ -93,7 +93,7 @@ def test_a_text_is_tried_and_explained(page, jobs, service):
     page.wait("document.querySelector('#try-result .answer')")
     (explained,) = jobs.explain(["pastry cook (senior)"])
     assert page.text("#try-result .answer strong") == explained.label
-    rows = page.texts("#try-result tbody tr")
+    rows = page.texts("#try-result tbody")
     assert len(rows) == len(explained.candidates)
     assert f"{explained.candidates[0].first:+.2f}".replace("-", "−") in rows[0]
     assert page.texts(".terms .term")[0].strip() == explained.terms[0].name.strip()
@@ -149,6 +149,8 @@ def test_keys_alone_are_enough(page, jobs):
     assert page.focus().startswith("Bit 2") and "flipped" in page.focus()
     assert "Nearest:" in page.js("document.getElementById('said').textContent")
     assert "Bit 2 set in" in page.text("#bit-line")
+    page.press("TAB")
+    assert page.focus() == "unflip"
     page.press("TAB")
     assert page.focus() == "tab-found"
     page.press("ARROW_RIGHT")

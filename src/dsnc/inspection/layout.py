@@ -1,9 +1,8 @@
 """A map of codes: places on a plane where near codes stand together, in near-linear time.
 
 The first two principal components give the plan; then codes are pulled to their nearest ones and
-pushed away from others drawn at random, as UMAP does it. The nearest are found by sorting: codes
-are ordered by their bits, in several orders of the bits, and whoever is near in one of these is a
-candidate. The same codes always get the same places.
+pushed away from others drawn at random, as UMAP does it; at last what is crowded gets room. The
+same codes always get the same places.
 """
 
 import numpy as np
@@ -16,16 +15,18 @@ _Floats = NDArray[np.float32]
 _Ints = NDArray[np.int64]
 
 _NEIGHBORS = 8
-_ORDERS, _WINDOW = 10, 3  # of the bits, and places before and after that are looked at
-_STRANGERS = 4  # others that push a code away, at each step
-_STEPS, _LEAST_STEPS = 240, 40
-_WORK = 12_000_000  # codes times steps
+_ORDERS, _WINDOW = 6, 3  # of the bits, and places before and after that are looked at
+_ROUNDS = 4  # of looking at the nearest of the nearest
+_BLOCK = 4096  # codes at a time
+_NUMBER_BITS = 40  # of a key that is a distance and a number
+_STRANGERS, _PUSH = 6, 8.0  # others that push a code away, at each step, and how strongly
+_STEPS, _LEAST_STEPS = 500, 40
+_WORK = 10_000_000  # codes times steps
 _SPAN = 10.0  # from the middle to the edge, at the beginning
 _SHARP = 1.6, 0.9  # UMAP's curve of likeness, for a least distance of about 0.1
 _TURNS, _EVEN = 24, 0.12  # how often the map is evened out, and how much at a time
 _FAR = 4.0  # nothing moves farther in one step
 _LAST = 65535  # the edge of the map
-_OUTSIDE = 0.0005  # the share of codes on either side that may be drawn in to the edge
 
 
 def class_map(codes: PackedCodes) -> Places:
@@ -66,33 +67,63 @@ def _plan(codes: PackedCodes) -> _Floats:
 
 
 def _neighbors(codes: PackedCodes, rng: np.random.Generator) -> _Ints:
-    """Return the nearest of each code, of those that are beside it in some order of the bits."""
+    """Return the nearest of each code, as far as they can be found in near-linear time.
+
+    Those beside it in some order of the bits are a beginning; then the nearest of the nearest,
+    and of those that are near from the other side, are looked at, a few times.
+    """
     n, bits = len(codes), codes.to_bits()
     found = np.empty((n, 2 * _WINDOW * _ORDERS), dtype=np.int64)
     column = 0
     for _ in range(_ORDERS):
-        shuffled = PackedCodes.from_bits(
-            np.ascontiguousarray(bits[:, rng.permutation(codes.n_bits)])
-        )
-        order = np.lexsort(shuffled.words.T)
+        shuffled = np.ascontiguousarray(bits[:, rng.permutation(codes.n_bits)])
+        order = np.lexsort(PackedCodes.from_bits(shuffled).words.T)
         for step in range(1, _WINDOW + 1):
             for sign in (-step, step):
                 found[order, column] = np.roll(order, sign)
                 column += 1
-    found.sort(axis=1)
-    distance = _distances(codes, found)
-    distance[:, 1:][found[:, 1:] == found[:, :-1]] = codes.n_bits + 1  # who was found before
-    distance[found == np.arange(n)[:, None]] = codes.n_bits + 1
-    k = min(_NEIGHBORS, n - 1)
-    best = np.argsort(distance, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(found, best, axis=1)
+    near = _best(codes, found)
+    for _ in range(_ROUNDS):
+        both = np.concatenate([near, _other_side(near)], axis=1)
+        others = both[near].reshape(n, -1)
+        near = _best(codes, np.concatenate([near, others], axis=1))
+    return near
 
 
-def _distances(codes: PackedCodes, others: _Ints) -> NDArray[np.int32]:
-    """Return the distances of each code to some others."""
+def _best(codes: PackedCodes, found: _Ints) -> _Ints:
+    """Return the nearest of those that were found for each code, each once, without itself."""
+    result = np.empty((len(codes), min(_NEIGHBORS, len(codes) - 1)), dtype=np.int64)
+    for start in range(0, len(codes), _BLOCK):
+        rows = np.arange(start, min(start + _BLOCK, len(codes)))
+        some = np.sort(found[rows], axis=1)
+        keys = _distances(codes, rows, some).astype(np.int64)
+        keys[:, 1:][some[:, 1:] == some[:, :-1]] = codes.n_bits + 1  # who was found before
+        keys[some == rows[:, None]] = codes.n_bits + 2
+        keys = (keys << _NUMBER_BITS) + some
+        k = result.shape[1]
+        if k < keys.shape[1]:
+            keys = np.partition(keys, k - 1, axis=1)[:, :k]
+        result[rows] = np.sort(keys, axis=1) & ((1 << _NUMBER_BITS) - 1)
+    return result
+
+
+def _other_side(near: _Ints) -> _Ints:
+    """Return, for each code, some of those that it is near to; itself where there are too few."""
+    n, k = near.shape
+    order = np.argsort(near.ravel(), kind="stable")
+    owner, target = order // k, near.ravel()[order]
+    rank = np.arange(n * k) - np.searchsorted(target, np.arange(n))[target]
+    result = np.repeat(np.arange(n)[:, None], k, axis=1)
+    some = rank < k
+    result[target[some], rank[some]] = owner[some]
+    return result
+
+
+def _distances(codes: PackedCodes, rows: _Ints, others: _Ints) -> NDArray[np.int32]:
+    """Return the distances of some codes to some others each."""
     result = np.zeros(others.shape, dtype=np.int32)
     for word in codes.words.T:
-        result += np.bitwise_count(word[:, None] ^ word[others])
+        result += np.bitwise_count(word[rows][:, None] ^ word[others])
     return result
 
 
@@ -110,9 +141,14 @@ def _settled(places: _Floats, near: _Ints, rng: np.random.Generator) -> _Floats:
         for shift in rng.integers(1, n, _STRANGERS):
             push = places - np.roll(places, int(shift), axis=0)
             square = np.einsum("nd,nd->n", push, push)
-            force = 2 * b / ((np.float32(0.01) + square) * (1 + a * square))
+            force = _PUSH * 2 * b / ((np.float32(0.01) + square) * (1 + a * square))
             move += force[:, None] * push
-        places = places + rate * np.clip(move / near.shape[1] * 4, -_FAR, _FAR)
+        move *= np.float32(4 / near.shape[1])
+        length = np.sqrt(np.einsum("nd,nd->n", move, move))
+        places = (
+            places
+            + (rate * np.minimum(1, _FAR / np.maximum(length, np.float32(1e-9))))[:, None] * move
+        )
     return places
 
 
@@ -151,7 +187,7 @@ def _beside(inverse: _Ints, counts: _Ints, places: _Floats) -> _Floats:
 
 def _scaled(places: _Floats) -> Places:
     """Return places that fill the map, with one scale for both directions."""
-    low, high = np.quantile(places, [_OUTSIDE, 1 - _OUTSIDE], axis=0)
+    low, high = places.min(axis=0), places.max(axis=0)
     half = max(float((high - low).max()) / 2, 1e-6)
     moved = (places - (low + high) / 2) / half
     filled: Places = np.clip(np.rint((moved + 1) / 2 * _LAST), 0, _LAST).astype(np.uint16)

@@ -1,5 +1,5 @@
 // A code as a field of bits that can be flipped.
-import { hasBit } from "./codes.js";
+import { hasBit, hexOf } from "./codes.js";
 import { byId, counted, el, fill, percent, say } from "./dom.js";
 
 const ROW = 16; // bits
@@ -60,6 +60,7 @@ export class Bits {
       cell.style.setProperty("--sure", sureness === null ? "100%" : `${(200 * (sureness - 0.5)).toFixed(0)}%`);
     });
     const { flips } = state;
+    byId("hex").textContent = hexOf(state.code, state.codes.nBits);
     byId("flips").textContent = flips ? `${counted(flips, "bit")} flipped` : "";
     byId("unflip").hidden = !flips;
   }
@@ -94,17 +95,17 @@ export class Bits {
   _tellBit() {
     const { bit, facts, origin } = this.state;
     const line = byId("bit-line");
+    line.classList.toggle("with-features", Boolean(facts.bit_facts[0]?.up));
     if (bit === null || !facts.bit_facts[bit]) {
       fill(line, "Press a bit to flip it. Point at one, or move to it, and the map shows what it separates.");
       return;
     }
     const { share, set, unset, up, down } = facts.bit_facts[bit];
-    const names = (numbers) => numbers.map((number) => this.state.label(number)).join(", ");
     const sureness = origin.bits ? `, ${percent(origin.bits[bit].sureness)} sure here` : "";
-    const side = (name, word, numbers, features) => el("span", { class: "side" },
-      el("b", { class: name }, word), ` ${names(numbers) || "none"}`,
-      features.length ? el("span", { class: "faint" }, ` · pushed by ${features.join(", ")}`) : null);
-    fill(line, el("strong", {}, `Bit ${bit}`), ` set in ${percent(share)} of ${facts.what}${sureness}. `,
-      side("one", "Set:", set, up || []), " ", side("zero", "Not set:", unset, down || []));
+    const names = (numbers) => numbers.map((number) => this.state.label(number)).join(" · ") || "none";
+    const side = (name, word, text) => el("div", { title: text }, el("b", { class: name }, word), ` ${text}`);
+    fill(line, el("div", {}, el("b", {}, `Bit ${bit}`), ` set in ${percent(share)} of ${facts.what}${sureness}`),
+      side("one", "Set", names(set)), up ? side("one", "Up", up.join(" · ")) : null,
+      side("zero", "Not set", names(unset)), down ? side("zero", "Down", down.join(" · ")) : null);
   }
 }

@@ -68,3 +68,14 @@ export function separating(a, b, nBits) {
   for (let bit = 0; bit < nBits; bit++) if (hasBit(a, bit) !== hasBit(b, bit)) bits.push(bit);
   return bits;
 }
+
+// As `dsnc encode` writes it: bit 0 is the first.
+export function hexOf(code, nBits) {
+  let text = "";
+  for (let bit = 0; bit < 8 * Math.ceil(nBits / 8); bit += 4) {
+    let digit = 0;
+    for (let i = 0; i < 4; i++) digit = 2 * digit + (bit + i < nBits && hasBit(code, bit + i) ? 1 : 0);
+    text += digit.toString(16);
+  }
+  return text;
+}

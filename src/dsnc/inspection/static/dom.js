@@ -23,7 +23,11 @@ export const counted = (n, one, many = `${one}s`) => `${grouped(n)} ${n === 1 ? 
 
 export const grouped = (n) => n.toLocaleString("en-US");
 
-export const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)} %`;
+export function percent(share) {
+  const many = 100 * share;
+  const figure = many > 0 && many < 0.1 ? "<\u202f0.1" : many.toFixed(many > 0 && many < 9.95 ? 1 : 0);
+  return `${figure}\u202f%`;
+}
 
 // Say something to who listens to the page.
 export function say(text) {

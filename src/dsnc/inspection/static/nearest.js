@@ -17,7 +17,7 @@ export class Nearest {
     const { state } = this;
     fill(this.list, state.found.map((number) => this._row(number)));
     byId("more").hidden = state.listed >= state.codes.size;
-    byId("nearest-line").textContent = `Nearest of ${counted(state.codes.size, ...NAMES[state.facts.what])}, in exact order of distance. The stripes are the bits that differ.`;
+    byId("nearest-line").textContent = `Nearest of ${counted(state.codes.size, ...NAMES[state.facts.what])}, in exact order of distance`;
   }
 
   _row(number) {

@@ -105,21 +105,26 @@ export class Trial {
     return el("p", { class: "marked" }, spans, el("span", { class: "unseen" }, ` (colored by what speaks for ${label})`));
   }
 
+  // The label of each above its figures: labels are long.
   _candidates({ candidates, second_stage: second, runner_up: runner, lead }) {
     const { state } = this;
-    const heads = ["Candidate", " Probability", " Bits away", " Codes", ...(second ? [" Features", " Both"] : [])];
-    const rows = candidates.map((one) => {
+    const heads = ["Probability", "Bits away", "Codes", ...(second ? ["Features", "Both"] : [])];
+    const bodies = candidates.map((one) => {
       const number = state.labels.indexOf(one.label);
       const known = number >= 0 && state.distances;
       const name = known ? el("button", { type: "button", class: "link", onclick: () => state.choose(number) }, String(one.label)) : String(one.label);
-      const scores = [one.first, ...(second ? [one.margin, one.score] : [])];
-      const shown = scores.map((value) => (value === null ? "" : signed(value)));
-      return [name, percent(one.probability), known ? String(state.distances[number]) : "", ...shown];
+      const scores = [one.first, ...(second ? [one.margin, one.score] : [])].map((value) => (value === null ? "" : signed(value)));
+      const cells = [percent(one.probability), known ? String(state.distances[number]) : "", ...scores];
+      return el("tbody", {}, el("tr", {}, el("th", { scope: "rowgroup", colSpan: heads.length }, name)), el("tr", {}, cells.map((cell) => el("td", {}, cell))));
     });
-    const stages = second ? "Codes find the candidates and score them first; then features decide among them." : "The codes decided alone.";
+    const list = el("table", { class: "candidates" }, el("caption", { class: "unseen" }, "Candidates and their scores"),
+      el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), bodies);
+    const hasSecond = state.facts.about.some(([name]) => name === "second stage");
+    const alone = hasSecond ? "The codes were sure enough to decide alone." : "The codes decided.";
+    const stages = second ? "Codes found the candidates and scored them; then features decided among them." : alone;
     return el("div", {},
       el("h4", {}, "Candidates"), el("p", { class: "faint small" }, stages),
-      el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Candidates" }, table("Candidates and their scores", heads, rows)),
+      list,
       runner === null ? null : el("p", { class: "faint small" }, `The lead over ${runner} is ${lead.toFixed(2)}.`));
   }
 
