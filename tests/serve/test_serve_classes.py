@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ import pytest
 import dsnc
 from dsnc.files import whole_folder
 from dsnc.inspection import class_codes
-from serving import GOLDEN, OPEN, Adding, Changing, copied
+from serving import GOLDEN, OPEN, TOKEN, Adding, Changing, copied
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,17 @@ def test_added_classes_are_predicted_by_all_workers_at_once(changing):
     near = changing.of("GET", f"/classes/nearest?label={quote('drone pilot')}")
     assert len(near["classes"]) == 4
     assert changing.add("nurse")["added"] == []  # it has learned another row
+
+
+def test_the_client_of_the_examples_adds_one(changing, repository, monkeypatch, capsys):
+    client = runpy.run_path(str(repository / "examples" / "serve" / "add_class.py"))
+    url = f"http://127.0.0.1:{changing.port}/models/jobs"
+    monkeypatch.setenv("DSNC_TOKEN", TOKEN)
+    client["main"](url, "weaver", "weaver", "who weaves")
+    assert "weaver" in changing.labels() and " classes\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="must be a list of labels"):
+        client["main"](url, "weaver")
+    changing.of("DELETE", "/classes", {"labels": ["weaver"]})
 
 
 def test_many_change_at_a_time(changing):

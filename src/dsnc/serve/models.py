@@ -17,6 +17,7 @@ from dsnc.serve.settings import ServeSettings, unknown_model
 _AGAIN = 15.0  # seconds until a folder that cannot be read is tried again
 _EVERY = 1.0  # seconds between two looks at a folder
 _FOLLOWS = 0.1  # seconds between two looks whether classes have changed
+_QUEUE = 8  # changes of a worker that wait for others
 _PATIENCE = 20.0  # seconds that a change waits for others of this worker
 
 
@@ -44,6 +45,7 @@ class Models(Mapping[str, Served]):
             self._served[name] = self._open(name, path)
         self._reading = {name: asyncio.Lock() for name in self._served}
         self._writing = {name: asyncio.Lock() for name in self._served}
+        self._n_changing = 0  # requests that wait for their turn
         self._ours: dict[str, Identity] = {}  # folders that the journal knows
 
     def _open(self, name: str, path: Path) -> Served:
@@ -122,11 +124,16 @@ class Models(Mapping[str, Served]):
 
     async def change(self, name: str, kind: str, body: str, most: int) -> Any:
         """Change classes; return the changed model, and what was done."""
+        if self._n_changing >= _QUEUE:  # they must not keep predictions from coming in
+            raise busy("Other classes are being changed.")
+        self._n_changing += 1
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._writing[name].acquire()
         except TimeoutError:
             raise busy("Other classes are being changed.") from None
+        finally:
+            self._n_changing -= 1
         try:
             served, changes = self._served[name], self.changes[name]
             new, told = await asyncio.to_thread(changes.change, served, kind, body, most)
