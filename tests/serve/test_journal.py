@@ -94,6 +94,27 @@ def test_all_see_which_version_is_current(journal):
     assert other.current == "0123456789abcdef"
 
 
+def test_readers_are_waited_for_while_they_live(journal):
+    version = "0123456789abcdef"
+    journal.coming = version
+    assert journal.coming == version and journal.current == "0" * 16
+    journal.has_read("0" * 16)  # this process does not wait for itself
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        reader = journal.folder / f"reader-{other.pid}"
+        reader.write_text("0" * 16)
+        start = time.monotonic()
+        journal.wait_for_readers(version, 0.1)
+        assert time.monotonic() - start >= 0.1
+        reader.write_text(version)
+        journal.wait_for_readers(version, 1000)
+        reader.write_text("0" * 16)
+        other.communicate(b"\n")
+    journal.wait_for_readers(version, 1000)
+    assert not reader.exists()
+    journal.has_read(None)
+    assert list(journal.folder.glob("reader-*")) == []
+
+
 def test_one_writer_at_a_time_and_none_after_it_was_killed(journal, tmp_path):
     code = "import sys, time; from pathlib import Path; from dsnc.serve.journal import Journal\n"
     code += "with Journal(Path(sys.argv[1])).locked(1): print('held', flush=True); time.sleep(60)"
