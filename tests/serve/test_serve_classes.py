@@ -1,50 +1,31 @@
 """Classes are listed, found, added and removed over HTTP, by two workers as if they were one."""
 
 import json
-import shutil
+import os
+import runpy
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
 import pytest
 
 import dsnc
+from dsnc.files import whole_folder
 from dsnc.inspection import class_codes
-from serving import GOLDEN, Service
-
-TOKEN = "a-token-of-those-who-change"
-OPEN = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-
-
-def copied(golden, folder):
-    folder.mkdir()
-    for file in ("model.json", "model.safetensors"):
-        shutil.copyfile(GOLDEN / golden / file, folder / file)
-    return folder
+from serving import GOLDEN, OPEN, TOKEN, Adding, Changing, copied
 
 
 @pytest.fixture(scope="module")
 def changing(tmp_path_factory):
     folder = tmp_path_factory.mktemp("changing")
-    (folder / "tokens").write_text(TOKEN)
     jobs = copied("golden_text", folder / "jobs")
-    options = ["--token-file", folder / "tokens", "--workers", "2"]
-    service = Service(folder, jobs, copied("golden/format1_sets", folder / "tags"), *options)
-    service.folder = folder
+    service = Changing(folder, jobs, copied("golden/format1_sets", folder / "tags"))
     yield service
     assert service.stop() == 0
     assert "Traceback" not in service.path.read_text()
-
-
-def ask(service, method, path, body=None, code=200, model="jobs"):
-    body = None if body is None else json.dumps(body).encode()
-    status, headers, answer = service.ask(method, f"/models/{model}{path}", body, OPEN)
-    found = json.loads(answer)
-    assert status == code, found
-    if code == 200:
-        assert headers["x-model-version"] == found["version"]
-    return found
 
 
 def test_classes_are_listed(service, vectors, texts):
@@ -113,45 +94,50 @@ def test_added_classes_are_predicted_by_all_workers_at_once(changing):
         rows = [name, f"a {name}"]
         with pytest.warns(UserWarning, match="remembers nothing"):
             expected.add_classes(rows, [name] * 2)
-        answer = ask(changing, "POST", "/classes", {"inputs": rows, "labels": [name] * 2})
+        answer = changing.of("POST", "/classes", {"inputs": rows, "labels": [name] * 2})
         assert (answer["added"], answer["rows"]) == ([name], 2)
         assert answer["classes"] == len(expected.classes_)
         for _ in range(8):  # whichever worker is asked
-            found = ask(changing, "POST", "/predict", {"inputs": rows, "top_k": 2})
+            found = changing.of("POST", "/predict", {"inputs": rows, "top_k": 2})
             assert found["version"] == answer["version"]
             assert found["labels"] == expected.predict_top_k(rows, k=2)[0].tolist()
             health = json.loads(changing.get("/health"))
             assert health["models"]["jobs"] == answer["version"]
-    answer = ask(changing, "DELETE", "/classes", {"labels": ["bee keeper"]})
+    answer = changing.of("DELETE", "/classes", {"labels": ["bee keeper"]})
     assert answer["removed"] == ["bee keeper"] and answer["classes"] == 5
     expected.remove_classes(["bee keeper"])
-    found = ask(changing, "GET", "/classes")
-    assert [one["label"] for one in found["classes"]] == expected.classes_.tolist()
-    near = ask(changing, "GET", f"/classes/nearest?label={quote('drone pilot')}")
+    assert changing.labels() == expected.classes_.tolist()
+    near = changing.of("GET", f"/classes/nearest?label={quote('drone pilot')}")
     assert len(near["classes"]) == 4
-    again = ask(changing, "POST", "/classes", {"inputs": ["nurse"], "labels": ["nurse"]})
-    assert again["added"] == []  # it has learned another row
+    assert changing.add("nurse")["added"] == []  # it has learned another row
+
+
+def test_the_client_of_the_examples_adds_one(changing, repository, monkeypatch, capsys):
+    client = runpy.run_path(str(repository / "examples" / "serve" / "add_class.py"))
+    url = f"http://127.0.0.1:{changing.port}/models/jobs"
+    monkeypatch.setenv("DSNC_TOKEN", TOKEN)
+    client["main"](url, "weaver", "weaver", "who weaves")
+    assert "weaver" in changing.labels() and " classes\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="must be a list of labels"):
+        client["main"](url, "weaver")
+    changing.of("DELETE", "/classes", {"labels": ["weaver"]})
 
 
 def test_many_change_at_a_time(changing):
     names = [f"job {number}" for number in range(8)]
 
-    def add(name):
-        return ask(changing, "POST", "/classes", {"inputs": [name], "labels": [name]})
-
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(add, names))
+        answers = list(pool.map(changing.add, names))
     assert len({answer["version"] for answer in answers}) == 8
     sizes = sorted(answer["classes"] for answer in answers)
     assert sizes == list(range(sizes[0], sizes[0] + 8))
-    found = ask(changing, "GET", "/classes?query=job")
-    assert {one["label"] for one in found["classes"]} == set(names)
-    ask(changing, "DELETE", "/classes", {"labels": names})
+    assert set(changing.labels("job")) == set(names)
+    changing.of("DELETE", "/classes", {"labels": names})
 
 
 def test_the_folder_gets_the_changes_later(changing):
     before = (changing.folder / "jobs" / "model.json").read_bytes()
-    answer = ask(changing, "POST", "/classes", {"inputs": ["cooper"], "labels": ["cooper"]})
+    answer = changing.add("cooper")
     assert (changing.folder / "jobs" / "model.json").read_bytes() == before  # as long as it is busy
     changing.wait_for("folded", version=answer["version"], seconds=30)
     assert "cooper" in dsnc.load(changing.folder / "jobs").classes_
@@ -179,13 +165,44 @@ def test_the_folder_gets_the_changes_later(changing):
     ],
 )
 def test_wrong_changes_change_nothing(changing, method, body, message):
-    before = ask(changing, "GET", "/classes")
-    assert message in ask(changing, method, "/classes", body, 400)["error"]
-    assert ask(changing, "GET", "/classes") == before
+    before = changing.of("GET", "/classes")
+    assert message in changing.of(method, "/classes", body, 400)["error"]
+    assert changing.of("GET", "/classes") == before
 
 
 def test_classes_of_other_models_are_fixed(changing):
-    answer = ask(changing, "POST", "/classes", {}, 403, model="tags")
+    answer = changing.of("POST", "/classes", {}, 403, model="tags")
     assert answer["error"] == "tags is of kind 'dsnc_sets', whose classes are fixed."
     models = json.loads(changing.get("/models", **OPEN))["models"]
     assert {one["name"]: one["changeable"] for one in models} == {"jobs": True, "tags": False}
+
+
+def test_a_worker_is_killed_while_classes_are_added(changing):
+    before = changing.labels()
+    with Adding(changing, "brave") as adding:
+        adding.wait(3)
+        os.kill(changing.workers[0], signal.SIGKILL)
+        while len(changing.workers) < 3:
+            time.sleep(0.02)
+        adding.wait(len(adding.done) + 3)
+    assert adding.odd == []
+    names = changing.labels()
+    assert names[: len(before)] == before and set(adding.done) <= set(names)
+    answers = [changing.of("POST", "/predict", {"inputs": names}) for _ in range(6)]
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_a_folder_is_replaced_while_classes_are_added(changing):
+    before = changing.labels()
+    with Adding(changing, "late") as adding:
+        adding.wait(3)
+        with whole_folder(changing.folder / "jobs", replace=True) as aside:  # as `save` does it
+            copied("golden_text", aside)
+        line = changing.wait_for("journal set aside")
+        adding.wait(len(adding.done) + 3)  # the new folder is changed
+    assert adding.odd == []
+    assert line["changes"] == Path(line["kept"]).read_bytes().count(b"\n") > 0
+    found = changing.labels()
+    assert found[:3] == before[:3] and adding.done[-1] in found
+    assert not set(found) & set(before[3:])  # they were of the folder that is gone
+    assert set(found[3:]) < set(adding.done)

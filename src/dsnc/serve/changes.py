@@ -1,7 +1,7 @@
 """Classes of a model come and go while it is served: one writer at a time, nothing lost.
 
-A change is made on a copy of the model, which is written aside and read again; then the change is
-appended to the journal. From that moment on it has happened, and only then all workers are told.
+A change is made on a copy of the model, which is written aside and read by all workers; then the
+change is appended to the journal. From that moment on it has happened, and all workers answer so.
 The changed model takes the place of the folder when nothing has been changed for a while.
 """
 
@@ -27,6 +27,7 @@ from dsnc.serve.served import Served, version_of
 
 ADD, REMOVE = "add", "remove"
 _PATIENCE = 20.0  # seconds that a change waits for another
+_READING = 10.0  # seconds that it waits until all workers have read it
 _QUIET = 2.0  # seconds without a change, after which the folder gets them all
 _LARGE = 1 << 26  # bytes of a journal that does not wait for that
 _AGAIN = 15.0  # seconds until a folder that cannot be written is tried again
@@ -54,6 +55,7 @@ class Changes:
         self.name, self.path, self.note = name, path, note
         self.journal = Journal(path)
         self._estimator: tuple[str, Any] = "", None  # of which version
+        self._read: Served | None = None  # the model that comes, or that has come
         self._folds_after = 0.0
 
     def open(self) -> None:
@@ -124,13 +126,24 @@ class Changes:
             shutil.rmtree(place, ignore_errors=True)
             os.rename(aside, place)
             aside = place
+            self._read = new
+            self.journal.coming = new.version
+            self.journal.wait_for_readers(new.version, _READING)
             self.journal.append(Change(kind, body, served.version, new.version))
         except BaseException:
+            self.journal.coming = served.version
             shutil.rmtree(aside, ignore_errors=True)
             raise
         self.journal.current = new.version
         self.journal.keep_models(new.version)
         return new
+
+    def prepare(self, served: Served) -> None:
+        """Read a model that another worker is about to make the present one."""
+        version = self.journal.coming
+        if version != served.version and (self._read is None or self._read.version != version):
+            self._read = Served.read(self.name, self.path, self.journal.model(version))
+        self.journal.has_read(version)
 
     def newest(self, served: Served) -> Served:
         """Return the model as it was changed last, by whichever worker."""
@@ -138,6 +151,8 @@ class Changes:
             version = self.journal.current
             if version == served.version:
                 return served
+            if self._read is not None and self._read.version == version:
+                return self._read
             try:
                 new = Served.read(self.name, self.path, self._source(version))
             except (OSError, DsncError):  # replaced while it was read, maybe
@@ -222,7 +237,7 @@ class Changes:
                 return True
             if lines.changes:
                 self._set_aside(lines, new.version)
-            self._estimator = "", None
+            self._estimator, self._read = ("", None), None
             self.journal.current = new.version
         return True
 

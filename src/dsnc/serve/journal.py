@@ -4,7 +4,9 @@ It is a folder beside the model's, ``NAME.journal``, with
 
 - ``changes``: a line for each change, on the disk before the change is acknowledged;
 - ``VERSION/NAME``: the model as it is after the last of them, for all workers to read;
-- ``current``: the version that every answer must have, in memory that all workers share;
+- ``current``: the version that every answer must have, and the one that comes next, in memory that
+  all workers share;
+- ``reader-PROCESS``: the version that a worker has read, so that it need not wait when that comes;
 - ``lock``: who holds it may write.
 
 The lines are the truth. What a power failure leaves of the last one is found by its checksum; the
@@ -29,7 +31,8 @@ from dsnc.serve.refusals import busy
 
 _CHECKSUM = 8  # hexadecimal digits, and a space
 _VERSION = 8  # bytes
-_AGAIN = 0.02  # seconds between two attempts to get the lock
+_AGAIN = 0.02  # seconds between two looks at what others do
+_READER = "reader-"
 
 
 class Change(NamedTuple):
@@ -79,8 +82,8 @@ class Journal:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         handle = os.open(self.folder / "current", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            os.ftruncate(handle, _VERSION)
-            self._shared = mmap.mmap(handle, _VERSION)
+            os.ftruncate(handle, 2 * _VERSION)
+            self._shared = mmap.mmap(handle, 2 * _VERSION)
         finally:
             os.close(handle)
         self._file.touch(mode=0o600)
@@ -95,6 +98,37 @@ class Journal:
     @current.setter
     def current(self, version: str) -> None:
         self._shared[:_VERSION] = bytes.fromhex(version)
+
+    @property
+    def coming(self) -> str:
+        """The version that will be current next, if nothing goes wrong."""
+        return self._shared[_VERSION:].hex()
+
+    @coming.setter
+    def coming(self, version: str) -> None:
+        self._shared[_VERSION:] = bytes.fromhex(version)
+
+    def has_read(self, version: str | None) -> None:
+        """Say that this process has read a version; None if it will not read any more."""
+        path = self.folder / f"{_READER}{os.getpid()}"
+        if version is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(version)
+
+    def wait_for_readers(self, version: str, seconds: float) -> None:
+        """Wait until all other workers have read a version, or for a while."""
+        end = time.monotonic() + seconds
+        for path in self.folder.glob(f"{_READER}*"):
+            process = int(path.name.removeprefix(_READER))
+            while process != os.getpid() and time.monotonic() < end:
+                if not is_alive(process):
+                    path.unlink(missing_ok=True)
+                    break
+                with contextlib.suppress(FileNotFoundError):
+                    if path.read_text() == version:
+                        break
+                time.sleep(_AGAIN)
 
     @contextlib.contextmanager
     def locked(self, seconds: float) -> Iterator[None]:
@@ -178,6 +212,17 @@ class Journal:
         for path in self.folder.iterdir():
             if path.is_dir() and path.name != version:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether there is such a process."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _parsed(line: bytes) -> Change | None:

@@ -14,6 +14,7 @@ class Log:
     def __init__(self, file: int = 2) -> None:
         self._file = file
         self._lines: list[str] = []
+        self._is_torn = False  # whether the last line that was written is half a one
         self._second, self._stamp = 0, ""
 
     def note(self, event: str, **facts: Any) -> None:
@@ -31,12 +32,14 @@ class Log:
 
     def flush(self) -> None:
         """Write all lines."""
-        data, self._lines = "".join(self._lines).encode(), []
+        data, self._lines = b"\n" * self._is_torn + "".join(self._lines).encode(), []
         try:
             while data:
-                data = data[os.write(self._file, data) :]
+                n_bytes = os.write(self._file, data)
+                self._is_torn = data[n_bytes - 1 : n_bytes] != b"\n"
+                data = data[n_bytes:]
         except OSError:
-            pass  # nobody reads it: a service goes on
+            pass  # nobody reads it, or the disk is full: a service goes on
 
 
 class _Remarks(logging.Handler):

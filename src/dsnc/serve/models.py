@@ -16,7 +16,8 @@ from dsnc.serve.settings import ServeSettings, unknown_model
 
 _AGAIN = 15.0  # seconds until a folder that cannot be read is tried again
 _EVERY = 1.0  # seconds between two looks at a folder
-_FOLLOWS = 0.1  # seconds between two looks whether classes have changed
+_FOLLOWS = 0.05  # seconds between two looks whether classes have changed
+_QUEUE = 8  # changes of a worker that wait for others
 _PATIENCE = 20.0  # seconds that a change waits for others of this worker
 
 
@@ -44,6 +45,7 @@ class Models(Mapping[str, Served]):
             self._served[name] = self._open(name, path)
         self._reading = {name: asyncio.Lock() for name in self._served}
         self._writing = {name: asyncio.Lock() for name in self._served}
+        self._n_changing = 0  # requests that wait for their turn
         self._ours: dict[str, Identity] = {}  # folders that the journal knows
 
     def _open(self, name: str, path: Path) -> Served:
@@ -122,11 +124,16 @@ class Models(Mapping[str, Served]):
 
     async def change(self, name: str, kind: str, body: str, most: int) -> Any:
         """Change classes; return the changed model, and what was done."""
+        if self._n_changing >= _QUEUE:  # they must not keep predictions from coming in
+            raise busy("Other classes are being changed.")
+        self._n_changing += 1
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._writing[name].acquire()
         except TimeoutError:
             raise busy("Other classes are being changed.") from None
+        finally:
+            self._n_changing -= 1
         try:
             served, changes = self._served[name], self.changes[name]
             new, told = await asyncio.to_thread(changes.change, served, kind, body, most)
@@ -136,11 +143,20 @@ class Models(Mapping[str, Served]):
             self._writing[name].release()
 
     async def follow(self, every: float = _FOLLOWS) -> None:
-        """Catch up with what other workers change, for ever, so that no request waits for it."""
+        """Read what other workers change, for ever, before it is answered: no request waits."""
+        read = dict.fromkeys(self.changes, "")
+        for name, changes in self.changes.items():
+            with contextlib.suppress(OSError):
+                changes.journal.has_read(self._served[name].version)
         while self.changes:
             await asyncio.sleep(every)
-            with contextlib.suppress(Refused):  # whoever asks next will be told
-                await self.all_newest()
+            for name, changes in self.changes.items():
+                version = changes.journal.coming
+                with contextlib.suppress(OSError, DsncError, Refused):  # whoever asks will be told
+                    if version != read[name]:
+                        read[name] = version
+                        await asyncio.to_thread(changes.prepare, self._served[name])
+                    await self.newest(name)
 
     async def watch(self, every: float = _EVERY) -> None:
         """Look after the folders for ever; one that has changed is read, and takes the place.
@@ -184,4 +200,5 @@ class Models(Mapping[str, Served]):
     async def close(self) -> None:
         """Bring all changes to the folders."""
         for changes in self.changes.values():
+            changes.journal.has_read(None)
             await asyncio.to_thread(changes.fold, at_once=True)
