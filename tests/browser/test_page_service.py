@@ -1,6 +1,7 @@
 """The page of a service: search, flip, try, add; with a mouse, with keys, and with a token."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,8 @@ def service(jobs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "tokens").write_text(TOKEN)
     jobs.save(folder / "jobs")
-    models = folder / "jobs", GOLDEN / "golden_baselines/mlp"
+    shutil.copytree(GOLDEN / "golden/format1_sets", folder / "tags")
+    models = folder / "jobs", GOLDEN / "golden_baselines/mlp", folder / "tags"
     service = Service(folder, *models, "--token-file", folder / "tokens")
     service.address = f"http://127.0.0.1:{service.port}/"
     yield service
@@ -136,6 +138,20 @@ def test_a_model_without_codes_says_so(page):
     page.find("#try-input").send_keys(", ".join(["0.5"] * 6))
     page.find("#tab-about").click()
     assert "mlp" in page.text("#about-facts")
+
+
+def test_labels_of_sets(page):
+    page.find("#model").send_keys("tags")
+    page.wait("document.getElementById('title').textContent === 'tags'")
+    assert page.texts("[role=tab]:not([hidden])") == ["Found", "Try", "About"]
+    page.find("#tab-try").click()
+    expected = json.loads((GOLDEN / "golden/format1_sets/expected.json").read_text())
+    row = next(i for i, labels in enumerate(expected["labels"]) if len(labels) > 1)
+    page.find("#try-input").send_keys(", ".join(map(str, expected["X"][row])))
+    page.press("ENTER")
+    page.wait("document.querySelector('#try-result .answer, #try-result .problem')")
+    shown = page.text("#try-result")
+    assert all(str(label) in shown for label in expected["labels"][row])
 
 
 def test_keys_alone_are_enough(page, jobs):

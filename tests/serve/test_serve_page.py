@@ -1,5 +1,6 @@
 """What the page is made of and asks for: small, kept by ETag, and safe to show."""
 
+import asyncio
 import gzip
 import json
 
@@ -9,6 +10,9 @@ import pytest
 from dsnc.codes import PackedCodes
 from dsnc.inspection import class_codes
 from dsnc.inspection.page import static_files
+from dsnc.serve import explorer
+from dsnc.serve.served import Served
+from dsnc.serve.visits import Visit
 from serving import Service
 
 STATIC = [f"/static/{name}" for name in static_files() if name != "index.html"]
@@ -70,6 +74,27 @@ def test_answers_are_packed(service):
 @pytest.mark.parametrize("path", ["/static/none.js", "/static/", "/static/../app.py"])
 def test_other_files_are_not_there(service, path):
     assert service.ask("GET", path)[0] == 404
+
+
+def test_a_map_that_takes_long_is_asked_for_again(texts, monkeypatch):
+    monkeypatch.setattr(explorer, "_PATIENCE", 0.0)
+    served = Served("texts", None, texts, "v1", ())
+
+    async def ask():
+        async def find(visit):
+            return served
+
+        some = explorer.Explorer(find, lambda served: False, lambda work: asyncio.to_thread(work))
+        visit = Visit({"headers": []}, None, None, 10)
+        first = await some.page_map(visit)
+        for task in some._maps.values():
+            await task
+        return first, await some.page_map(visit)
+
+    first, second = asyncio.run(ask())
+    assert (first.status, first.body) == (202, b"")
+    assert (b"retry-after", b"1") in first.headers
+    assert (second.status, len(second.body)) == (200, 4 * len(texts.classes_))
 
 
 def test_a_token_guards_data_and_not_the_page(folders, tmp_path):

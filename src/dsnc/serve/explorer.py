@@ -29,7 +29,6 @@ _POLICY = (
 )
 _JSON, _BYTES = b"application/json", b"application/octet-stream"
 _PATIENCE = 5.0  # seconds that a request waits for a map
-_KEPT = 4  # versions of all models together whose answers are kept
 
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -56,7 +55,7 @@ class Explorer:
         self._served, self._is_open, self._run = served, is_open, run
         self._files = static_files()
         self._digest = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
-        self._atlases: dict[tuple[str, str], Atlas] = {}
+        self._atlases: dict[str, Atlas] = {}
         self._maps: dict[Atlas, asyncio.Task[bytes]] = {}
 
     def addresses(self) -> dict[str, Callable[[Visit], Awaitable[Reply]]]:
@@ -116,22 +115,27 @@ class Explorer:
         done, _ = await asyncio.wait({task}, timeout=_PATIENCE)
         if not done:
             return Reply(b"", {b"retry-after": b"1", b"content-type": _BYTES}, 202)
-        return await self._data(visit, "map", _BYTES, lambda _: task.result())
+        return await self._data(visit, "map", _BYTES, lambda _: task.result(), atlas)
 
     async def _atlas(self, visit: Visit) -> Atlas:
-        """Return what there is to show of a model; of versions that are gone, not for long."""
+        """Return what there is to show of a model; that of a version before is let go."""
         served = await self._served(visit)
-        key = served.name, served.version
-        if key not in self._atlases:
-            self._atlases[key] = Atlas(served.model, *key)
-            for old in list(self._atlases)[:-_KEPT]:
-                self._maps.pop(self._atlases.pop(old), None)
-        return self._atlases[key]
+        atlas = self._atlases.get(served.name)
+        if atlas is None or atlas.version != served.version:
+            if atlas is not None:
+                self._maps.pop(atlas, None)
+            atlas = self._atlases[served.name] = Atlas(served.model, served.name, served.version)
+        return atlas
 
     async def _data(
-        self, visit: Visit, what: str, kind: bytes, make: Callable[[Atlas], bytes]
+        self,
+        visit: Visit,
+        what: str,
+        kind: bytes,
+        make: Callable[[Atlas], bytes],
+        atlas: Atlas | None = None,
     ) -> Reply:
-        atlas = await self._atlas(visit)
+        atlas = atlas or await self._atlas(visit)
         headers = {b"content-type": kind, b"x-model-version": atlas.version.encode()}
         tag = f"{atlas.version}-{self._digest}-{what}"
         reply: Reply = await self._run(lambda: _kept(visit, tag, headers, lambda: make(atlas)))

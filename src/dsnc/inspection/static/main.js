@@ -7,7 +7,7 @@ import { byId, el, fill, grouped } from "./dom.js";
 import { MapView } from "./map.js";
 import { Nearest } from "./nearest.js";
 import { Search } from "./search.js";
-import { openSource } from "./source.js";
+import { CHANGED, openSource } from "./source.js";
 import { State } from "./state.js";
 import { Tabs } from "./tabs.js";
 import { Theme } from "./theme.js";
@@ -23,22 +23,31 @@ async function load(name, wanted) {
   try {
     const facts = await source.facts(name);
     const has = !facts.no_codes;
-    const [labels, words] = await Promise.all([source.labels(name), has ? source.codes(name) : []]);
+    const { version } = facts;
+    const parts = [source.labels(name, version), has ? source.codes(name, version) : []];
+    const [labels, words] = await Promise.all(parts);
     if (mine !== loads) return;
     state.show({ facts, labels, codes: new Codes(new Uint32Array(words), has ? facts.bits : 0) });
     head(facts);
     if (has && labels.length) {
       const number = labels.findIndex((label) => String(label) === String(wanted ?? facts.chosen ?? labels[0]));
       state.choose(Math.max(0, number));
-      source.places(name).then((places) => mine === loads && state.showPlaces(places), failed);
+      source.places(name, version).then((places) => mine === loads && state.showPlaces(places), missed);
     }
     byId("locked").hidden = true;
     byId("problem").hidden = true;
   } catch (error) {
+    if (error.status === CHANGED && mine === loads) return load(name, wanted);
     failed(error);
   } finally {
     document.body.removeAttribute("aria-busy");
   }
+}
+
+// The map did not come; if the model has changed meanwhile, all of it is read again.
+function missed(error) {
+  if (error.status === CHANGED) again();
+  else failed(error);
 }
 
 function head(facts) {

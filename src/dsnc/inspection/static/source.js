@@ -1,6 +1,8 @@
 // Where a model comes from: the service that serves this page, or the page itself.
 import { byId } from "./dom.js";
 
+export const CHANGED = 409;
+
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -56,21 +58,29 @@ class FromService {
     return (await this._get(at(name, "page"))).json();
   }
 
-  async labels(name) {
-    return (await this._get(at(name, "page/labels"))).json();
+  async labels(name, version) {
+    return (await this._part(name, "labels", version)).json();
   }
 
-  async codes(name) {
-    return new Uint32Array(await (await this._get(at(name, "page/codes"))).arrayBuffer());
+  async codes(name, version) {
+    return new Uint32Array(await (await this._part(name, "codes", version)).arrayBuffer());
   }
 
   // A map of many classes takes some seconds to make; until then the answer is empty.
-  async places(name) {
+  async places(name, version) {
     for (;;) {
-      const answer = await this._get(at(name, "page/map"));
+      const answer = await this._part(name, "map", version);
       if (answer.status === 200) return new Uint16Array(await answer.arrayBuffer());
       await new Promise((go) => setTimeout(go, 1000 * Number(answer.headers.get("retry-after") || 1)));
     }
+  }
+
+  // A part of what is shown; another version's would not fit the others.
+  async _part(name, what, version) {
+    const answer = await this._get(at(name, `page/${what}`));
+    const has = answer.headers.get("x-model-version");
+    if (answer.status === 200 && has !== version) throw new Refused(CHANGED, "The model has changed.");
+    return answer;
   }
 
   async predict(name, body) {
