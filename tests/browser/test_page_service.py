@@ -19,12 +19,14 @@ TOKEN = "correct horse battery staple"
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """A model of a hundred kinds of jobs."""
+    """A model of three dozen kinds of jobs."""
     kinds = [f"{special} {role}" for role, some in ROLES.items() for special in some]
     labels = [f"{kind} {grade}" for kind in kinds for grade in ("junior", "senior", "chief")]
-    texts = [form.format(label) for label in labels for form in ("{}", "a {} wanted", "{} (all)")]
-    model = dsnc.DSNCClassifier(n_bits=24, max_epochs=8, trainer="fast", decoder="shortlist")
-    model.fit(texts, np.repeat(labels, 3))
+    forms = "{}", "a {} wanted", "{} (all)", "we seek a {}", "{} at night", "{}!", "{}, part time"
+    texts = [form.format(label) for label in labels for form in forms]
+    settings = {"n_bits": 24, "max_epochs": 8, "trainer": "fast", "decoder": "shortlist"}
+    model = dsnc.DSNCClassifier(**settings, validation_fraction=0.3)
+    model.fit(texts, np.repeat(labels, len(forms)))
     model.save(tmp_path_factory.mktemp("models") / "jobs")
     return model
 
@@ -105,6 +107,15 @@ def test_a_text_is_tried_and_explained(page, jobs, service):
     assert page.find(".bit").get_attribute("aria-label").endswith("% sure")
     assert page.text(".marked").startswith("pastry cook (senior)")
     assert page.driver.execute_script(RULES) == []
+
+
+def test_a_row_of_no_class_is_told(page, jobs):
+    assert jobs.is_unknown(["zzzzz qqqq"]).tolist() == [True]
+    page.find("#tab-try").click()
+    page.find("#try-input").send_keys("zzzzz qqqq")
+    page.press("ENTER")
+    page.wait("document.querySelector('#try-result .answer')")
+    assert "may belong to none of them" in page.text("#try-result")
 
 
 def test_a_class_is_added(page, service):

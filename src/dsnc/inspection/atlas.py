@@ -75,6 +75,7 @@ class Atlas:
             "features": int(model.n_features_in_),
             "sets": has_sets,
             "explains": hasattr(model, "explain"),
+            "knows_unknown": not has_sets and getattr(model, "_novelty", None) is not None,
             "no_codes": self.no_codes or None,
             "about": self._about(),
             "bit_facts": self._bit_facts(),

@@ -2,6 +2,7 @@
 import { byId, el, fill, percent, say, table } from "./dom.js";
 
 const TERMS = 14;
+const UNKNOWN = "\u0000unknown"; // no label is like that
 
 // A row as the service takes it: JSON, or numbers with commas or blanks between them.
 export function parsedRow(text, facts) {
@@ -57,6 +58,7 @@ export class Trial {
     const { facts } = state;
     if (!this.input.value.trim()) return this.input.focus();
     const body = facts.explains ? { explain: TERMS } : { top_k: Math.min(10, facts.classes) };
+    if (facts.explains && facts.knows_unknown) body.unknown = UNKNOWN;
     this.form.setAttribute("aria-busy", "true");
     try {
       body.inputs = [parsedRow(this.input.value, facts)];
@@ -71,20 +73,19 @@ export class Trial {
   }
 
   _show(answer, input) {
-    const explanation = answer.explanations?.[0];
-    const labels = [answer.labels[0]].flat();
-    const shares = [answer.probabilities[0]].flat();
-    const best = labels.length ? labels[0] : "no label";
-    say(`${best}${shares.length ? `, ${percent(shares[0])}` : ""}`);
-    const head = el("p", { class: "answer" }, el("strong", {}, labels.length ? String(best) : "No label"), shares.length ? ` ${percent(shares[0])}` : "");
-    if (!explanation) {
-      fill(this.result, head, this._plain(labels, shares));
-      return;
-    }
     const { facts } = this.state;
-    const others = facts.sets && labels.length > 1 ? el("p", {}, `The set: ${labels.map((label, i) => `${label} (${percent(shares[i])})`).join(", ")}`) : null;
+    const explanation = answer.explanations?.[0];
+    const isUnknown = answer.labels[0] === UNKNOWN;
+    const labels = isUnknown ? [explanation.label] : [answer.labels[0]].flat();
+    const shares = isUnknown ? [explanation.probability] : [answer.probabilities[0]].flat();
+    const answers = facts.sets ? labels : labels.slice(0, 1);
+    const told = answers.map((label, i) => [el("strong", {}, String(label)), ` ${percent(shares[i])}`]);
+    const head = told.length ? told.map((parts) => el("p", { class: "answer" }, parts)) : el("p", { class: "answer" }, el("strong", {}, "No label"));
+    const unknown = isUnknown ? el("p", { class: "problem small" }, "Unlike the rows of all classes: it may belong to none of them.") : null;
+    say(answers.map((label, i) => `${label}, ${percent(shares[i])}`).join("; ") || "no label");
+    if (!explanation) return fill(this.result, head, this._plain(labels, shares));
     if (!facts.no_codes) this.state.showRow(shortened(input), explanation.bits);
-    fill(this.result, head, others, this._text(explanation), this._candidates(explanation), this._terms(explanation));
+    fill(this.result, head, unknown, this._text(explanation), this._candidates(explanation), this._terms(explanation));
   }
 
   _plain(labels, shares) {
