@@ -70,10 +70,13 @@ def jobs(tmp_path_factory):
 def test_100000_classes_move_smoothly(browser, many):
     browser.open(many.as_uri())
     browser.ready()
-    browser.driver.execute_async_script(MOVE)  # once for the compiler of the browser
-    frames = np.array([browser.driver.execute_async_script(MOVE) for _ in range(3)])
-    slowest = np.percentile(frames, 95, axis=1)
-    assert slowest.min() < SMOOTH, slowest
+    slowest = []
+    for _ in range(6):  # other tests run at the same time, and the browser compiles at first
+        frames = browser.driver.execute_async_script(MOVE)
+        slowest.append(np.percentile(frames, 95))
+        if slowest[-1] < SMOOTH:
+            break
+    assert min(slowest) < SMOOTH, slowest
 
 
 def test_100000_classes_are_searched_at_once(browser, many):
