@@ -35,6 +35,7 @@ for (const e of all("[aria-controls], [aria-labelledby], [aria-describedby], [ar
 for (const e of all("[role=option]")) if (!e.closest("[role=listbox]")) note("aria-required-parent", e);
 for (const e of all("[role=tab]")) if (!e.closest("[role=tablist]") || !e.hasAttribute("aria-selected")) note("tab", e);
 for (const e of all("table").filter(seen)) if (!e.querySelector("th[scope]")) note("th-has-scope", e);
+for (const e of all("th").filter(seen)) if (!e.textContent.trim()) note("empty-table-header", e);
 for (const e of all("ul, ol")) {
   for (const child of e.children) if (child.tagName !== "LI") note("list", e);
 }

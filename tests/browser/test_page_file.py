@@ -103,6 +103,7 @@ def test_rules_of_accessibility(browser, jobs, dark, width):
     browser.find("#bits button").click()
     for tab in ("#tab-found", "#tab-about"):
         browser.js("document.querySelector(arguments[0]).click()", tab)
+        browser.js("document.getElementById('about-bits').open = true")
         assert browser.driver.execute_script(RULES) == []
         assert axe(browser) == []
 
@@ -133,7 +134,7 @@ def test_light_and_dark(browser, jobs):
     assert browser.js(ground) == found[0][0]
     for _ in range(2):
         browser.find("#theme").click()
-    assert browser.text("#theme") == "Auto"
+    assert browser.text("#theme") == "◐ Auto"
 
 
 def test_a_phone(browser, jobs):

@@ -24,8 +24,8 @@ export class Theme extends EventTarget {
 
   _apply() {
     document.documentElement.style.colorScheme = this.choice === "auto" ? "light dark" : this.choice;
-    this.button.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[this.choice];
-    this.button.setAttribute("aria-label", `Colors: ${this.button.textContent}`);
+    this.button.textContent = { auto: "◐ Auto", light: "○ Light", dark: "● Dark" }[this.choice];
+    this.button.setAttribute("aria-label", `${this.button.textContent} colors`);
     this.dispatchEvent(new Event("change"));
   }
 }
