@@ -49,6 +49,8 @@ def page(browser, service):
     browser.open(service.address)
     browser.wait("!document.getElementById('locked').hidden")
     assert browser.focus() == "token"
+    browser.press("a wrong one", "ENTER")
+    browser.wait("!document.getElementById('token-problem').hidden")
     browser.press(TOKEN, "ENTER")
     browser.ready()
     browser.problems()  # the console says that there was a 401, which is as it should be
@@ -123,7 +125,7 @@ def test_a_class_is_added(page, service):
     page.find("#add-label").send_keys("glass blower")
     page.find("#add-rows").send_keys("glass blower\nblows glass by hand\n")
     page.find("#add-form button").click()
-    page.wait("document.querySelector('#add-result [role=status]')")
+    page.wait("document.querySelector('#add-result .done')")
     page.ready()
     assert page.text("#code-title") == "glass blower"
     assert "37 classes" in page.text("#headline")

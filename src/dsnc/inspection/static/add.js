@@ -16,6 +16,7 @@ export class Add {
   }
 
   async _send() {
+    if (this.form.hasAttribute("aria-busy")) return; // once is enough
     const { state, source } = this;
     const label = byId("add-label").value.trim();
     const lines = byId("add-rows").value.split("\n").filter((line) => line.trim());
@@ -24,10 +25,11 @@ export class Add {
     try {
       if (!label || !lines.length) throw new Error("A class needs a label, and a text or row at least.");
       const inputs = lines.map((line) => parsedRow(line, state.facts));
+      fill(result, el("p", { class: "faint small", role: "status" }, "The model is written anew; that takes a moment."));
       const known = typeof state.labels[0] === "number" ? Number(label) : label;
       await source.add(state.facts.model, { inputs, labels: inputs.map(() => known) });
       await this.seen(known);
-      fill(result, el("p", { role: "status" }, `${label} is there, from ${counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
+      fill(result, el("p", { class: "done", role: "status" }, `${label} is there, from ${counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
       this.form.reset();
     } catch (error) {
       fill(result, el("p", { class: "problem", role: "alert" }, error.message));

@@ -69,7 +69,11 @@ function head(facts) {
 function failed(error) {
   const locked = error.status === 401;
   byId("locked").hidden = !locked;
-  if (locked) byId("token").focus();
+  if (locked) {
+    byId("token-problem").hidden = !source.token; // there was one, then, and it is wrong
+    byId("token").select(); // and the focus goes there
+  }
+  if (!state.facts) byId("headline").textContent = "";
   byId("problem").hidden = locked;
   byId("problem").textContent = error.message;
 }

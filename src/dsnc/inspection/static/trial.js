@@ -57,6 +57,7 @@ export class Trial {
     const { state, source } = this;
     const { facts } = state;
     if (!this.input.value.trim()) return this.input.focus();
+    if (this.form.hasAttribute("aria-busy")) return;
     const body = facts.explains ? { explain: TERMS } : { top_k: Math.min(10, facts.classes) };
     if (facts.explains && facts.knows_unknown) body.unknown = UNKNOWN;
     this.form.setAttribute("aria-busy", "true");
