@@ -52,22 +52,22 @@ class HeldOutRows:
         self._targets, self._weight = some.used()
 
     def accuracy(self, model: Model, sharpness: Sequence[float]) -> float:
-        """Return the share of rows whose best class by soft bits is right.
+        """Return what the best classes by soft bits are worth; see `Targets.worth`.
 
         Bits grow sharper as long as training lasts, and the decoder will choose how sharp it sees
         them: so the best of several is what an epoch is worth.
         """
         linear = model.decoder()
         index = HammingIndex(weight_codes(linear)[0])
-        right = np.empty((len(sharpness), self.n_rows), dtype=np.bool_)
+        worth = np.empty((len(sharpness), self.n_rows))
         for rows, encoded, targets in self._encoded(model):
             _, classes = index.search(encoded.codes, _CANDIDATES, n_jobs=self._n_threads)
             doubts = np.zeros(classes.shape, np.float32)
             candidates = Candidates(linear, encoded.numbers(), classes, doubts, targets)
             for which, value in enumerate(sharpness):
-                right[which, rows] = candidates.right(candidates.scores(Scoring(value)))
+                worth[which, rows] = candidates.worth(candidates.scores(Scoring(value)))
         # Rounded, so that a row of next to no weight does not decide which epoch is best.
-        return round(max(accuracy(each, self._weight) for each in right), 6)
+        return round(max(accuracy(each, self._weight) for each in worth), 6)
 
     def _encoded(self, model: Model) -> Iterator[tuple[slice, Encoded, Targets]]:
         for start in range(0, self.n_rows, self._feed.at_once):
