@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from dsnc.codes import Encoded
 from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
-from dsnc.decoders.evidence import RANKS, Evidence
+from dsnc.decoders.evidence import Evidence
 from dsnc.decoders.known_codes import known_codes, weight_codes
 from dsnc.errors import InputError
 from dsnc.labels import Targets
@@ -114,9 +114,9 @@ def test_what_an_answer_is_worth():
     order = soft(linear).top_k(rows.encoded, 5)[0]
     expected = np.mean([precision_at_k(has.astype(int), order, k) for k in (1, 3, 5)])
     assert rows.worth(soft(linear)).mean() == pytest.approx(expected)
-    assert RANKS.sum() == pytest.approx(1)
+    assert rows.targets.worth(np.ones((len(has), 5), bool)) == pytest.approx(1)
     scores = np.tanh(rows.encoded.numbers() / 2) @ linear.weight.T + linear.bias
-    assert rows.worth_of(scores, has).mean() == pytest.approx(expected)
+    assert rows.targets.worth_of_scores(scores, has).mean() == pytest.approx(expected)
 
 
 def test_a_code_is_known_once_for_each_class_of_its_rows():

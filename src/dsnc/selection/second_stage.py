@@ -272,7 +272,9 @@ class _Trial:
         """Return the accuracy of these scores among the first candidates of each row."""
         within = self.first[:, :1] - self.first[:, :size] <= reach
         looked_at = np.where(within, scores[:, :size], np.float32(-np.inf))
-        return accuracy(self.rows.worth_of(looked_at, self.is_true[:, :size]), self.rows.weight)
+        return accuracy(
+            self.rows.targets.worth_of_scores(looked_at, self.is_true[:, :size]), self.rows.weight
+        )
 
     def _reach(self, scores: NDArray[np.float32], size: int) -> float:
         """Return the shortest reach that loses next to nothing."""
