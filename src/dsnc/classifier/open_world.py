@@ -20,6 +20,7 @@ from dsnc.decoders import HeldOut
 from dsnc.decoders.memory import Memory, some_of_each
 from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError, warn
+from dsnc.features import TextRows, are_texts
 from dsnc.labels import label_array
 from dsnc.predictor import Predictor
 from dsnc.selection.lesson import Learning
@@ -30,6 +31,7 @@ from dsnc.selection.new_classes import (
     with_new_classes,
     without_classes,
 )
+from dsnc.selection.new_words import with_new_words
 
 if TYPE_CHECKING:
     from dsnc.classifier.learned import Run
@@ -140,6 +142,8 @@ class OpenWorld(LearnedClassifier):
         """
         check_is_fitted(self, "predictor_")
         with self._all_or_nothing():
+            if are_texts(X) and len(X) == len(label_column(y)):
+                self._learn_words(TextRows.listed(X), label_column(y))
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             labels, before = self._labels.adding(y, "y")
@@ -189,6 +193,8 @@ class OpenWorld(LearnedClassifier):
         """Learn classes from what is said of them."""
         with self._all_or_nothing():
             if isinstance(said, Descriptions):
+                said.rows(self.predictor_.features, self._labels)  # or they are refused
+                self._learn_words(said.texts, said.labels)
                 X, y = said.rows(self.predictor_.features, self._labels)
                 describe: Any = with_described_classes
             else:
@@ -205,6 +211,11 @@ class OpenWorld(LearnedClassifier):
                 labels, predictor, memory, {"classes described": len(set(y.tolist())), "new": n_new}
             )
         return self
+
+    def _learn_words(self, texts: list[str], labels: Any) -> None:
+        """Give n-grams that come with new texts a meaning."""
+        self.predictor_ = with_new_words(self.predictor_, texts, labels)
+        self.n_features_in_ = self.predictor_.n_features
 
     def _check_memory(self) -> None:
         if not self.memory or (hasattr(self, "predictor_") and self._memory is None):

@@ -52,7 +52,7 @@ def with_new_classes(
     """Return a predictor that knows the classes of some rows as well, and what it remembers."""
     rows = Rows(predictor.logits(arrival.X), arrival.classes)
     second = _vectors_from_rows(predictor, memory, arrival, rows, how)
-    n_rows = _rows_of_a_class(rows, _young(memory, arrival))
+    n_rows = _rows_of_a_class(memory, arrival)
     predictor, kept = _learned(predictor, memory, arrival, rows, n_rows, how, second)
     if kept is not None:
         kept = kept.with_rows(rows.logits, rows.classes, how.most, how.seed)
@@ -125,9 +125,17 @@ def _young(memory: Memory | None, arrival: Arrival) -> NDArray[np.bool_]:
     return np.asarray(comes & ~np.append(memory.has_rows, [False])[before])  # -1 is the last
 
 
-def _rows_of_a_class(rows: Rows, is_young: NDArray[np.bool_]) -> int | None:
-    """Return how many rows new classes have, typically, as a power of 2; None if none is new."""
-    counts = np.bincount(rows.classes, minlength=len(is_young))[is_young]
+def _rows_of_a_class(memory: Memory | None, arrival: Arrival) -> int | None:
+    """Return how many rows new classes have, typically, as a power of 2; None if none is new.
+
+    A class that was described before is worth one of two rows at least.
+    """
+    before = arrival.before
+    counts = np.bincount(arrival.classes, minlength=len(before))
+    if memory is not None:
+        described = np.isin(before, memory.classes[memory.described])
+        counts = np.maximum(counts, 2 * described)
+    counts = counts[_young(memory, arrival)]
     return None if not len(counts) else 1 << round(np.log2(np.median(counts)))
 
 
