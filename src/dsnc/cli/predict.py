@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from dsnc.cli.cluster import Ray, Workers, predict_on_ray, refuse_workers
 from dsnc.cli.common import (
     Batch,
     FirstIndex,
@@ -90,6 +91,8 @@ def predict(
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.")] = None,
     batch: Batch = 4096,
     first_index: FirstIndex = None,
+    ray: Ray = None,
+    workers: Workers = None,
     table: Any = None,
 ) -> None:
     r"""Predict labels: one line for every row, at once, also from a pipe that is still open.
@@ -98,9 +101,18 @@ def predict(
     other rows, labels are separated by tabs; tabs, line ends, backslashes and what cannot be seen
     inside one are written \t, \n, \r, \\, \x1b. Label sets are lists in JSON and Parquet; in csv
     and tsv --label-separator stands between labels, by default that of training, else a bar.
+    With --ray, INPUT may be a folder or an address, and OUTPUT is a folder of Parquet parts.
 
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
+    skip = on_error is OnError.skip
+    if ray is not None:
+        told: dict[str, Any] = {"ray": ray, "workers": workers, "cpus_per_worker": jobs or 1}
+        told |= {"top_k": top_k, "reject_below": reject_below, "unknown": unknown}
+        told |= {"unknown_share": unknown_share, "skip_errors": skip, "batch": batch}
+        predict_on_ray(model, source, output, told, table or {})
+        return
+    refuse_workers(workers)
     from dsnc.cli.output import lines_to
     from dsnc.cli.samples import model_table, stream_for
     from dsnc.model.answers import Question
@@ -111,7 +123,6 @@ def predict(
     question = Question(top_k, reject_below, unknown, unknown_share).of(estimator)
     found = model_table(estimator, source, table or {})
     if found is not None:
-        skip = on_error is OnError.skip
         with deferred(), plain_errors():
             _predict_table(
                 estimator, *found, output, question, batch=batch, skip=skip, as_json=as_json
