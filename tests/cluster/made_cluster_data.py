@@ -1,4 +1,4 @@
-"""A small model of texts, and tables of texts with ids."""
+"""A small model of texts, and tables of texts with ids and labels."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,18 @@ def texts(n, seed=0):
     return [" ".join(row) for row in WORDS[drawn]]
 
 
+def labelled(n, seed=0):
+    """Return texts and labels: two of four words are of the class, the others of any."""
+    random = np.random.default_rng(seed)
+    y = random.integers(12, size=n)
+    own = 5 * y[:, None] + random.integers(5, size=(n, 2))
+    others = random.integers(len(WORDS), size=(n, 2))
+    return [" ".join(row) for row in WORDS[np.hstack([own, others])]], [f"class {c}" for c in y]
+
+
 def save_model(folder):
-    rows = texts(300, 1)
-    model = DSNCClassifier(n_bits=16, max_epochs=2, n_jobs=1)
-    model.fit(rows, [text.split()[0] for text in rows]).save(folder)
+    rows, y = labelled(300, 1)
+    DSNCClassifier(n_bits=16, max_epochs=2, n_jobs=1).fit(rows, y).save(folder)
     return folder
 
 
@@ -26,6 +34,7 @@ def write_rows(folder, n_files=3, n_rows=400, group=100):
     folder.mkdir()
     for number in range(n_files):
         ids = [10_000 - number * n_rows - i for i in range(n_rows)]
-        table = pa.table({"id": ids, "text": texts(n_rows, 5 + number)})
+        rows, y = labelled(n_rows, 5 + number)
+        table = pa.table({"id": ids, "text": rows, "label": y})
         pq.write_table(table, folder / f"rows-{number}.parquet", row_group_size=group)
     return folder

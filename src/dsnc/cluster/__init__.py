@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from dsnc.cluster.index import ShardedIndex as ShardedIndex
     from dsnc.cluster.prediction import Done as Done
     from dsnc.cluster.prediction import predict as predict
+    from dsnc.cluster.training import fit as fit
 
-_HOMES = {"Done": "prediction", "ShardedIndex": "index", "predict": "prediction"}
+_HOMES = {"Done": "prediction", "ShardedIndex": "index", "fit": "training", "predict": "prediction"}
 
-__all__ = ["Done", "ShardedIndex", "predict"]
+__all__ = ["Done", "ShardedIndex", "fit", "predict"]
 
 
 def __getattr__(name: str) -> Any:

@@ -118,22 +118,17 @@ def predict(
         Options of tables, as in `dsnc.data.load_dataset`: ``text_column``, ``delimiter``, ...
     """
     begin = time.monotonic()
-    whole("batch", batch)
-    path = Path(model).expanduser().resolve()
-    loaded = _load(path)
-    question = Question(top_k, reject_below, unknown, unknown_share).of(loaded)
-    units = units_of(source, whole("rows_per_part", rows_per_part))
-    reading = _reading(loaded, units[0], table)
-    folder = place(target)
-    name = folder.path if folder.is_local else folder.name
+    question = Question(top_k, reject_below, unknown, unknown_share)
     settings: Any = {"batch": batch, "skip_errors": skip_errors, "n_jobs": cpus_per_worker}
-    job = Job(str(path), name, units, reading, question, **settings)
+    job = make_job(model, source, target, question, rows_per_part, table, **settings)
+    folder, units = place(job.target), job.units
     there = _resumed(folder, job)
     left = [unit.number for unit in units if unit.part not in there]
     rows = errors = n_workers = 0
     if left:
         with connected(ray, "dsnc.cluster.predict") as cluster:
-            check_nodes(cluster, model=path, folders=[Path(name)] if folder.is_local else [])
+            local = [Path(job.target)] if folder.is_local else []
+            check_nodes(cluster, model=Path(job.model), folders=local)
             n_workers = take_workers(cluster, workers, cpus_per_worker, len(left))
             found = run_units(Predicts, job, left, workers=n_workers, cpus=cpus_per_worker)
             with progress_bar(len(units), verbose, "part") as advance:
@@ -147,6 +142,27 @@ def predict(
         folder.sweep()
     seconds = time.monotonic() - begin
     return Done(len(units), rows, errors, len(units) - len(left), n_workers, seconds)
+
+
+def make_job(
+    model: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    question: Question,
+    rows_per_part: int,
+    table: dict[str, Any],
+    **settings: Any,
+) -> Job:
+    """Look at model and source, and return what is to be done; refuse what cannot be."""
+    whole("batch", settings["batch"])
+    path = Path(model).expanduser().resolve()
+    loaded = _load(path)
+    question = question.of(loaded)
+    units = units_of(source, whole("rows_per_part", rows_per_part))
+    reading = _reading(loaded, units[0], table)
+    folder = place(target)
+    name = folder.path if folder.is_local else folder.name
+    return Job(str(path), name, units, reading, question, **settings)
 
 
 class Predicts:

@@ -149,17 +149,16 @@ def write_answers(
     if k is None and table.kind in ("csv", "tsv") and kind is None:
         _warn_of_separator(model, separator)
     n_rows = n_errors = 0
-    writer = TableWriter(file, table, added, kind, separator)
-    for block in stream_table(table, columns, batch=batch, skip_errors=skip_errors):
-        cells = []
-        found = answers(model, block.X, question)
-        for (labels, shares), error in zip(found, block.errors, strict=True):
-            some = [None] * width if error else _cells(labels, shares, width, k)
-            cells.append([*some, error] if skip_errors else some)
-            n_errors += bool(error)
-        writer.write(block.rows, cells)
-        n_rows += len(cells)
-    writer.close()
+    with TableWriter(file, table, added, kind, separator) as writer:
+        for block in stream_table(table, columns, batch=batch, skip_errors=skip_errors):
+            cells = []
+            found = answers(model, block.X, question)
+            for (labels, shares), error in zip(found, block.errors, strict=True):
+                some = [None] * width if error else _cells(labels, shares, width, k)
+                cells.append([*some, error] if skip_errors else some)
+                n_errors += bool(error)
+            writer.write(block.rows, cells)
+            n_rows += len(cells)
     return Written(n_rows, n_errors)
 
 
