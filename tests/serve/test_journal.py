@@ -94,23 +94,33 @@ def test_all_see_which_version_is_current(journal):
     assert other.current == "0123456789abcdef"
 
 
-def test_readers_are_waited_for_while_they_live(journal):
+def test_readers_are_waited_for_while_they_live(journal, tmp_path):
     version = "0123456789abcdef"
     journal.coming = version
     assert journal.coming == version and journal.current == "0" * 16
     journal.has_read("0" * 16)  # this process does not wait for itself
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        reader = journal.folder / f"reader-{other.pid}"
-        reader.write_text("0" * 16)
+    code = "import sys; from pathlib import Path; from dsnc.serve.journal import Journal\n"
+    code += "journal = Journal(Path(sys.argv[1]))\n"
+    code += "while True: journal.has_read(input()); print(flush=True)"
+    command = [sys.executable, "-c", code, str(tmp_path / "model")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+
+        def other_has_read(version):
+            other.stdin.write(f"{version}\n".encode())
+            other.stdin.flush()
+            other.stdout.readline()
+
+        other_has_read("0" * 16)
         start = time.monotonic()
         journal.wait_for_readers(version, 0.1)
         assert time.monotonic() - start >= 0.1
-        reader.write_text(version)
+        other_has_read(version)
         journal.wait_for_readers(version, 1000)
-        reader.write_text("0" * 16)
-        other.communicate(b"\n")
+        other_has_read("0" * 16)
+        assert len(list(journal.folder.glob("reader-*"))) == 2
+        other.kill()
     journal.wait_for_readers(version, 1000)
-    assert not reader.exists()
+    assert len(list(journal.folder.glob("reader-*"))) == 1
     journal.has_read(None)
     assert list(journal.folder.glob("reader-*")) == []
 

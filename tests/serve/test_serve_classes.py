@@ -154,6 +154,11 @@ def test_the_folder_gets_the_changes_later(changing):
         ("POST", {"labels": ["a"]}, "The body must be an object such as"),
         ("POST", {"inputs": ["a"], "labels": ["a", "b"]}, "labels has 2 for 1 inputs"),
         ("POST", {"inputs": ["a"], "labels": [None]}, "labels[0]=None must be a text or a number"),
+        (
+            "POST",
+            b'{"inputs": ["a"], "labels": [1e999]}',
+            "labels[0]=inf must be a text or a number",
+        ),
         ("POST", {"inputs": ["a"], "labels": [7]}, "labels has 7, a int, and the classes are like"),
         ("POST", {"inputs": [7], "labels": ["a"]}, "inputs[0] holds int in place of a row"),
         ("POST", {"inputs": ["a"], "labels": ["a"], "x": 1}, "'x' is not known"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli import config as c
+from dsnc.cli.cluster import Ray, Workers, refuse_workers
 from dsnc.cli.commands import decoder_option, reranker_option
 from dsnc.cli.common import (
     STATE,
@@ -63,6 +64,9 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     ] = None,
     validation: Validation = None,
     test: Annotated[str | None, typer.Option(help=_HELP["test"])] = None,
+    descriptions: Annotated[
+        str | None, typer.Option(metavar="FILE", help=_HELP["descriptions"])
+    ] = None,
     reader: Reader = None,
     method: Annotated[
         Method | None, typer.Option(help="What to train: dsnc (default), or a baseline.", **_MODEL)
@@ -101,6 +105,8 @@ def train(  # parameters of the estimator bear its names: they are taken from th
         bool, typer.Option("--force", help="Replace MODEL; throw an interrupted run away.")
     ] = False,
     as_json: AsJson = False,
+    ray: Ray = None,
+    workers: Workers = None,
     table: Any = None,
 ) -> None:
     """Learn from labelled rows and write a model.
@@ -123,6 +129,13 @@ def train(  # parameters of the estimator bear its names: they are taken from th
                 "the file of --config.",
                 param_hint=missing,
             )
+    if ray is not None:
+        from dsnc.cli.cluster_train import RayRun
+
+        on_cluster = RayRun(whole, resume=resume, force=force, ray=ray, workers=workers)
+        on_cluster.run(as_json=as_json)
+        return
+    refuse_workers(workers)
     Run(whole, resume=resume, keep_epochs=checkpoint, force=force).run(as_json=as_json)
 
 
@@ -160,8 +173,9 @@ class Run:
             )
             self._describe(parts)
             self._suit(parts.train)
+            described = self._descriptions(parts.train)
             quality = tell_quality(parts.train)
-            self._fit(parts)
+            self._fit(parts, described)
             figures = None
             if len(parts.test):
                 figures = self._measure(parts.test)
@@ -300,9 +314,21 @@ class Run:
         labels = replace(train.summary(), classes=n_classes).labels_text
         note(f"{train.name}: {rows}, {width}, {labels}")
 
-    def _fit(self, parts: "Split") -> None:
+    def _descriptions(self, train: "Dataset") -> dict[str, Any]:
+        """Return what `fit` is told of classes, beside rows."""
+        file = self.config.train.get("descriptions")
+        if file is None:
+            return {}
+        if self.config.method != "dsnc" or train.is_multilabel:
+            kind = "label sets" if train.is_multilabel else f"--method {self.config.method}"
+            raise InputError(f"--descriptions: {kind} cannot be learned from descriptions.")
+        from dsnc.cli.descriptions import load_descriptions
+
+        return load_descriptions(file, {})
+
+    def _fit(self, parts: "Split", described: dict[str, Any]) -> None:
         train = parts.train
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {**described}
         if train.is_multilabel:
             labels, options["classes"] = trained_sets(train)
         else:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from dsnc.serve import bodies, oip
 from dsnc.serve.answers import answer, as_json, dumps
 from dsnc.serve.changes import ADD, REMOVE
-from dsnc.serve.classes import list_classes, nearest_classes
+from dsnc.serve.classes import list_classes, nearest_classes, written
 from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
 from dsnc.serve.explorer import Explorer
@@ -233,7 +233,7 @@ class Service:
         query = QueryParams(visit.scope["query_string"])
 
         def work() -> Reply:
-            found = dumps(find(served, query, self.settings.max_rows)).encode()
+            found = written(find(served, query, self.settings.max_rows))
             found, how = packed(found, visit.header(b"accept-encoding"))
             return Reply(found, {**_OF_JSON, **how, **_version(visit)})
 

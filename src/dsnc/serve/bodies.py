@@ -189,7 +189,8 @@ def parse_labels(given: dict[str, Any], n: int | None) -> list[Any]:
     if not isinstance(labels, list) or not labels:
         raise Refused(400, f"labels={shorten(labels)} must be a list of labels, such as [label].")
     for number, label in enumerate(labels):
-        if type(label) not in (str, int, float, bool):
+        is_number = isinstance(label, int) or (isinstance(label, float) and math.isfinite(label))
+        if not is_number and not isinstance(label, str):
             raise Refused(400, f"labels[{number}]={shorten(label)} must be a text or a number.")
     if n is not None and len(labels) != n:
         raise Refused(400, f"labels has {len(labels):,} for {n:,} inputs; give one for each.")

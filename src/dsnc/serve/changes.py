@@ -26,6 +26,7 @@ from dsnc.serve.refusals import Refused, busy
 from dsnc.serve.served import Served, version_of
 
 ADD, REMOVE = "add", "remove"
+STARTING = 100.0  # seconds that a worker waits for a change to be over before it starts
 _PATIENCE = 20.0  # seconds that a change waits for another
 _READING = 10.0  # seconds that it waits until all workers have read it
 _QUIET = 2.0  # seconds without a change, after which the folder gets them all
@@ -67,7 +68,7 @@ class Changes:
         if foreign and not (self.journal.exists and self.journal.n_bytes):
             raise InputError(f"its folder holds {foreign[0]!r}, which is not part of a model")
         self.journal.open()
-        with self.journal.locked(_PATIENCE), warnings.catch_warnings():
+        with self.journal.locked(STARTING), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.journal.n_bytes:
                 self._fold()
@@ -87,19 +88,19 @@ class Changes:
         most : int
             Rows at most.
         """
-        with self.journal.locked(_PATIENCE):
-            served = self._present(served)
-            version, estimator = self._estimator
-            self._estimator = "", None  # it is lost if anything goes wrong
-            if version != served.version:
-                estimator = dsnc.load(self._source(version=served.version))
-            told = apply(estimator, kind, body, most)
-            try:
+        try:
+            with self.journal.locked(_PATIENCE):
+                served = self._present(served)
+                version, estimator = self._estimator
+                self._estimator = "", None  # it is lost if anything goes wrong
+                if version != served.version:
+                    estimator = dsnc.load(self._source(served.version))
+                told = apply(estimator, kind, body, most)
                 new = self._commit(served, estimator, kind, body)
-            except (OSError, DsncError) as error:
-                self.note("not changed", level="error", model=self.name, error=str(error))
-                raise busy("The change could not be written; nothing was changed.") from None
-            self._estimator = new.version, estimator
+                self._estimator = new.version, estimator
+        except (OSError, DsncError) as error:
+            self.note("not changed", level="error", model=self.name, error=str(error))
+            raise busy("The change could not be written; nothing was changed.") from None
         facts = {name: len(value) for name, value in told.items() if isinstance(value, list)}
         self.note("changed", model=self.name, version=new.version, **facts)
         return new, told
@@ -175,13 +176,13 @@ class Changes:
 
     def fold(self, *, at_once: bool = False) -> None:
         """Bring the changes to the folder, if that is due."""
-        now, journal = time.monotonic(), self.journal
-        is_due = at_once or (journal.age > _QUIET and now > self._folds_after)
-        if not journal.n_bytes or not is_due:
+        now = time.monotonic()
+        if now < self._folds_after and not at_once:
             return
         try:
-            with journal.locked(0):
-                self._fold()
+            if self.journal.n_bytes and (at_once or self.journal.age > _QUIET):
+                with self.journal.locked(0):
+                    self._fold()
         except Refused:
             pass  # somebody writes; this will be done later
         except (OSError, DsncError) as error:
@@ -223,13 +224,13 @@ class Changes:
         with self.journal.locked(_PATIENCE):
             return self._on_disk() in self.journal.read().versions
 
-    def replaced(self, new: Served) -> bool:
+    def replaced(self, new: Served, patience: float = _PATIENCE) -> bool:
         """Let the model that was read from the folder be the present one; False if it is gone.
 
         Changes that were made to another model are set aside; those that were made to this one are
         newer than it.
         """
-        with self.journal.locked(_PATIENCE):
+        with self.journal.locked(patience):
             if self._on_disk() != new.version:
                 return False
             lines = self.journal.read()

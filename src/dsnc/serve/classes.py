@@ -8,10 +8,12 @@ import numpy as np
 from dsnc.codes import PackedCodes
 from dsnc.errors import DsncError, did_you_mean, shorten
 from dsnc.inspection.meaning import class_number
+from dsnc.serve.answers import dumps
 from dsnc.serve.refusals import Refused
 from dsnc.serve.served import Served
 
 LISTED, NEAREST = 100, 10  # classes, where nobody says how many
+_BLOCK = 1000  # of them that are written at a time
 
 
 def list_classes(served: Served, query: Mapping[str, str], most: int) -> dict[str, Any]:
@@ -55,6 +57,14 @@ def nearest_classes(served: Served, query: Mapping[str, str], most: int) -> dict
     for one, distance in zip(classes, distances, strict=False):
         one["distance"] = distance
     return {**_about(served), "code": _hex(code)[0], "classes": classes}
+
+
+def written(found: dict[str, Any]) -> bytes:
+    """Return an answer as JSON, block by block: other requests have their turn in between."""
+    classes = found.pop("classes")
+    blocks = (classes[at : at + _BLOCK] for at in range(0, len(classes), _BLOCK))
+    text = ", ".join(dumps(block)[1:-1] for block in blocks)
+    return f'{dumps(found)[:-1]}, "classes": [{text}]}}'.encode()
 
 
 def _about(served: Served) -> dict[str, str]:

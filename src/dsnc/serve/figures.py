@@ -19,7 +19,6 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from dsnc.serve.journal import is_alive
 from dsnc.serve.models import Models
 
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"
@@ -113,8 +112,18 @@ class Figures:
             return generate_latest(self._own)
         for path in glob.glob(os.path.join(folder, "gauge_live*_*.db")):
             process = re.search(r"_(\d+)\.db$", path)
-            if process and not is_alive(int(process[1])):
+            if process and not _is_alive(int(process[1])):
                 mark_process_dead(int(process[1]), folder)  # type: ignore[no-untyped-call]
         registry = CollectorRegistry()
         MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -6,7 +6,8 @@ It is a folder beside the model's, ``NAME.journal``, with
 - ``VERSION/NAME``: the model as it is after the last of them, for all workers to read;
 - ``current``: the version that every answer must have, and the one that comes next, in memory that
   all workers share;
-- ``reader-PROCESS``: the version that a worker has read, so that it need not wait when that comes;
+- ``reader-...``: the version that a worker has read, so that it need not wait when that comes; it
+  is locked for as long as the worker lives;
 - ``lock``: who holds it may write.
 
 The lines are the truth. What a power failure leaves of the last one is found by its checksum; the
@@ -20,6 +21,7 @@ import json
 import mmap
 import os
 import shutil
+import tempfile
 import time
 import zlib
 from collections.abc import Iterator
@@ -71,6 +73,7 @@ class Journal:
         self.folder = model.with_name(f"{model.name}.journal")
         self._file = self.folder / "changes"
         self._shared: mmap.mmap  # when it is open
+        self._reader: tuple[int, Path] | None = None
 
     @property
     def exists(self) -> bool:
@@ -110,24 +113,26 @@ class Journal:
 
     def has_read(self, version: str | None) -> None:
         """Say that this process has read a version; None if it will not read any more."""
-        path = self.folder / f"{_READER}{os.getpid()}"
-        if version is None:
-            path.unlink(missing_ok=True)
+        if self._reader is None:
+            if version is None:
+                return
+            handle, name = tempfile.mkstemp(prefix=_READER, dir=self.folder)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._reader = handle, Path(name)
+        handle, path = self._reader
+        if version is not None:
+            os.pwrite(handle, version.encode(), 0)
         else:
-            path.write_text(version)
+            path.unlink(missing_ok=True)
+            os.close(handle)
+            self._reader = None
 
     def wait_for_readers(self, version: str, seconds: float) -> None:
         """Wait until all other workers have read a version, or for a while."""
         end = time.monotonic() + seconds
+        own = None if self._reader is None else self._reader[1]
         for path in self.folder.glob(f"{_READER}*"):
-            process = int(path.name.removeprefix(_READER))
-            while process != os.getpid() and time.monotonic() < end:
-                if not is_alive(process):
-                    path.unlink(missing_ok=True)
-                    break
-                with contextlib.suppress(FileNotFoundError):
-                    if path.read_text() == version:
-                        break
+            while path != own and not _is_over(path, version) and time.monotonic() < end:
                 time.sleep(_AGAIN)
 
     @contextlib.contextmanager
@@ -214,14 +219,18 @@ class Journal:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def is_alive(process: int) -> bool:
-    """Tell whether there is such a process."""
+def _is_over(path: Path, version: str) -> bool:
+    """Tell whether a reader has read a version, or is no more."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        with path.open("rb") as file:
+            if file.read() == version.encode():
+                return True
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            path.unlink()
+    except BlockingIOError:
         return False
-    except PermissionError:
-        return True
+    except FileNotFoundError:
+        pass
     return True
 
 

@@ -18,21 +18,24 @@ class Log:
         self._second, self._stamp = 0, ""
 
     def note(self, event: str, **facts: Any) -> None:
-        """Write what happened."""
-        self.add(event, time.time(), **facts)
-        self.flush()
+        """Write what happened; any thread may."""
+        now = time.time()
+        self._write(_line(_stamp(now), now, event, facts))
 
     def add(self, event: str, when: float, **facts: Any) -> None:
         """Keep a line to be written."""
         if int(when) != self._second:
             self._second = int(when)
-            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
-        stamp = f"{self._stamp}.{int(when * 1000) % 1000:03d}Z"
-        self._lines.append(f"{json.dumps({'time': stamp, 'event': event, **facts})}\n")
+            self._stamp = _stamp(when)
+        self._lines.append(_line(self._stamp, when, event, facts))
 
     def flush(self) -> None:
         """Write all lines."""
-        data, self._lines = b"\n" * self._is_torn + "".join(self._lines).encode(), []
+        lines, self._lines = self._lines, []
+        self._write("".join(lines))
+
+    def _write(self, text: str) -> None:
+        data = b"\n" * self._is_torn + text.encode()
         try:
             while data:
                 n_bytes = os.write(self._file, data)
@@ -40,6 +43,15 @@ class Log:
                 data = data[n_bytes:]
         except OSError:
             pass  # nobody reads it, or the disk is full: a service goes on
+
+
+def _stamp(when: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
+
+
+def _line(stamp: str, when: float, event: str, facts: dict[str, Any]) -> str:
+    stamp = f"{stamp}.{int(when * 1000) % 1000:03d}Z"
+    return f"{json.dumps({'time': stamp, 'event': event, **facts})}\n"
 
 
 class _Remarks(logging.Handler):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dsnc.errors import DsncError, InputError
-from dsnc.serve.changes import Changes, Note
+from dsnc.serve.changes import STARTING, Changes, Note
 from dsnc.serve.journal import Journal
 from dsnc.serve.refusals import Refused, busy
 from dsnc.serve.served import Identity, Served, identity_of
@@ -67,7 +67,7 @@ class Models(Mapping[str, Served]):
             self._fixed[name] = f"The service cannot change the classes of {name}: {reason}."
             return Served.read(name, path)
         served = Served.read(name, path)
-        while not changes.replaced(served):
+        while not changes.replaced(served, STARTING):
             served = Served.read(name, path)
         if not self.settings.why_fixed:
             self.changes[name] = changes
@@ -168,8 +168,7 @@ class Models(Mapping[str, Served]):
         while True:
             await asyncio.sleep(every)
             for changes in self.changes.values():
-                if changes.journal.n_bytes:
-                    await asyncio.to_thread(changes.fold)
+                await asyncio.to_thread(changes.fold)
             for name, served in list(self._served.items()):
                 identity, now = identity_of(served.path), time.monotonic()
                 before, when = failed.get(name, ((), 0.0))
