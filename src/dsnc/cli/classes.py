@@ -1,4 +1,4 @@
-"""``dsnc classes list | add | remove``: classes come to a model and go, without training anew."""
+"""``dsnc classes list | add | describe | remove``: classes come and go, without training anew."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,6 +74,37 @@ def add_classes(
         estimator.add_classes(rows_of(dataset), dataset.labels)
     added = len(estimator.classes_) - before
     _save(estimator, model, output, f"{added:,} classes added from {len(dataset):,} rows")
+
+
+@app.command("describe")
+@takes_tables
+def describe_classes(
+    model: Model,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A label and its description on each line.")
+    ],
+    output: Output = None,
+    reader: Reader = None,
+    table: Any = None,
+) -> None:
+    """Add classes of which there is no row yet, from descriptions: CSV, TSV or JSON lines.
+
+    A label may have several lines, such as its name and a definition; several columns are named by
+    --text-column. Numbers instead of a text are attributes, of which the model must know those of
+    other classes, from this file or from training. MODEL is replaced when the changed one is whole
+    on the disk.
+
+    Example: dsnc classes describe model new_terms.csv
+    """
+    from dsnc.cli.descriptions import load_descriptions
+
+    estimator = _changeable(model)
+    ((kind, said),) = load_descriptions(file, {"reader": reader, **(table or {})}).items()
+    before = len(estimator.classes_)
+    with plain_errors():
+        estimator.add_described_classes(list(said), **{kind: list(said.values())})
+    added = len(estimator.classes_) - before
+    _save(estimator, model, output, f"{len(said):,} classes described, {added:,} of them new")
 
 
 @app.command("remove")

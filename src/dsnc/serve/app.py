@@ -20,6 +20,7 @@ from dsnc.serve.changes import ADD, REMOVE
 from dsnc.serve.classes import list_classes, nearest_classes, written
 from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
+from dsnc.serve.explorer import Explorer
 from dsnc.serve.figures import Figures
 from dsnc.serve.log import Log
 from dsnc.serve.models import Models
@@ -61,6 +62,11 @@ class Service:
         self.models: Models
         self.crew: Crew
         self.door: Door
+        self.explorer = Explorer(
+            self._served,
+            lambda served: self.models.why_fixed(served) is None,
+            lambda work: self.crew.run(work),
+        )
 
     @contextlib.asynccontextmanager
     async def life(self, app: Any) -> AsyncIterator[None]:
@@ -305,6 +311,7 @@ class Service:
             _route("/metrics", self.metrics),
             _route("/openapi.json", self.openapi),
             _route("/docs", self.docs),
+            *(_route(path, handle) for path, handle in self.explorer.addresses().items()),
             _route("/v2", self.about_server),
             _route("/v2/health/live", self.live),
             _route("/v2/health/ready", self.live),

@@ -18,6 +18,7 @@ from dsnc.serve.settings import ServeSettings
 from dsnc.serve.visits import Reply, Visit
 
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")  # open to all, at any time
+_PAGE = "/", "/static/"  # files of the page, which are the same for all and say nothing of models
 _HANGS_UP = 499  # what nginx calls a client that has gone
 _LATER = 0.1  # seconds after which requests are noted
 _HELD = 4  # times max_body that bodies may take together
@@ -97,7 +98,9 @@ class Door:
             raise busy("Too many large requests are being read.")
 
     def _check(self, visit: Visit) -> None:
-        if self._guarded and not self.settings.lets_in(visit.header(b"authorization")):
+        is_page = visit.scope["path"] == _PAGE[0] or visit.scope["path"].startswith(_PAGE[1])
+        let_in = not self._guarded or is_page
+        if not let_in and not self.settings.lets_in(visit.header(b"authorization")):
             why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
             raise Refused(401, why, {b"www-authenticate": b"Bearer"})
         if self.in_flight > self.settings.max_in_flight:

@@ -27,7 +27,7 @@ def description(models: Models, settings: ServeSettings) -> Plain:
             "summary": f"Predictions of {names}.",
             "description": _limits(settings),
         },
-        "paths": {**_plain_paths(some), **_protocol_paths(some)},
+        "paths": {**_plain_paths(some), **_protocol_paths(some), **_page_paths()},
         "components": {"schemas": _schemas(some), "responses": _responses()},
     }
     if settings.tokens:
@@ -144,6 +144,22 @@ def _json_body(properties: Plain, example: Plain) -> Plain:
     schema = {"type": "object", "required": list(properties), "properties": properties}
     content = {"application/json": {"schema": schema, "example": example}}
     return {"required": True, "content": content}
+
+
+def _page_paths() -> Plain:
+    model, words = "/models/{name}/page", "application/octet-stream"
+    paths = {
+        "/": _get("A page to explore the codes; needs no token, its data does.", "text/html"),
+        "/static/{file}": _get("What the page is made of; needs no token.", "text/javascript"),
+        model: _get("What the page says of a model."),
+        f"{model}/labels": _get("All labels, in the order of their numbers."),
+        f"{model}/codes": _get("The codes of the classes, in words of 32 bits.", words),
+        f"{model}/map": _get("Places on the map, x and y in 16 bits; 202 until it is made.", words),
+    }
+    for path, item in paths.items():
+        if "{" in path:
+            item["parameters"] = [_path("file" if "{file}" in path else "name")]
+    return paths
 
 
 def _contents(some: Served) -> Plain:
