@@ -57,6 +57,7 @@ class Changes:
         self.journal = Journal(path)
         self._estimator: tuple[str, Any] = "", None  # of which version
         self._read: Served | None = None  # the model that comes, or that has come
+        self._own = ""  # the version that this worker has made
         self._folds_after = 0.0
 
     def open(self) -> None:
@@ -122,14 +123,15 @@ class Changes:
         aside = Path(tempfile.mkdtemp(prefix=".new-", dir=self.journal.folder))
         try:
             estimator.save(aside / self.journal.name)
-            new = Served.read(self.name, self.path, aside / self.journal.name)
-            place = self.journal.folder / new.version
+            version = version_of(aside / self.journal.name)
+            place = self.journal.folder / version
             shutil.rmtree(place, ignore_errors=True)
             os.rename(aside, place)
             aside = place
-            self._read = new
-            self.journal.coming = new.version
-            self.journal.wait_for_readers(new.version, _READING)
+            self._own = version
+            self.journal.coming = version  # others begin to read it
+            self._read = new = Served.read(self.name, self.path, place / self.journal.name)
+            self.journal.wait_for_readers(version, _READING)
             self.journal.append(Change(kind, body, served.version, new.version))
         except BaseException:
             self.journal.coming = served.version
@@ -142,6 +144,8 @@ class Changes:
     def prepare(self, served: Served) -> None:
         """Read a model that another worker is about to make the present one."""
         version = self.journal.coming
+        if version == self._own:
+            return  # this worker is the writer, and reads it
         if version != served.version and (self._read is None or self._read.version != version):
             self._read = Served.read(self.name, self.path, self.journal.model(version))
         self.journal.has_read(version)
@@ -261,6 +265,7 @@ def apply(estimator: Any, kind: str, body: str, most: int = sys.maxsize) -> dict
     """Make a change, or refuse it and change nothing; return what was done."""
     text, width = takes_text(estimator), int(estimator.n_features_in_)
     rows = Rows(takes_text=text, n_features=width, most=most)
+    jobs, estimator.n_jobs = estimator.n_jobs, 1  # predictions need the other cores
     try:
         if kind == REMOVE:
             labels = parse_labels(parse_object(body.encode(), None), None)
@@ -272,6 +277,8 @@ def apply(estimator: Any, kind: str, body: str, most: int = sys.maxsize) -> dict
         estimator.add_classes(rows.take(), labels)
     except (DsncError, ValueError) as error:  # what scikit-learn says about rows
         raise Refused(400, _told(str(error))) from None
+    finally:
+        estimator.n_jobs = jobs  # it is a part of the model
     new = [label for label in dict.fromkeys(labels) if label not in known]
     return {"added": new, "rows": n_rows}
 
