@@ -65,6 +65,8 @@ def test_a_class_is_found_by_its_label(page, jobs):
     labels = [label for label in jobs.classes_.tolist() if "drone p" in label]
     assert page.text("#code-title") == labels[1]
     assert "class=drone+pilot" in page.driver.current_url
+    page.js("location.hash = new URLSearchParams({model: 'jobs', class: arguments[0]})", labels[2])
+    page.wait(f"document.getElementById('code-title').textContent === {labels[2]!r}")
     page.press("zzz")
     assert page.text("#matches") == "Nothing has these letters."
     page.press("ESCAPE")

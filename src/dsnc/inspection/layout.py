@@ -5,6 +5,10 @@ pushed away from others drawn at random, as UMAP does it; at last what is crowde
 same codes always get the same places.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +16,7 @@ from dsnc.codes import PackedCodes
 
 Places = NDArray[np.uint16]
 _Floats = NDArray[np.float32]
-_Ints = NDArray[np.int64]
+_Ints = NDArray[Any]  # numbers of codes
 
 _NEIGHBORS = 8
 _ORDERS, _WINDOW = 6, 3  # of the bits, and places before and after that are looked at
@@ -73,7 +77,7 @@ def _neighbors(codes: PackedCodes, rng: np.random.Generator) -> _Ints:
     and of those that are near from the other side, are looked at, a few times.
     """
     n, bits = len(codes), codes.to_bits()
-    found = np.empty((n, 2 * _WINDOW * _ORDERS), dtype=np.int64)
+    found = np.empty((n, 2 * _WINDOW * _ORDERS), dtype=np.int32)
     column = 0
     for _ in range(_ORDERS):
         shuffled = np.ascontiguousarray(bits[:, rng.permutation(codes.n_bits)])
@@ -82,20 +86,25 @@ def _neighbors(codes: PackedCodes, rng: np.random.Generator) -> _Ints:
             for sign in (-step, step):
                 found[order, column] = np.roll(order, sign)
                 column += 1
-    near = _best(codes, found)
+    near = _best(codes, lambda rows: found[rows])
     for _ in range(_ROUNDS):
-        both = np.concatenate([near, _other_side(near)], axis=1)
-        others = both[near].reshape(n, -1)
-        near = _best(codes, np.concatenate([near, others], axis=1))
+        near = _best(codes, partial(_of_the_nearest, near, _other_side(near)))
     return near
 
 
-def _best(codes: PackedCodes, found: _Ints) -> _Ints:
-    """Return the nearest of those that were found for each code, each once, without itself."""
-    result = np.empty((len(codes), min(_NEIGHBORS, len(codes) - 1)), dtype=np.int64)
+def _of_the_nearest(near: _Ints, other: _Ints, rows: _Ints) -> _Ints:
+    """Return the nearest of some codes, and those that are near to these, from either side."""
+    mine = near[rows]
+    theirs = (side[mine].reshape(len(rows), -1) for side in (near, other))
+    return np.concatenate([mine, *theirs], axis=1)
+
+
+def _best(codes: PackedCodes, find: Callable[[_Ints], _Ints]) -> _Ints:
+    """Return the nearest of those that are found for each code, each once, without itself."""
+    result = np.empty((len(codes), min(_NEIGHBORS, len(codes) - 1)), dtype=np.int32)
     for start in range(0, len(codes), _BLOCK):
         rows = np.arange(start, min(start + _BLOCK, len(codes)))
-        some = np.sort(found[rows], axis=1)
+        some = np.sort(find(rows), axis=1)
         keys = _distances(codes, rows, some).astype(np.int64)
         keys[:, 1:][some[:, 1:] == some[:, :-1]] = codes.n_bits + 1  # who was found before
         keys[some == rows[:, None]] = codes.n_bits + 2
@@ -113,7 +122,7 @@ def _other_side(near: _Ints) -> _Ints:
     order = np.argsort(near.ravel(), kind="stable")
     owner, target = order // k, near.ravel()[order]
     rank = np.arange(n * k) - np.searchsorted(target, np.arange(n))[target]
-    result = np.repeat(np.arange(n)[:, None], k, axis=1)
+    result = np.repeat(np.arange(n, dtype=np.int32)[:, None], k, axis=1)
     some = rank < k
     result[target[some], rank[some]] = owner[some]
     return result

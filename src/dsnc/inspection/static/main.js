@@ -89,12 +89,15 @@ async function begin() {
     const names = await source.models();
     fill(byId("model"), names.map((name) => el("option", { value: name }, name)));
     byId("models").hidden = names.length < 2;
-    const asked = new URLSearchParams(location.hash.slice(1));
-    const name = names.includes(asked.get("model")) ? asked.get("model") : names[0];
-    await load(name, asked.get("class") ?? undefined);
+    const asked = inAddress();
+    await load(names.includes(asked.model) ? asked.model : names[0], asked.class);
   } catch (error) {
     failed(error);
   }
+}
+
+function inAddress() {
+  return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
 
 // The address has what is shown, so that it can be sent to somebody.
@@ -105,6 +108,12 @@ state.on("origin", () => {
   history.replaceState(null, "", `#${parts}`);
 });
 
+window.addEventListener("hashchange", () => {
+  const asked = inAddress();
+  const number = state.labels.findIndex((label) => String(label) === asked.class);
+  if (asked.model !== state.facts?.model) begin();
+  else if (number >= 0 && state.codes.size) state.choose(number);
+});
 byId("model").addEventListener("change", (event) => load(event.target.value));
 byId("locked").addEventListener("submit", (event) => {
   event.preventDefault();
