@@ -32,6 +32,13 @@ def test_the_map_is_filled_and_always_the_same():
     assert len(np.unique(places, axis=0)) > 690  # those of one code stand beside each other
 
 
+def test_a_class_more_leaves_the_map_much_as_it_was():
+    codes, _ = clusters(600)
+    before = class_map(codes.take(np.arange(599))).astype(np.float64)
+    moved = np.hypot(*(class_map(codes)[:599] - before).T)
+    assert np.median(moved) < 0.1 * 65535
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9])
 @pytest.mark.parametrize("n_bits", [1, 2, 65])
 def test_small_and_equal_ones(n, n_bits):

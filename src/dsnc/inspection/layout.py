@@ -2,7 +2,7 @@
 
 The first two principal components give the plan; then codes are pulled to their nearest ones and
 pushed away from others drawn at random, as UMAP does it; at last what is crowded gets room. The
-same codes always get the same places.
+same codes always get the same places, and few new ones among many leave the map much as it was.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,13 @@ _ROUNDS = 4  # of looking at the nearest of the nearest
 _BLOCK = 4096  # codes at a time
 _NUMBER_BITS = 40  # of a key that is a distance and a number
 _STRANGERS, _PUSH = 6, 8.0  # others that push a code away, at each step, and how strongly
+_MIXES, _MIXER = 16, np.uint64(0xBF58476D1CE4E5B9)  # orders by which they are chosen, and how
 _STEPS, _LEAST_STEPS = 500, 40
 _WORK = 10_000_000  # codes times steps
-_SPAN = 10.0  # from the middle to the edge, at the beginning
+_SPAN = 40.0  # from the middle to the edge, at the beginning
 _SHARP = 1.6, 0.9  # UMAP's curve of likeness, for a least distance of about 0.1
-_TURNS, _EVEN = 24, 0.12  # how often the map is evened out, and how much at a time
-_FAR = 4.0  # nothing moves farther in one step
+_TURNS, _EVEN = 32, 0.16  # how often the map is evened out, and how much at a time
+_FAR = 1.0  # nothing moves farther in one step
 _LAST = 65535  # the edge of the map
 
 
@@ -52,7 +53,7 @@ def class_map(codes: PackedCodes) -> Places:
     rng = np.random.default_rng(0)
     if len(places) > 3:
         near = _neighbors(unique.codes, rng)
-        places = _evened(_settled(places, near, rng))
+        places = _evened(_settled(unique.codes, places, near))
     spread = places[unique.inverse]
     return _scaled(spread + _beside(unique.inverse, unique.counts, spread))
 
@@ -136,29 +137,56 @@ def _distances(codes: PackedCodes, rows: _Ints, others: _Ints) -> NDArray[np.int
     return result
 
 
-def _settled(places: _Floats, near: _Ints, rng: np.random.Generator) -> _Floats:
+def _settled(codes: PackedCodes, places: _Floats, near: _Ints) -> _Floats:
     """Move the places: near codes together, others apart, less and less far."""
-    n = len(places)
-    steps = int(np.clip(_WORK // n, _LEAST_STEPS, _STEPS))
+    steps = int(np.clip(_WORK // len(places), _LEAST_STEPS, _STEPS))
     a, b = _SHARP
+    strangers = _Strangers(codes)
     for step in range(steps):
         rate = np.float32(0.5 * (1 - step / steps))
         pull = places[:, None] - places[near]
         square = np.einsum("nkd,nkd->nk", pull, pull) + np.float32(1e-6)
         force = -2 * a * b * square ** np.float32(b - 1) / (1 + a * square ** np.float32(b))
         move = np.einsum("nk,nkd->nd", force, pull)
-        for shift in rng.integers(1, n, _STRANGERS):
-            push = places - np.roll(places, int(shift), axis=0)
+        for stranger in range(_STRANGERS):
+            push = places - places[strangers(step * _STRANGERS + stranger)]
             square = np.einsum("nd,nd->n", push, push)
             force = _PUSH * 2 * b / ((np.float32(0.01) + square) * (1 + a * square))
             move += force[:, None] * push
         move *= np.float32(4 / near.shape[1])
         length = np.sqrt(np.einsum("nd,nd->n", move, move))
-        places = (
-            places
-            + (rate * np.minimum(1, _FAR / np.maximum(length, np.float32(1e-9))))[:, None] * move
-        )
+        within = np.minimum(1, _FAR / np.maximum(length, np.float32(1e-9)))
+        places = places + (rate * within)[:, None] * move
     return places
+
+
+class _Strangers:
+    """Others for each code, as good as drawn at random; few of them change when a code comes.
+
+    Codes are put in some orders that have nothing to do with their bits, and meet who stands so
+    many places behind them: a new code changes that for those just before it, and nobody else.
+    """
+
+    def __init__(self, codes: PackedCodes) -> None:
+        rng = np.random.default_rng(1)
+        self._orders, self._ranks = [], []
+        for _ in range(_MIXES):
+            mixed = np.zeros(len(codes), dtype=np.uint64)
+            for word in codes.words.T:
+                mixed = (mixed ^ word) * (2 * rng.integers(1 << 62, dtype=np.uint64) + 1)
+                mixed ^= mixed >> np.uint64(32)
+                mixed *= _MIXER
+                mixed ^= mixed >> np.uint64(29)
+            order = np.argsort(mixed, kind="stable").astype(np.int32)
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order), dtype=np.int32)
+            self._orders.append(order)
+            self._ranks.append(rank)
+
+    def __call__(self, time: int) -> _Ints:
+        order, rank = self._orders[time % _MIXES], self._ranks[time % _MIXES]
+        behind: _Ints = np.roll(order, -(1 + time // _MIXES))[rank]
+        return behind
 
 
 def _evened(places: _Floats) -> _Floats:

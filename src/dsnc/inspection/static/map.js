@@ -138,7 +138,7 @@ export class MapView {
     if (!this.view.size) return;
     const { sharp } = this.view.size;
     const context = this.canvas.getContext("2d", { alpha: false });
-    this.colors ??= palette(this.stage);
+    this._readColors();
     this.image ??= context.createImageData(this.canvas.width, this.canvas.height);
     const view = { scale: this.view.scale * sharp, x: this.view.x * sharp, y: this.view.y * sharp };
     const has = Boolean(this.places && this.levels);
@@ -151,8 +151,13 @@ export class MapView {
     this._drawNames();
   }
 
+  _readColors() {
+    this.colors ??= palette(this.stage);
+  }
+
   _drawNames() {
     const { state, hovered } = this;
+    this._readColors();
     const marked = state.code ? state.found.slice(0, LABELED) : [];
     const own = state.origin?.number;
     this.names.draw(this, { marked, own, hovered, label: (number) => state.label(number) });
