@@ -1,6 +1,7 @@
 """From the journal to the folder, wherever the service was killed in between."""
 
 import json
+import resource
 import shutil
 
 import pytest
@@ -190,6 +191,22 @@ def test_a_model_that_cannot_be_written_changes_nothing(changed, notes, monkeypa
     assert changes.journal.n_bytes == before and changes.journal.current == served.version
     dirs = [file.name for file in changes.journal.folder.iterdir() if file.is_dir()]
     assert dirs == [served.version]
+    assert changes.change(served, ADD, body("glazier"), 100)[1]["added"] == ["glazier"]
+
+
+def test_a_journal_that_finds_no_room_changes_nothing(changed, notes):
+    changes, served = changed
+    served, _ = changes.change(served, ADD, body("long " * 10_000), 100)
+    size, limits = changes.journal.n_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))  # room for a model
+    try:
+        with pytest.raises(Refused, match="nothing was changed"):
+            changes.change(served, ADD, body("glazier"), 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "File too large" in notes[-1][1]["error"]
+    assert changes.journal.n_bytes == size and len(changes.journal.read().changes) == 3
+    assert changes.journal.current == changes.journal.coming == served.version
     assert changes.change(served, ADD, body("glazier"), 100)[1]["added"] == ["glazier"]
 
 
