@@ -120,13 +120,13 @@ class Changes:
     def _present(self, served: Served) -> Served:
         """Return the model of now, and see that its folder is still the one that we know."""
         lines = self.journal.read()
-        if lines.changes:  # its writer may have been killed before it could tell the others
-            self.journal.current = lines.changes[-1].version
+        is_told = not lines.changes or lines.changes[-1].version == self.journal.current
+        if lines.end > _LARGE or not is_told:  # its writer was killed before it could tell others
+            self._fold()
+            lines = self.journal.read()
         served = self.newest(served)
         if self._on_disk() not in (lines.versions or {served.version}):
             raise busy("The folder of the model is being replaced.")
-        if lines.end > _LARGE:
-            self._fold()
         return served
 
     def _commit(self, served: Served, estimator: Any, kind: str, body: str) -> Served:
@@ -195,7 +195,9 @@ class Changes:
         if now < self._folds_after and not at_once:
             return
         try:
-            if self.journal.n_bytes and (at_once or self.journal.age > _QUIET):
+            if not self.journal.n_bytes:
+                self._estimator = "", None  # another worker has folded
+            elif at_once or self.journal.age > _QUIET:
                 with self.journal.locked(0):
                     self._fold()
         except Refused:
