@@ -133,12 +133,21 @@ def test_a_class_is_added(page, service):
     assert "37 classes" in page.text("#headline")
     answer = service.ask("GET", "/models/jobs/classes?query=glass", headers=bearer())
     assert json.loads(answer[2])["total"] == 1
+    page.find("#add-label").send_keys("bee keeper")
+    page.find("#add-from").send_keys("a description")
+    assert page.text("#add-rows-label") == "The description"
+    page.find("#add-rows").send_keys("keeps bees and harvests honey")
+    page.find("#add-form button").click()
+    page.wait("document.getElementById('code-title').textContent === 'bee keeper'")
+    page.wait("document.querySelector('#add-result .done')")
+    assert "from its description; the model has 38 classes now" in page.text("#add-result")
 
 
 def test_an_error_is_told(page):
     page.find("#tab-add").click()
     page.find("#add-form button").click()
     assert "needs a label" in page.text("#add-result [role=alert]")
+    assert page.driver.execute_script(RULES) == []
     page.find("#tab-try").click()
     page.find("#try-form button").click()
     assert page.focus() == "try-input"

@@ -6,13 +6,23 @@ export class Add {
   constructor(state, source, seen) {
     Object.assign(this, { state, source, seen });
     this.form = byId("add-form");
+    this.from = byId("add-from");
     state.on("model", () => {
-      byId("add-rows-label").textContent = state.facts.takes === "texts" ? "Texts of it, a line each" : "Rows of it, a line each";
+      const hasTexts = state.facts.takes === "texts";
+      this.from.hidden = byId("add-from-label").hidden = !hasTexts;
+      this.from.value = "inputs";
+      this._name();
     });
+    this.from.addEventListener("change", () => this._name());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this._send();
     });
+  }
+
+  _name() {
+    const rows = this.state.facts.takes === "texts" ? "The texts" : "Rows of it, a line each";
+    byId("add-rows-label").textContent = this.from.value === "inputs" ? rows : "The description";
   }
 
   async _send() {
@@ -24,12 +34,13 @@ export class Add {
     this.form.setAttribute("aria-busy", "true");
     try {
       if (!label || !lines.length) throw new Error("A class needs a label, and a text or row at least.");
-      const inputs = lines.map((line) => parsedRow(line, state.facts));
+      const isSaid = this.from.value === "descriptions";
+      const given = isSaid ? [lines.join("\n")] : lines.map((line) => parsedRow(line, state.facts));
       fill(result, el("p", { class: "faint small", role: "status" }, "The model is written anew; that takes a moment."));
       const known = typeof state.labels[0] === "number" ? Number(label) : label;
-      await source.add(state.facts.model, { inputs, labels: inputs.map(() => known) });
+      await source.add(state.facts.model, { [this.from.value]: given, labels: given.map(() => known) });
       await this.seen(known);
-      fill(result, el("p", { class: "done", role: "status" }, `${label} is there, from ${counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
+      fill(result, el("p", { class: "done", role: "status" }, `${label} is there, from ${isSaid ? "its description" : counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
       this.form.reset();
     } catch (error) {
       fill(result, el("p", { class: "problem", role: "alert" }, error.message));
