@@ -64,8 +64,8 @@ def _plan(codes: PackedCodes) -> _Floats:
     signs -= signs.mean(axis=0)
     _, vectors = np.linalg.eigh((signs.T @ signs).astype(np.float64))
     axes = vectors[:, :-3:-1] if codes.n_bits > 1 else np.repeat(vectors, 2, axis=1)
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
-    places = signs @ (axes * np.where(largest < 0, -1, 1)).astype(np.float32)
+    side = np.random.default_rng(2).normal(size=codes.n_bits) @ axes  # hardly ever near 0
+    places = signs @ (axes * np.where(side < 0, -1, 1)).astype(np.float32)
     widest = np.abs(places).max()
     scaled: _Floats = places * np.float32(_SPAN / widest if widest > 0 else 1)
     return scaled
