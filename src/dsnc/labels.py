@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.errors import DataFileError, InputError, shorten
 
+# What a right answer of a set is worth at each rank: its share of the mean of P@1, P@3 and P@5.
+_RANKS = np.array([23, 8, 8, 3, 3], dtype=np.float64) / 45
+
 NONE: Mapping[int, Any] = MappingProxyType({})
 
 
@@ -277,6 +280,36 @@ class Targets:
             members = self.classes.indices
             weight = None if weight is None else np.repeat(weight, np.diff(self.classes.indptr))
         return np.bincount(members, weight, minlength=self.n_classes)
+
+    @property
+    def n_ranks(self) -> int:
+        """How many of the best answers count: one, or five where rows have sets."""
+        return 1 if self.is_single else len(_RANKS)
+
+    def worth(self, is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return what the best answers of each row are worth.
+
+        1 if the first is right, where rows have one class; the mean of the precision of the first,
+        the first three and the first five, where they have sets.
+
+        Parameters
+        ----------
+        is_true : bool array of shape (n, k)
+            Whether the answers are right, best first.
+        """
+        shares = np.ones(1) if self.is_single else _RANKS
+        k = min(len(shares), is_true.shape[1])
+        return np.asarray(is_true[:, :k] @ shares[:k], dtype=np.float64)
+
+    def worth_of_scores(
+        self, scores: NDArray[Any], is_true: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return what the order of scored answers is worth for each row; see `worth`."""
+        if self.is_single:
+            best = scores.argmax(axis=1)[:, None]
+        else:
+            best = np.argsort(-scores, axis=1, kind="stable")[:, : self.n_ranks]
+        return self.worth(np.take_along_axis(is_true, best, axis=1))
 
     def contains(self, classes: ArrayLike) -> NDArray[np.bool_]:
         """Tell of each answer whether it is right.

@@ -131,6 +131,15 @@ def test_a_second_stage(tmp_path):
     assert (model.predict(TEST_X) != same.predict(TEST_X)).nnz == 0
 
 
+def test_a_second_stage_where_rows_have_many_labels():
+    rng = np.random.default_rng(0)
+    many = rng.random((300, 120)) < 0.15
+    rows = (many @ rng.normal(size=(120, 60))).astype(np.float32)
+    settings = {"decoder": "shortlist", "reranker": "features", "random_state": 0}
+    model = dsnc.DSNCMultiLabelClassifier(n_bits=32, max_epochs=3, **settings)
+    assert model.fit(rows, as_csr(many)).predictor_.reranker is not None
+
+
 @pytest.mark.parametrize("form", [as_csr, as_lists, np.asarray])
 def test_a_file_brings_back_all(form, tmp_path):
     model = dsnc.DSNCMultiLabelClassifier(**SMALL, per_label_threshold=True).fit(X, form(Y))

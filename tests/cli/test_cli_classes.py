@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 import dsnc
+from cli_files import QUICK
 
 
 @pytest.fixture
@@ -28,6 +29,52 @@ def test_add_replaces_the_model(run, model, tmp_path):
     assert "1 classes added from 10 rows; 13 classes in all" in said
     assert "welder" in dsnc.load(model).classes_
     assert "Changes since then" in (model / "README.md").read_text()
+
+
+def test_describe_replaces_the_model(run, model, tmp_path):
+    lines = "label,text\nambulance,night truck driver\nambulance,triage\nnight nurse,a nurse\n"
+    (tmp_path / "new.csv").write_text(lines)
+    said = run("classes", "describe", model, tmp_path / "new.csv").stderr
+    assert "2 classes described, 1 of them new; 13 classes in all" in said
+    again = dsnc.load(model)
+    assert "ambulance" in again.classes_
+    assert again._memory.described.sum() == 3
+
+
+def test_describe_by_several_columns_and_json_lines(run, model, tmp_path):
+    (tmp_path / "new.tsv").write_text("label\tname\tlong\nhelper\tnurse\tward nurse at night\n")
+    options = ("--text-column", "name", "--text-column", "long", "-o", tmp_path / "other")
+    run("classes", "describe", model, tmp_path / "new.tsv", *options)
+    assert dsnc.load(tmp_path / "other")._memory.described.sum() == 2
+    (tmp_path / "new.jsonl").write_text('{"label": "chef", "description": "grill cook"}\n' * 2)
+    run("classes", "describe", tmp_path / "other", tmp_path / "new.jsonl")
+    assert "chef" in dsnc.load(tmp_path / "other").classes_
+
+
+def test_describe_refuses(run, model, tmp_path):
+    before = (model / "model.json").read_bytes()
+    (tmp_path / "new.csv").write_text("label,text\nchef,zzqq xxyy\n")
+    said = run("classes", "describe", model, tmp_path / "new.csv", code=1).stderr
+    assert "no n-gram that the model knows" in said
+    (tmp_path / "new.csv").write_text("label,a,b\nchef,1,2\n")
+    said = run("classes", "describe", model, tmp_path / "new.csv", code=1).stderr
+    assert "known of 0 classes that have rows" in said
+    (tmp_path / "new.csv").write_text("label,a,b\nchef,1,2\nchef,3,2\n")
+    said = run("classes", "describe", model, tmp_path / "new.csv", code=1).stderr
+    assert "attributes of 'chef' twice" in said
+    assert (model / "model.json").read_bytes() == before
+
+
+def test_train_with_descriptions(run, files, tmp_path):
+    (tmp_path / "said.tsv").write_text(
+        "label\ttext\nnight nurse\tnurse at night\nchef\tgrill cook\n"
+    )
+    options = ("-o", tmp_path / "new", "--descriptions", tmp_path / "said.tsv", *QUICK)
+    run("train", files / "train.tsv", *options)
+    assert "chef" in dsnc.load(tmp_path / "new").classes_
+    others = (*options[:4], "--method", "nearest_centroid", "--force")
+    said = run("train", files / "train.tsv", *others, code=1).stderr
+    assert "--method nearest_centroid cannot be learned from descriptions" in said
 
 
 def test_remove_writes_elsewhere(run, model, tmp_path):

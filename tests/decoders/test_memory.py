@@ -53,9 +53,41 @@ def test_arrays_and_back(memory):
     assert (again.held_out_classes == memory.held_out_classes).all()
 
 
+def test_descriptions_stay_beside_rows(memory):
+    said = memory.with_descriptions(LOGITS[:2], np.array([1, 4]))
+    assert said.classes[said.described].tolist() == [1, 4]
+    assert (said.counts == memory.counts).all()
+    more = said.with_rows(LOGITS, CLASSES, 2, 0)
+    assert (np.bincount(more.classes[~more.described]) == 2).all()
+    assert more.described.sum() == 2
+    again = more.with_descriptions(LOGITS[5:6], np.array([4]))
+    assert again.described.sum() == 2
+    gone = again.changed(Change(np.array([0, 4, -1])))
+    assert gone.classes[gone.described].tolist() == [1]
+
+
+def test_attributes_of_some_classes(memory):
+    said = memory.with_attributes(np.ones((2, 3)), np.array([0, 5]))
+    assert said.has_attributes.tolist() == [True, False, False, False, False, True]
+    assert not memory.has_attributes.any()
+    changed = said.changed(Change(np.array([5, -1])))
+    assert changed.has_attributes.tolist() == [True, False]
+    again = Memory.from_arrays(said.arrays(), 5, 6)
+    assert np.array_equal(again.attributes, said.attributes, equal_nan=True)
+
+
+def test_files_without_descriptions_are_as_ever(memory):
+    assert not {"described", "attributes"} & memory.arrays().keys()
+    assert not Memory.from_arrays(memory.arrays(), 5, 6).described.any()
+
+
 @pytest.mark.parametrize(
     ("name", "array"),
     [
+        ("described", np.zeros(3, np.bool_)),
+        ("described", np.zeros(24, np.int8)),
+        ("attributes", np.zeros((5, 2), np.float32)),
+        ("attributes", np.full((6, 2), np.inf, np.float32)),
         ("codes", np.zeros((24, 2), np.uint8)),
         ("classes", np.full(24, 6, np.uint32)),
         ("classes", np.zeros(3, np.uint32)),

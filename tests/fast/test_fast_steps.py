@@ -10,7 +10,7 @@ from dsnc.decoders import SoftDecoder
 from dsnc.fast import rows as fast_rows
 from dsnc.fast import steps as fast_steps
 from dsnc.fast.model import Model, log_frequencies, log_odds, padded
-from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.rows import Feed, Scaling, without_some
 from dsnc.fast.steps import HeldOutRows
 from dsnc.labels import Targets
 from dsnc.training.examples import Examples
@@ -45,6 +45,24 @@ def test_rows_come_scaled_in_their_order(scaling, dense, chosen):
     assert gains.tolist() == [1, 1, 1, 1]
     assert np.array_equal(weight, examples.weight[rows])
     assert (indptr.dtype, indices.dtype, values.dtype) == (np.int64, np.int32, np.float32)
+
+
+def test_features_are_left_out_by_lot():
+    examples = make_rows(7)
+    rows = Feed(examples, Scaling()).take(np.arange(90))
+
+    def table(some):
+        return sp.csr_array((some.values, some.indices, some.indptr), shape=(90, 40)).toarray()
+
+    draws = np.array([table(without_some(rows, 0.2, (3, place))) for place in range(400)])
+    whole = table(rows)
+    seen = draws[:, whole != 0]
+    assert np.all(np.isclose(seen, whole[whole != 0] / 0.8) | (seen == 0))
+    assert (draws[:, whole == 0] == 0).all()
+    errors = np.sqrt(0.2 * 0.8 / len(draws)) * np.ones(seen.shape[1])
+    assert (abs((seen == 0).mean(axis=0) - 0.2) < 5 * errors).all()
+    assert np.array_equal(draws[0], table(without_some(rows, 0.2, (3, 0))))
+    assert not np.array_equal(draws[0], draws[1])
 
 
 @pytest.mark.parametrize("at_once", [32, 50])

@@ -111,7 +111,7 @@ def test_a_separable_problem_is_learned(schedule):
     assert history.best_accuracy > 0.95
     assert history.epochs[-1].loss < 0.2 * history.epochs[0].loss
     X, y = make_data(seed=2)
-    assert (objective.predict(torch.from_numpy(X)) == y).float().mean() > 0.95
+    assert (objective.best(torch.from_numpy(X), 1)[:, 0] == y).float().mean() > 0.95
     assert not objective.training
 
 
@@ -173,7 +173,7 @@ def test_the_accuracy_is_weighted_and_by_hard_codes():
     objective, _ = run(max_epochs=2)
     validation = make_validation(weight=torch.rand(N, generator=torch.Generator().manual_seed(0)))
     X, y = make_data(1)
-    right = objective.predict(torch.from_numpy(X)) == y
+    right = objective.best(torch.from_numpy(X), 1)[:, 0] == y
     share = (right * validation.weight).sum() / validation.weight.sum()
     assert 0 < right.sum() < N
     accuracy = validation.accuracy(objective, World())

@@ -211,10 +211,10 @@ def test_the_answer_is_that_of_the_most_probable_code(monkeypatch, signs, block)
     logits[0] = 0  # a bit of zero, as in PackedCodes
     weight, bias = objective.decoder_for_signs()
     scores = np.where(logits.numpy() > 0, 1, -1) @ weight.T + bias
-    answers = objective.predict(logits)
+    answers = objective.best(logits, 1)[:, 0]
     assert answers.tolist() == scores.argmax(axis=1).tolist()
     assert len(set(answers.tolist())) > 1
-    assert objective.predict(logits[:0]).tolist() == []
+    assert objective.best(logits[:0], 1)[:, 0].tolist() == []
 
 
 def test_the_first_decoder_is_small_and_the_generators():
@@ -257,7 +257,7 @@ def test_the_factor_adapts_only_if_asked():
 
 def correct(objective, epoch, logits):
     objective.start_epoch(epoch)
-    return objective.predict(logits) == 0
+    return objective.best(logits, 1)[:, 0] == 0
 
 
 def test_validation_decodes_the_most_probable_code_or_one_that_is_drawn():

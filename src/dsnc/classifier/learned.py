@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from dsnc.classifier.base import PredictorClassifier
+from dsnc.classifier.descriptions import Descriptions
 from dsnc.classifier.inputs import hold_out, learned_labels, row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders.scoring import accuracy
@@ -33,6 +34,7 @@ class Run(NamedTuple):
     examples: "Examples"
     held_out: "Examples | None" = None
     calls: int = 0  # of `partial_fit`; 0 is `fit`
+    n_described: int = 0  # the last rows of the examples, which are descriptions
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # only what scikit-learn wants __init__ to be
@@ -77,9 +79,20 @@ class LearnedClassifier(PredictorClassifier):
         validation : (X, y), optional
             Rows to choose the best epoch by, instead of a share of the others.
         """
+        return self._fit(X, y, sample_weight, validation)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: Any,
+        described: Descriptions | None = None,
+    ) -> Self:
+        """Learn from rows, and from descriptions of their classes."""
         with self._all_or_nothing():
             settings = self._settings()
-            features = learned_features(X, self.text)
+            features = learned_features(X, self.text, described.texts if described else ())
             X, y = self._check_rows_and_labels(as_numbers(X, features), y)
             labels, targets = self._learned_targets(y)
             seed = seed_of(self.random_state)
@@ -89,9 +102,13 @@ class LearnedClassifier(PredictorClassifier):
                 held_out = self._given_validation(validation, labels, features)
             else:
                 examples, held_out = self._divided(examples, seed)
+            n_described = 0
+            if described is not None:
+                examples, n_described = described.joined(examples, labels, features)
             learner = self._make_learner(settings, examples, seed, joins=True)
             history = learner.fit(examples, held_out)
-            self._finish(Run(learner, examples, held_out), labels, history, features)
+            run = Run(learner, examples, held_out, n_described=n_described)
+            self._finish(run, labels, history, features)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -276,6 +293,8 @@ def _described(run: Run) -> dict[str, Any]:
     from dsnc.training.examples import describe, fingerprint
 
     known, held_out = describe(run.examples), run.held_out
+    if run.n_described:
+        known |= {"rows": known["rows"] - run.n_described, "descriptions": run.n_described}
     if held_out is not None:
         known["validation"] = {"rows": held_out.n_rows}
         if held_out.X is not run.examples.X:

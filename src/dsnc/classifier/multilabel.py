@@ -65,6 +65,12 @@ class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc
         """Refuse: labels of sets cannot come later yet."""
         raise InputError(_FIXED)
 
+    def add_described_classes(
+        self, labels: Any, descriptions: Any = None, *, attributes: Any = None
+    ) -> Self:
+        """Refuse: labels of sets cannot come later yet."""
+        raise InputError(_FIXED)
+
     def remove_classes(self, labels: Any) -> Self:
         """Refuse: labels of sets cannot go yet."""
         raise InputError(_FIXED)

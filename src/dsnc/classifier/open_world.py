@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from dsnc.classifier.descriptions import Attributes, Descriptions, items_of
 from dsnc.classifier.inputs import label_column, seed_of
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
@@ -19,9 +20,18 @@ from dsnc.decoders import HeldOut
 from dsnc.decoders.memory import Memory, some_of_each
 from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError, warn
+from dsnc.features import TextRows, are_texts
 from dsnc.labels import label_array
 from dsnc.predictor import Predictor
-from dsnc.selection.new_classes import Arrival, Learning, with_new_classes, without_classes
+from dsnc.selection.lesson import Learning
+from dsnc.selection.new_classes import (
+    Arrival,
+    with_attributes,
+    with_described_classes,
+    with_new_classes,
+    without_classes,
+)
+from dsnc.selection.new_words import with_new_words
 
 if TYPE_CHECKING:
     from dsnc.classifier.learned import Run
@@ -38,6 +48,50 @@ class OpenWorld(LearnedClassifier):
     """A classifier of codes whose classes come and go."""
 
     memory: int
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation: Any = None,
+        descriptions: Any = None,
+        attributes: Any = None,
+    ) -> Self:
+        """Learn from rows and their labels; where that fails, everything stays as it was.
+
+        Parameters
+        ----------
+        X : ndarray, CSR or memory map of shape (n, d), or list of n str
+            The rows. Strings become rows by `dsnc.features.TextFeatures` with the settings `text`,
+            fitted to all of X.
+        y : array of shape (n,)
+            Labels of any type.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+        validation : (X, y), optional
+            Rows to choose the best epoch by, instead of a share of the others.
+        descriptions : dict of label to str, or to list of str, optional
+            Where X holds strings: texts that describe classes, such as a name and a definition.
+            Classes are learned from them as well, and those without a row from them alone, as
+            `add_described_classes` does.
+        attributes : dict of label to array of numbers, optional
+            The same for any X: numbers that describe classes, as many for each. They teach what
+            attributes mean, for classes without a row.
+        """
+        if descriptions is None and attributes is None:
+            return super().fit(X, y, sample_weight, validation=validation)
+        with self._all_or_nothing():
+            if attributes is None:
+                texts = Descriptions.of(*items_of(descriptions, "descriptions"))
+                self._fit(X, y, sample_weight, validation, texts)
+                rest = texts.without(self._labels)
+                return self._describe(rest) if len(rest.labels) else self
+            said = _one_of(descriptions, Attributes.of(*items_of(attributes, "attributes")))
+            self._check_memory()
+            self._fit(X, y, sample_weight, validation)
+            return self._describe(said)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn one pass over some more rows, also of a model that was fitted or loaded before.
@@ -88,19 +142,103 @@ class OpenWorld(LearnedClassifier):
         """
         check_is_fitted(self, "predictor_")
         with self._all_or_nothing():
+            if are_texts(X) and len(X) == len(label_column(y)):
+                self._learn_words(TextRows.listed(X), label_column(y))
             X = as_numbers(X, self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             labels, before = self._labels.adding(y, "y")
             arrival = Arrival(X, labels.numbers(y, "y").astype(np.int64), before)
             n_new = int(np.count_nonzero(before < 0))
-            if self._memory is None or not len(self._memory.codes):
-                warn(
-                    "The model remembers nothing of its classes (memory=0, or a file of an earlier "
-                    "version): their vectors stay as they are, and lose some rows to new classes."
-                )
+            self._warn_if_forgetful()
             found = with_new_classes(self.predictor_, self._memory, arrival, self._learning())
             self._take(labels, *found, {"classes added": n_new, "rows": len(y)})
         return self
+
+    def add_described_classes(
+        self, labels: Any, descriptions: Any = None, *, attributes: Any = None
+    ) -> Self:
+        """Learn new classes of which there is no row yet, from what is said of them.
+
+        A description is read as a row would be: it has a code, and features. Attributes point to
+        a code, as those of known classes tell, which `fit` or this call is given. Everything else
+        is as in `add_classes`, which may be given rows of these classes later. Labels of known
+        classes are welcome: what is said of them shows how far such sayings can be trusted.
+
+        Where it fails, everything stays as it was.
+
+        Parameters
+        ----------
+        labels : sequence
+            Each once.
+        descriptions : sequence of str, or of lists of str
+            Of each label a text, or several, such as a name and a definition; for a model that
+            was fitted to texts.
+        attributes : array of shape (len(labels), n_attributes)
+            Instead of them, numbers.
+
+        Examples
+        --------
+        >>> from dsnc import DSNCClassifier
+        >>> texts = ["night nurse", "bus driver", "ward nurse", "truck driver"] * 10
+        >>> model = DSNCClassifier(n_bits=8).fit(texts, ["care", "traffic"] * 20)
+        >>> model.add_described_classes(["tow"], ["truck with a crane"]).classes_
+        array(['care', 'traffic', 'tow'], dtype=object)
+        """
+        check_is_fitted(self, "predictor_")
+        if attributes is None:
+            return self._describe(Descriptions.of(labels, descriptions))
+        return self._describe(_one_of(descriptions, Attributes.of(labels, attributes)))
+
+    def _describe(self, said: Descriptions | Attributes) -> Self:
+        """Learn classes from what is said of them."""
+        with self._all_or_nothing():
+            if isinstance(said, Descriptions):
+                said.rows(self.predictor_.features, self._labels)  # or they are refused
+                self._learn_words(said.texts, said.labels)
+                X, y = said.rows(self.predictor_.features, self._labels)
+                describe: Any = with_described_classes
+            else:
+                self._check_memory()
+                X, y = said.numbers, said.labels
+                self._check_attributes(X.shape[1])
+                describe = with_attributes
+            labels, before = self._labels.adding(y, "labels")
+            arrival = Arrival(X, labels.numbers(y, "labels").astype(np.int64), before)
+            self._warn_if_forgetful()
+            predictor, memory = describe(self.predictor_, self._memory, arrival, self._learning())
+            n_new = int(np.count_nonzero(before < 0))
+            self._take(
+                labels, predictor, memory, {"classes described": len(set(y.tolist())), "new": n_new}
+            )
+        return self
+
+    def _learn_words(self, texts: list[str], labels: Any) -> None:
+        """Give n-grams that come with new texts a meaning."""
+        self.predictor_ = with_new_words(self.predictor_, texts, labels)
+        self.n_features_in_ = self.predictor_.n_features
+
+    def _check_memory(self) -> None:
+        if not self.memory or (hasattr(self, "predictor_") and self._memory is None):
+            raise InputError(
+                "attributes: what they mean is learned from the codes that a model remembers of "
+                "its classes, and this one remembers none (memory=0, or a file of an earlier "
+                "version)."
+            )
+
+    def _check_attributes(self, width: int) -> None:
+        known = 0 if self._memory is None else self._memory.attributes.shape[1]
+        if known and known != width:
+            raise InputError(
+                f"attributes has {width} columns, and those of known classes have {known}; give "
+                "the same ones."
+            )
+
+    def _warn_if_forgetful(self) -> None:
+        if self._memory is None or not len(self._memory.codes):
+            warn(
+                "The model remembers nothing of its classes (memory=0, or a file of an earlier "
+                "version): their vectors stay as they are, and lose some rows to new classes."
+            )
 
     def remove_classes(self, labels: Any) -> Self:
         """Forget classes: no decoder, index or probability knows them from now on.
@@ -174,15 +312,26 @@ class OpenWorld(LearnedClassifier):
         if memory is None or len(memory.counts) != n_classes:
             memory = Memory.empty(trained.n_bits, n_classes)
         rows, y = _used(run.examples), run.examples.targets.y
+        n_rows = len(y) - run.n_described
+        rows, described = rows[rows < n_rows], rows[rows >= n_rows]
         some = rows[some_of_each(y[rows], most, seed)]
         memory = memory.with_rows(_logits(trained, run.examples, some), y[some], most, seed)
         memory = memory.counting(y[rows])
+        if len(described):
+            logits = _logits(trained, run.examples, described)
+            memory = memory.with_descriptions(logits, y[described])
         if run.held_out is not None and run.held_out.n_rows:
             held = _used(run.held_out)
             memory = memory.with_held_out(
                 _logits(trained, run.held_out, held), run.held_out.targets.y[held]
             )
         return memory
+
+
+def _one_of(descriptions: Any, attributes: Attributes) -> Attributes:
+    if descriptions is not None:
+        raise InputError("descriptions and attributes are both given; give one of them.")
+    return attributes
 
 
 def _used(examples: "Examples") -> Any:

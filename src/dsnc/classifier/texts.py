@@ -1,6 +1,6 @@
 """Strings in place of rows: the parameter `text`, and rows where training needs them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,9 @@ def make_features(text: Any) -> TextFeatures:
     return features
 
 
-def learned_features(X: Any, text: Any) -> TextFeatures | None:
-    """Return features fitted to X; None where it holds numbers."""
-    return make_features(text).fit(TextRows.listed(X)) if are_texts(X) else None
+def learned_features(X: Any, text: Any, more: Sequence[str] = ()) -> TextFeatures | None:
+    """Return features fitted to X, and to more texts; None where X holds numbers."""
+    return make_features(text).fit([*TextRows.listed(X), *more]) if are_texts(X) else None
 
 
 def as_numbers(X: Any, features: FittedTextFeatures | None) -> Any:

@@ -24,6 +24,7 @@ TRAIN_KEYS = {
     "output": "The folder to write the model to.",
     "validation": "Rows that choose the best epoch; without, a share of the data does.",
     "test": "Rows that are measured at the end.",
+    "descriptions": "Texts or attributes of classes, also of some without a row: label and text.",
     "reader": "Format of the data, where it is not recognized.",
     "method": f"One of {', '.join(METHODS)}.",
 }

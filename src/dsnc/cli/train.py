@@ -64,6 +64,9 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     ] = None,
     validation: Validation = None,
     test: Annotated[str | None, typer.Option(help=_HELP["test"])] = None,
+    descriptions: Annotated[
+        str | None, typer.Option(metavar="FILE", help=_HELP["descriptions"])
+    ] = None,
     reader: Reader = None,
     method: Annotated[
         Method | None, typer.Option(help="What to train: dsnc (default), or a baseline.", **_MODEL)
@@ -170,8 +173,9 @@ class Run:
             )
             self._describe(parts)
             self._suit(parts.train)
+            described = self._descriptions(parts.train)
             quality = tell_quality(parts.train)
-            self._fit(parts)
+            self._fit(parts, described)
             figures = None
             if len(parts.test):
                 figures = self._measure(parts.test)
@@ -310,9 +314,21 @@ class Run:
         labels = replace(train.summary(), classes=n_classes).labels_text
         note(f"{train.name}: {rows}, {width}, {labels}")
 
-    def _fit(self, parts: "Split") -> None:
+    def _descriptions(self, train: "Dataset") -> dict[str, Any]:
+        """Return what `fit` is told of classes, beside rows."""
+        file = self.config.train.get("descriptions")
+        if file is None:
+            return {}
+        if self.config.method != "dsnc" or train.is_multilabel:
+            kind = "label sets" if train.is_multilabel else f"--method {self.config.method}"
+            raise InputError(f"--descriptions: {kind} cannot be learned from descriptions.")
+        from dsnc.cli.descriptions import load_descriptions
+
+        return load_descriptions(file, {})
+
+    def _fit(self, parts: "Split", described: dict[str, Any]) -> None:
         train = parts.train
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {**described}
         if train.is_multilabel:
             labels, options["classes"] = trained_sets(train)
         else:

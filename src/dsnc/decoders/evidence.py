@@ -10,18 +10,11 @@ from numpy.typing import NDArray
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
-from dsnc.decoders.linear import Floats, LinearDecoder
+from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.scoring import PLAIN, Scoring
 from dsnc.errors import InputError
 from dsnc.labels import Targets
 from dsnc.threads import alone
-
-# What a right answer is worth at each rank: its share of the mean of P@1, P@3 and P@5.
-RANKS = np.array([23, 8, 8, 3, 3], dtype=np.float64) / 45
-
-
-def _at_ranks(is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return np.asarray(is_true @ RANKS[: is_true.shape[1]])
 
 
 class HeldOut(NamedTuple):
@@ -37,24 +30,12 @@ class HeldOut(NamedTuple):
             return self.targets.contains(decoder.predict(self.encoded))
 
     def worth(self, decoder: Decoder) -> NDArray[np.float64]:
-        """Return what a decoder's answer is worth for each row; see `worth_of`."""
+        """Return what a decoder's answer is worth for each row; see `Targets.worth`."""
         if self.targets.is_single:
             return self.right(decoder).astype(np.float64)
         with alone():
-            classes, _ = decoder.top_k(self.encoded, min(len(RANKS), decoder.n_classes))
-        return _at_ranks(self.targets.contains(classes))
-
-    def worth_of(self, scores: Floats, is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return what the order of scored candidates is worth for each row.
-
-        1 if the first is right, where rows have one class; the mean of the precision of the first,
-        the first three and the first five, where they have sets.
-        """
-        if self.targets.is_single:
-            rows = np.arange(len(scores))
-            return np.asarray(is_true[rows, scores.argmax(axis=1)], dtype=np.float64)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, : len(RANKS)]
-        return _at_ranks(np.take_along_axis(is_true, order, axis=1))
+            classes, _ = decoder.top_k(self.encoded, min(self.targets.n_ranks, decoder.n_classes))
+        return self.targets.worth(self.targets.contains(classes))
 
     def places(self, classes: Ints) -> Ints:
         """Return where among the classes of its row the first right one is; -1 if none is."""

@@ -22,6 +22,7 @@ _KINDS = {
     "offsets": "float32 1",
     "balance": "float32 2",
 }
+_OF_DESCRIPTIONS = {"described": "bool 1", "attributes": "float32 2"}  # where there are any
 _HELD_OUT = 4096  # rows that are remembered to judge by, at most
 
 
@@ -43,7 +44,11 @@ class Memory:
         What was put on top of the biases of classes that came later; rehearsals leave it there.
     balance : dict of int to float
         What the scores of new classes want on top, by rows that such a class has; what was found
-        out once.
+        out once. 0 rows is for descriptions, and -1 for attributes.
+    described : bool array of shape (len(codes),)
+        Which codes are those of descriptions; all of them are remembered, and none is counted.
+    attributes : float32 array of shape (n_classes, n_attributes)
+        NaN for a class whose attributes are not known.
     """
 
     codes: SoftCodes
@@ -53,20 +58,58 @@ class Memory:
     counts: NDArray[np.float32]
     offsets: NDArray[np.float32]
     balance: Mapping[int, float]
+    described: NDArray[np.bool_]
+    attributes: NDArray[np.float32]
 
     @classmethod
     def empty(cls, n_bits: int, n_classes: int) -> Self:
         """Return the memory of a model that remembers nothing yet."""
         none, of = SoftCodes(np.empty((0, octets_of(n_bits)), np.uint8), n_bits), np.empty(0, int)
         zeros = np.zeros(n_classes, np.float32)
-        return cls(none, of, none, of, zeros, zeros, {})
+        nothing = np.zeros(0, np.bool_), np.zeros((n_classes, 0), np.float32)
+        return cls(none, of, none, of, zeros, zeros, {}, *nothing)
+
+    @property
+    def has_attributes(self) -> NDArray[np.bool_]:
+        """Whether the attributes of each class are known."""
+        known = np.isfinite(self.attributes).all(axis=1)
+        return np.asarray(known & (self.attributes.shape[1] > 0))
+
+    @property
+    def has_rows(self) -> NDArray[np.bool_]:
+        """Whether each class was ever learned from a row, and not from a description alone."""
+        return np.asarray(self.counts > 0)
 
     def with_rows(self, logits: NDArray[Any], classes: Ints, most: int, seed: int) -> Self:
         """Remember some of the rows that were learned from, and of each class `most` in all."""
         codes = SoftCodes.concatenate([self.codes, SoftCodes.from_logits(logits)])
         owners = np.concatenate([self.classes, classes.astype(np.int64)])
-        rows = some_of_each(owners, most, seed)
-        return replace(self, codes=codes.take(rows), classes=owners[rows])
+        described = np.concatenate([self.described, np.zeros(len(classes), np.bool_)])
+        plain = np.flatnonzero(~described)
+        some = plain[some_of_each(owners[plain], most, seed)]
+        rows = np.sort(np.concatenate([some, np.flatnonzero(described)]))
+        return replace(
+            self, codes=codes.take(rows), classes=owners[rows], described=described[rows]
+        )
+
+    def with_descriptions(self, logits: NDArray[Any], classes: Ints) -> Self:
+        """Remember descriptions, in place of those that their classes had before."""
+        kept = np.flatnonzero(~(self.described & np.isin(self.classes, classes)))
+        return replace(
+            self,
+            codes=SoftCodes.concatenate([self.codes.take(kept), SoftCodes.from_logits(logits)]),
+            classes=np.concatenate([self.classes[kept], classes.astype(np.int64)]),
+            described=np.concatenate([self.described[kept], np.ones(len(classes), np.bool_)]),
+        )
+
+    def with_attributes(self, attributes: NDArray[Any], classes: Ints) -> Self:
+        """Remember the attributes of some classes; all classes have as many."""
+        known = self.attributes
+        if known.shape[1] != attributes.shape[1]:
+            known = np.full((len(self.counts), attributes.shape[1]), np.nan, np.float32)
+        known = known.copy()
+        known[classes] = attributes
+        return replace(self, attributes=known)
 
     def counting(self, classes: Ints) -> Self:
         """Count rows that were learned from, whether they are remembered or not."""
@@ -95,12 +138,14 @@ class Memory:
             classes=classes,
             held_out=self.held_out.take(held),
             held_out_classes=held_classes,
+            described=self.described[rows],
+            attributes=np.where(new[:, None], np.float32(np.nan), self.attributes[source]),
             **numbers,
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {
+        arrays: dict[str, NDArray[Any]] = {
             "codes": self.codes.octets,
             "classes": self.classes.astype(np.uint32),
             "held_out": self.held_out.octets,
@@ -109,11 +154,21 @@ class Memory:
             "offsets": self.offsets,
             "balance": np.array(sorted(self.balance.items()), np.float32).reshape(-1, 2),
         }
+        if self.described.any():
+            arrays["described"] = self.described
+        if self.attributes.size:
+            arrays["attributes"] = self.attributes
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], n_bits: int, n_classes: int) -> Self:
         """Make the memory from its arrays, checking them: a file may be hostile."""
-        check_arrays("memory", arrays, _KINDS)
+        nothing = {
+            "described": np.zeros(len(arrays.get("classes", ())), np.bool_),
+            "attributes": np.zeros((n_classes, 0), np.float32),
+        }
+        arrays = {**nothing, **arrays}
+        check_arrays("memory", arrays, _KINDS | _OF_DESCRIPTIONS)
         balance = arrays["balance"]
         if balance.shape[1] != 2 or not np.isfinite(balance).all():
             raise InputError("memory: array 'balance' is not pairs of numbers.")
@@ -127,8 +182,14 @@ class Memory:
         for known, of in zip(codes.values(), owners.values(), strict=True):
             if len(known) != len(of) or int(of.max(initial=0)) >= max(1, n_classes):
                 raise InputError("memory: codes and their classes do not fit together.")
+        described, attributes = arrays["described"], arrays["attributes"]
+        if described.shape != owners["classes"].shape:
+            raise InputError("memory: array 'described' is not one answer for each code.")
+        if len(attributes) != n_classes or np.isinf(attributes).any():
+            raise InputError(f"memory: array 'attributes' is not {n_classes} rows of numbers.")
         found = {int(rows): float(offset) for rows, offset in balance.tolist()}
-        parts: dict[str, Any] = {**codes, **owners}
+        parts: dict[str, Any] = {**codes, **owners, "described": described}
+        parts["attributes"] = attributes
         return cls(**parts, counts=counts, offsets=offsets, balance=found)
 
 

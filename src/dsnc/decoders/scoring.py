@@ -94,6 +94,10 @@ class Candidates:
         right: NDArray[np.bool_] = self.is_true[np.arange(len(scores)), scores.argmax(axis=1)]
         return right
 
+    def worth(self, scores: Floats) -> NDArray[np.float64]:
+        """Return what the order of the scores is worth for each row; see `Targets.worth`."""
+        return self.targets.worth_of_scores(scores, self.is_true)
+
     def scores(self, scoring: Scoring) -> Floats:
         """Return the score of each class."""
         scores = self.products(scoring.sharpness)
@@ -119,7 +123,7 @@ class Candidates:
 
 
 def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -> Scoring:
-    """Return the scoring that is most often right, if it is clearly better than the plain one.
+    """Return the scoring that is worth most, if it is clearly better than the plain one.
 
     What is fixed is not chosen, and the rest is chosen to go with it.
 
@@ -141,11 +145,11 @@ def best_scoring(candidates: Candidates, fixed: Mapping[str, float] = NOTHING) -
             scores = worth + np.float32(prior) * bias
             for k, weight in enumerate(grid["closeness"]):
                 less = np.float32(weight) * near.doubts if weight else np.float32(0)
-                hits[i, j, k] = accuracy(near.right(scores - less), near.weight)
+                hits[i, j, k] = accuracy(near.worth(scores - less), near.weight)
     settings = [Scoring(*values) for values in product(*grid.values())]
     smooth = uniform_filter(hits, size=3, mode="nearest").ravel()
     best = settings[int(smooth.argmax())]
-    answers = near.right(near.scores(best)), near.right(near.scores(plain))
+    answers = near.worth(near.scores(best)), near.worth(near.scores(plain))
     return best if lower_bound(*answers, near.weight) > 0 else plain
 
 
@@ -160,8 +164,8 @@ def accuracy(right: NDArray[Any], weight: Floats | None = None) -> float:
 
 
 def lower_bound(
-    right: NDArray[np.bool_],
-    reference: NDArray[np.bool_],
+    right: NDArray[Any],
+    reference: NDArray[Any],
     weight: Floats | None = None,
     *,
     deviations: float = 1.0,

@@ -231,6 +231,7 @@ class FastLearner:
             n_threads=self._n_threads,
             held_out=held_out,
             batch_size=recipe.BATCH if isinstance(size, str) else int(size),
+            left_out=recipe.LEFT_OUT if self._sparse and self._scaling.factor is None else 0.0,
         )
 
     def _soft_steps(

@@ -11,11 +11,12 @@ BATCH = 16  # rows between two moves of the weights
 FADING = 0.9999  # of sums of squared gradients
 ALONE_UNIFORM, ALONE_FADING = 128, 0.999  # the same, where each class is decided alone
 BIAS_RATE = 0.3  # as a share of that of class vectors
+LEFT_OUT = 0.2  # of the features of sparse rows, others at each step
 LENGTH = 15.0  # sum of a dense row's absolute values
 
 _RATE = 2.0  # of the encoder, times the root of the number of bits
 _CLASS_RATE = 1.2  # as a share of that
-_FEW_STEPS, _MANY_STEPS = 250_000, 2_400_000  # rows to pass, at least and at most
+_FEW_STEPS, _MANY_STEPS = 250_000, 3_000_000  # rows to pass, at least and at most
 _EPOCHS = (5, 20, 100)  # of very many rows, of most, and of very few
 _LONGER = 2  # rows that are dense take more epochs: there is less to learn by heart
 _FIRST, _LAST = 0.2, 0.02  # rates as a share of the peak

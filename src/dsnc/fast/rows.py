@@ -91,6 +91,20 @@ class Feed:
         return unit_rows(sp.csr_array(picked, dtype=np.float32))
 
 
+def without_some(rows: Rows, share: float, seed: tuple[int, ...]) -> Rows:
+    """Return rows without a share of their features, drawn by lot; the others count for them too.
+
+    Rows that never come twice with the same words are not learned by heart.
+    """
+    left = np.random.default_rng(seed).random(len(rows.values), dtype=np.float32) >= share
+    before = np.concatenate(([0], np.cumsum(left)))
+    return rows._replace(
+        indptr=before[rows.indptr],
+        indices=rows.indices[left],
+        values=rows.values[left] / np.float32(1 - share),
+    )
+
+
 def _full(rows: NDArray[np.float32]) -> Any:
     """Return dense rows as a CSR matrix without looking for zeros."""
     n, width = rows.shape

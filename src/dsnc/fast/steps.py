@@ -18,7 +18,7 @@ from dsnc.fast._kernels.meeting import GATE
 from dsnc.fast._kernels.state import Batch, Plan, Space, Weights
 from dsnc.fast._kernels.vectors import LANES
 from dsnc.fast.model import Model
-from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.rows import Feed, Scaling, without_some
 from dsnc.labels import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.loop import Pass, Steps
@@ -52,22 +52,22 @@ class HeldOutRows:
         self._targets, self._weight = some.used()
 
     def accuracy(self, model: Model, sharpness: Sequence[float]) -> float:
-        """Return the share of rows whose best class by soft bits is right.
+        """Return what the best classes by soft bits are worth; see `Targets.worth`.
 
         Bits grow sharper as long as training lasts, and the decoder will choose how sharp it sees
         them: so the best of several is what an epoch is worth.
         """
         linear = model.decoder()
         index = HammingIndex(weight_codes(linear)[0])
-        right = np.empty((len(sharpness), self.n_rows), dtype=np.bool_)
+        worth = np.empty((len(sharpness), self.n_rows))
         for rows, encoded, targets in self._encoded(model):
             _, classes = index.search(encoded.codes, _CANDIDATES, n_jobs=self._n_threads)
             doubts = np.zeros(classes.shape, np.float32)
             candidates = Candidates(linear, encoded.numbers(), classes, doubts, targets)
             for which, value in enumerate(sharpness):
-                right[which, rows] = candidates.right(candidates.scores(Scoring(value)))
+                worth[which, rows] = candidates.worth(candidates.scores(Scoring(value)))
         # Rounded, so that a row of next to no weight does not decide which epoch is best.
-        return round(max(accuracy(each, self._weight) for each in right), 6)
+        return round(max(accuracy(each, self._weight) for each in worth), 6)
 
     def _encoded(self, model: Model) -> Iterator[tuple[slice, Encoded, Targets]]:
         for start in range(0, self.n_rows, self._feed.at_once):
@@ -94,6 +94,8 @@ class FastSteps(Steps):
         The result does not depend on it.
     held_out : HeldOutRows, optional
     batch_size : int
+    left_out : float
+        Share of a row's features that a step does not see, others each time.
     """
 
     def __init__(
@@ -107,9 +109,10 @@ class FastSteps(Steps):
         n_threads: int = 1,
         held_out: HeldOutRows | None = None,
         batch_size: int = recipe.BATCH,
+        left_out: float = 0.0,
     ) -> None:
         self.model, self.settings, self.held_out = model, settings, held_out
-        self._feed, self._plan, self._seed = feed, plan, seed
+        self._feed, self._plan, self._seed, self._left_out = feed, plan, seed, left_out
         batch_size = min(batch_size, feed.n_rows)
         self._n_threads = min(n_threads, batch_size)
         self._at_once = max(1, feed.at_once // batch_size) * batch_size
@@ -174,7 +177,10 @@ class FastSteps(Steps):
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
         gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits) // 2)
-        given = self._feed.take(rows), self.model.weights, self.model.squares, tuple(self._layout)
+        taken = self._feed.take(rows)
+        if self._left_out:
+            taken = without_some(taken, self._left_out, (int(seed), place))
+        given = taken, self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:
             mine = self._batch, self._spaces[thread], self._plan, rates, seed, place

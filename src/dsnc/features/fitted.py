@@ -3,6 +3,7 @@
 Predicting takes this much, and importing scikit-learn takes longer than predicting.
 """
 
+import copy
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Self
@@ -87,6 +88,27 @@ class FittedTextFeatures:
         in_threads(work, len(texts), self.n_jobs)
         arrays = list(chain.from_iterable(parts[start] for start in sorted(parts)))
         return columns.matrix(arrays)
+
+    def with_texts(self, texts: list[str]) -> tuple[Self, NDArray[np.int64]]:
+        """Return features that know the n-grams of more texts as well, and where columns are now.
+
+        Those of `min_rows` of these texts get columns, however many there are; the weights of
+        those that are known stay.
+        """
+        from dsnc.features.columns import count_texts
+
+        self._check_is_fitted()
+        counts, n_rows = count_texts(blocks_of(as_texts(texts)), self.grams_)
+        counts[self.buckets_] = 0
+        fresh = np.flatnonzero(counts >= self.min_rows_)
+        n_rows += self.n_rows_
+        buckets = np.concatenate([self.buckets_, fresh.astype(np.uint32)])
+        idf = np.concatenate([self.idf_, np.log((1 + n_rows) / (1 + counts[fresh])) + 1])
+        order = np.argsort(buckets)
+        wider = copy.copy(self)
+        wider.max_features = max(int(self.max_features), len(buckets))
+        wider._keep(buckets[order], idf[order].astype(np.float32), n_rows)
+        return wider, np.argsort(order)[: self.n_features_]
 
     def names(
         self, texts: Iterable[str], columns: Iterable[int] | None = None

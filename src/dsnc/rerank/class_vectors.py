@@ -146,6 +146,11 @@ class ClassVectors:
             unit_rows=self.unit_rows,
         )
 
+    def with_features(self, places: NDArray[np.int64], n_features: int) -> Self:
+        """Return the same among more features; `places` are those of the present ones."""
+        parts = self.starts, places[self.features], self.weights, self.scales, self.bias
+        return type(self)(*parts, n_features=n_features, unit_rows=self.unit_rows)
+
     def with_bias(self, bias: ArrayLike) -> Self:
         """Return the same with other biases."""
         parts = self.starts, self.features, self.weights, self.scales, bias

@@ -110,18 +110,20 @@ class VectorTrainer:
 
     def _candidates(self, decoder: Decoder, n_threads: int) -> NDArray[np.int32]:
         """Return the first candidates of each training row; -1 for rows that name none."""
-        predictor, examples = self.predictor.with_decoder(decoder), self.examples
+        examples = self.examples
         rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
         width = N_CANDIDATES
         if not examples.targets.is_single:
             width += round(_MORE * float(examples.targets.sizes().mean()))
         width = min(width, decoder.n_classes)
+        predictor = self.predictor.with_decoder(decoder.reaching(width))
         found = np.full((len(rows), width), -1, dtype=np.int32)
         naming = np.linspace(0, len(rows) - 1, min(len(rows), _NAMING)).astype(np.int64)
         for start in range(0, len(naming), _ROWS):
             block = naming[start : start + _ROWS]
             X = examples.X[rows[block]]
-            found[block] = predictor.candidates(X, width, n_jobs=n_threads)[0]
+            named = predictor.candidates(X, width, n_jobs=n_threads)[0]
+            found[block, : named.shape[1]] = named  # a table may not find as many
         return found
 
     def _other_bytes(self) -> int:

@@ -111,11 +111,16 @@ class BaseObjective(nn.Module, ABC):
         return Terms(total, loss, intra.detach(), inter.detach())
 
     @torch.no_grad()
-    def predict(self, rows: Rows) -> Tensor:
-        """Return the class of the highest score for each row."""
+    def best(self, rows: Rows, k: int) -> Tensor:
+        """Return the classes of the highest scores for each row, best first."""
+
+        def of_some(logits: Tensor) -> Tensor:
+            scores = self.scores(logits)
+            return scores.argmax(dim=1, keepdim=True) if k == 1 else scores.topk(k).indices
+
         logits = self.encoder(rows)
         step = rows_at_once(self.n_classes, logits.device)
-        return torch.cat([self.scores(part).argmax(dim=1) for part in logits.split(step)])
+        return torch.cat([of_some(part) for part in logits.split(step)])
 
     def start_epoch(self, epoch: int) -> None:  # noqa: B027
         """Prepare for an epoch."""

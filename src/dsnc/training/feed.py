@@ -30,20 +30,22 @@ class Validation:
     weight: Tensor
 
     def accuracy(self, objective: BaseObjective, world: World) -> float:
-        """Return the (weighted) share of rows that the objective gets right."""
+        """Return what the objective's answers are worth, rows by weight; see `Targets.worth`."""
         objective.eval()
         device = objective.device
         n_rows = len(self.targets)
         rows = torch.arange(n_rows, device=device)[world.share(n_rows)]
-        hits = 0.0
+        n_ranks = min(self.targets.n_ranks, objective.n_classes)
+        total = 0.0
         for part in rows.split(_VALIDATION_ROWS):
-            answers = objective.predict(self.source.take(part)).cpu().numpy()
-            right = self.targets.take(part.cpu().numpy()).contains(answers)
-            hits += float((torch.from_numpy(right).to(device) * self.weight[part]).sum())
+            answers = objective.best(self.source.take(part), n_ranks).cpu().numpy()
+            targets = self.targets.take(part.cpu().numpy())
+            worth = torch.from_numpy(targets.worth(targets.contains(answers))).float()
+            total += float((worth.to(device) * self.weight[part]).sum())
         objective.train()
         # Rounded, so that a row of next to no weight does not decide which epoch is best.
-        total = float(self.weight.sum()) or 1.0  # the rows held out may all weigh nothing
-        return round(world.sum(hits)[0] / total, 6)
+        weight = float(self.weight.sum()) or 1.0  # the rows held out may all weigh nothing
+        return round(world.sum(total)[0] / weight, 6)
 
 
 def feed(

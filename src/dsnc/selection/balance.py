@@ -1,0 +1,107 @@
+"""The balance between old classes and new ones.
+
+A class of few rows is scored lower than it should be, by an amount that no row of its own can tell.
+So the model looks at classes that it knows: it forgets some, learns them again from as few codes,
+or from their descriptions, and sees what they want on top to be found as often as they should on
+held-out codes.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.codes import Encoded
+from dsnc.decoders.changes import Change
+from dsnc.decoders.checks import Ints
+from dsnc.decoders.memory import Memory, some_of_each
+from dsnc.decoders.scoring import FEWEST
+from dsnc.selection.attributes import AttributeMap
+from dsnc.selection.lesson import Lesson, Rows
+
+DESCRIBED, OF_ATTRIBUTES = 0, -1  # in place of a number of rows
+FEW = 8  # rows of a new class that make it hard to find
+_SHARE = 0.2  # of the classes, to be forgotten and learned again
+_AGAIN, _ROWS_AGAIN = 1000, 10_000  # classes and codes of that, at most
+_WORTH, _WORTH_OF_FEW = 0.3, 0.5  # of new classes beside old ones; of those that have few rows
+_OFFSETS = np.arange(-2, 8.25, 0.25)  # on top of the scores of new classes
+_TOLERANCE = 0.0005  # of the mean accuracy
+_JUDGED = 64  # candidates of a held-out row
+
+
+def offset_of_new(
+    lesson: Lesson, memory: Memory | None, kept: Memory | None, n_rows: int | None
+) -> tuple[float, Memory | None]:
+    """Return what new classes of so many rows want on top, and the memory, which knows it now."""
+    if memory is None or kept is None or n_rows is None:
+        return 0.0, kept
+    n_rows = max(1, lesson.how.most) if n_rows >= FEW else n_rows
+    found = memory.balance.get(n_rows)
+    if found is not None:
+        return found, kept
+    found = _balance(lesson, memory, n_rows)
+    if n_rows == DESCRIBED:  # which training saw, if classes are known: it may help as a row does
+        of_one = _balance(lesson, memory, 1)
+        found = max((offset for offset in (found, of_one) if offset is not None), default=None)
+    if found is None:
+        return 0.0, kept
+    return found, replace(kept, balance={**kept.balance, n_rows: found})
+
+
+def _balance(lesson: Lesson, memory: Memory, n_rows: int) -> float | None:
+    """Forget some classes, learn them again from few codes, and see what they lack."""
+    n_classes = lesson.linear.n_classes
+    is_again = np.zeros(n_classes, dtype=np.bool_)
+    is_again[_learned_again(memory, n_rows, lesson.how.seed)] = True
+    judged = is_again[memory.held_out_classes]
+    if min(judged.sum(), (~judged).sum()) < FEWEST // 10 or not len(memory.codes):
+        return None
+    before = np.where(is_again, -1, np.arange(n_classes))
+    others = memory.changed(Change(before))
+    rows = _rows_again(memory, others, is_again, n_rows, lesson.how.seed)
+    decoder = lesson.learned(others, before, rows).decoder
+    width = min(_JUDGED, n_classes)
+    classes, scores = decoder.candidates(Encoded(memory.held_out.logits()), width)
+    is_new = is_again[np.maximum(classes, 0)]
+    truth = classes == memory.held_out_classes[:, None]
+    share = _WORTH_OF_FEW if DESCRIBED <= n_rows < FEW else _WORTH
+    worth = [_harmonic(scores + offset * is_new, truth, judged, share) for offset in _OFFSETS]
+    smooth = np.convolve(np.pad(worth, 1, mode="edge"), np.ones(3) / 3, "valid")
+    good = _OFFSETS[smooth >= smooth.max() - _TOLERANCE]
+    return float(good[np.abs(good).argmin()])  # no farther than it has to
+
+
+def _rows_again(
+    memory: Memory, others: Memory, is_again: NDArray[np.bool_], n_rows: int, seed: int
+) -> Rows:
+    """Return what classes are learned again from."""
+    if n_rows == OF_ATTRIBUTES:
+        classes = np.flatnonzero(is_again)
+        return Rows(AttributeMap.learned(others).logits(memory.attributes[classes]), classes)
+    mine = np.flatnonzero(is_again[memory.classes] & (memory.described == (n_rows == DESCRIBED)))
+    if n_rows != DESCRIBED:
+        mine = mine[some_of_each(memory.classes[mine], n_rows, seed)]
+    return Rows(memory.codes.take(mine).logits(), memory.classes[mine])
+
+
+def _learned_again(memory: Memory, n_rows: int, seed: int) -> Ints:
+    """Return classes to forget: a fifth of all, but no more than can be learned in seconds."""
+    n_classes = len(memory.counts)
+    judged = np.unique(memory.held_out_classes)  # others could not tell what they lack
+    if n_rows == DESCRIBED:
+        judged = np.intersect1d(judged, memory.classes[memory.described])
+    elif n_rows == OF_ATTRIBUTES:
+        judged = judged[memory.has_attributes[judged]]
+    each = max(1.0, min(n_rows, len(memory.codes) / max(1, n_classes)))
+    most = min(int(_SHARE * n_classes), len(judged) // 2, _AGAIN, int(_ROWS_AGAIN / each))
+    return np.sort(np.random.default_rng([seed, 11]).permutation(judged)[:most])
+
+
+def _harmonic(
+    scores: NDArray[Any], truth: NDArray[np.bool_], is_new: NDArray[np.bool_], share: float
+) -> float:
+    """Return the harmonic mean of the accuracies of old and new classes; the new count `share`."""
+    right = truth[np.arange(len(truth)), scores.argmax(axis=1)]
+    old, new = max(right[~is_new].mean(), 1e-9), max(right[is_new].mean(), 1e-9)
+    return float(1 / ((1 - share) / old + share / new))
