@@ -29,6 +29,7 @@ def test_packs_as_the_naive_twin_and_back(bits):
     assert np.array_equal(codes.words, oracles.pack(bits))
     assert np.array_equal(codes.to_bits(), bits)
     assert codes.to_bits().dtype == np.bool_
+    assert PackedCodes.from_bits(np.asfortranarray(bits)) == codes
 
 
 @given(bit_tables())

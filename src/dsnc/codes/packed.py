@@ -142,7 +142,7 @@ class PackedCodes:
     @classmethod
     def _pack(cls, bits: NDArray[np.bool_]) -> Self:
         n, n_bits = bits.shape
-        octets = np.packbits(bits, axis=1, bitorder="little")
+        octets = np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little"))
         if n_bits % _WORD:
             part, octets = octets, np.zeros((n, 8 * _n_words(n_bits)), dtype=np.uint8)
             octets[:, : part.shape[1]] = part

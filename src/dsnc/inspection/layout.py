@@ -81,7 +81,7 @@ def _neighbors(codes: PackedCodes, rng: np.random.Generator) -> _Ints:
     found = np.empty((n, 2 * _WINDOW * _ORDERS), dtype=np.int32)
     column = 0
     for _ in range(_ORDERS):
-        shuffled = np.ascontiguousarray(bits[:, rng.permutation(codes.n_bits)])
+        shuffled = bits[:, rng.permutation(codes.n_bits)]
         order = np.lexsort(PackedCodes.from_bits(shuffled).words.T)
         for step in range(1, _WINDOW + 1):
             for sign in (-step, step):
