@@ -31,6 +31,7 @@ demo: $(READY)  ## train on embedded pictures, compare, write demo/report.html
 
 test: lint  ## lint, types, import contracts, then the tests (minutes)
 	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest -m "dist and not slow" tests/cluster
 
 test-all: lint  ## the same, with the slow tests and many more random examples
 	$(BIN)/python -m pytest $(PARALLEL) -m "not gpu" --hypothesis-profile=thorough

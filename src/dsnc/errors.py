@@ -111,6 +111,10 @@ class ModelWriteError(DsncError, OSError):
     """A model could not be written: a full disk, a folder without permission."""
 
 
+class ClusterError(DsncError, RuntimeError):
+    """A cluster that cannot be reached, or that cannot do what is asked."""
+
+
 class DsncWarning(UserWarning):
     """Something works, but probably not as the user thinks."""
 

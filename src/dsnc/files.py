@@ -67,13 +67,13 @@ def whole_folder(target: Path, *, replace: bool = False, durable: bool = False) 
         yield aside
         aside.chmod(0o755)  # a temporary folder is private
         if durable:
-            _sync_folder(aside)
+            sync_folder(aside)
         if replace and target.exists():
             _swap(aside, target)
         else:
             aside.rename(target)
         if durable:
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -112,7 +112,7 @@ def _exchange(a: Path, b: Path) -> bool:
         return False
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make names durable; some file systems cannot, and keep them safe by other means."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

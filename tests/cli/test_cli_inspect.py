@@ -1,6 +1,9 @@
 """``dsnc inspect``: on a terminal, as JSON, and as a page."""
 
+import base64
+import gzip
 import json
+import re
 
 import pytest
 
@@ -30,15 +33,25 @@ def test_a_page(run, files, tmp_path):
     result = run("inspect", files / "texts", "--html", "page.html", "--class", "night nurse")
     page = (tmp_path / "page.html").read_text()
     assert "page: page.html" in result.stderr
-    assert page.count('<div class="bit">') == 16
-    assert "Nearest to night nurse" in page
+    assert "<title>texts</title>" in page
+    facts = told(page)
+    assert (facts["chosen"], facts["bits"], len(facts["bit_facts"])) == ("night nurse", 16, 16)
+    assert facts["bit_facts"][0]["up"]
 
 
 def test_a_model_without_codes_has_a_page_too(run, files, tmp_path):
     run("train", files / "train.svm", "-o", "m", "--method", "nearest_centroid")
     result = run("inspect", "m", "--html", "page.html")
-    assert "nearest_centroid" in (tmp_path / "page.html").read_text()
-    assert "has no codes" in result.stderr
+    facts = told((tmp_path / "page.html").read_text())
+    assert facts["no_codes"] == "A model of kind 'nearest_centroid' has no codes."
+    assert facts["no_codes"] in result.stderr
+    assert ["kind", "nearest_centroid"] in facts["about"]
+
+
+def told(page):
+    """Return the facts that a page holds."""
+    block = re.search(r'id="data-facts">(.*?)<', page)
+    return json.loads(gzip.decompress(base64.b64decode(block[1])))
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,22 @@ def test_many_labels_are_not_all_scored():
     assert rows.worth(found).mean() >= rows.worth(soft(linear)).mean() - 0.001
 
 
+def test_all_are_scored_where_no_list_is_good_enough():
+    rng = np.random.default_rng(3)
+    linear = LinearDecoder(rng.normal(size=(600, 24)) * rng.exponential(2, (600, 1)), np.zeros(600))
+    logits = rng.normal(size=(300, 24)).astype(np.float32)
+    order = soft(linear).top_k(Encoded(logits), 5)[0]
+    has = np.zeros((300, 600), dtype=bool)
+    np.put_along_axis(has, order, True, axis=1)
+    rows = HeldOut(Encoded(logits), Targets(sp.csr_array(has), 600))
+    evidence = Evidence(linear, held_out=rows)
+    short = ShortlistDecoder(linear, *weight_codes(linear), size=10)
+    assert wide_enough(short, evidence).name == "soft"
+    still = wide_enough(short, evidence, short=True)
+    assert still.name == "shortlist"
+    assert rows.worth(short).mean() < rows.worth(still).mean() < 1
+
+
 def test_what_an_answer_is_worth():
     linear, rows, has = make()
     order = soft(linear).top_k(rows.encoded, 5)[0]

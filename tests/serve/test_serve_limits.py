@@ -24,7 +24,7 @@ POST = b"POST /predict HTTP/1.1\r\n" + HEAD
 def strict(folders, tmp_path_factory):
     folder = tmp_path_factory.mktemp("strict")
     (folder / "tokens").write_text(f"# who may come in\n{TOKENS[0]}\n\n{TOKENS[1]}\n")
-    limits = "--max-body 0.05 --max-rows 20 --max-seconds 1 --max-in-flight 4".split()
+    limits = "--max-body 0.05 --max-rows 20 --max-seconds 1 --max-in-flight 4 --read-only".split()
     service = Service(folder, folders / "vectors", "--token-file", folder / "tokens", *limits)
     yield service
     assert service.stop() == 0
@@ -56,6 +56,17 @@ def test_with_a_token_everything_is_open(strict, token):
         assert strict.ask("GET", path)[0] == 401
         strict.get(path, Authorization=f"Bearer {token}")
     assert b"securitySchemes" in strict.get("/openapi.json", Authorization=f"bearer {token}")
+
+
+def test_a_read_only_service_changes_nothing(strict, folders):
+    body = json.dumps({"labels": ["ant"]}).encode()
+    status, _, answer = strict.ask("DELETE", "/classes", body, GOOD)
+    said = json.loads(answer)["error"]
+    assert status == 403
+    assert said == "The service is read-only; start it without --read-only to change classes."
+    assert not (folders / "vectors.journal").exists()
+    (model,) = json.loads(strict.get("/models", **GOOD))["models"]
+    assert model["changeable"] is False
 
 
 def test_health_needs_no_token(strict):
@@ -112,7 +123,7 @@ def test_too_many_at_a_time(strict):
         status = 200
         while status == 200:  # until all four have been seen
             status, about, _ = strict.ask("POST", "/predict", BODY, GOOD)
-        assert (status, about["retry-after"]) == (503, "1")
+        assert (status, about["retry-after"]) == (429, "1")
         assert json.loads(strict.get("/health"))["status"] == "ok"
         for connection in waiting:
             connection.sendall(BODY)

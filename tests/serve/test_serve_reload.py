@@ -11,17 +11,10 @@ import pytest
 
 import dsnc
 from dsnc.files import whole_folder
-from serving import GOLDEN, Service
+from serving import GOLDEN, Service, copied
 
 BODY = {"top_k": 3, "probabilities": True}
 PATH = "/models/model/predict"
-FILES = ("model.json", "model.safetensors")
-
-
-def copied(source, folder):
-    folder.mkdir(exist_ok=True)
-    for name in FILES:  # in place, as cp does it: first empty, then full
-        shutil.copyfile(source / name, folder / name)
 
 
 class Load:
@@ -66,14 +59,14 @@ class Load:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("replaced") / "model"
-    copied(GOLDEN / "golden/format1", folder)
+    copied("golden/format1", folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def workers(model, tmp_path_factory):
     service = Service(tmp_path_factory.mktemp("log"), model, "--workers", "2")
-    while len([line for line in service.log if line["event"] == "ready"]) < 2:
+    while len(service.workers) < 2:
         time.sleep(0.05)
     yield service
     service.kill()
@@ -131,9 +124,8 @@ def test_figures_are_those_of_all_workers(workers, X):
 
 
 def test_a_killed_worker_is_replaced(workers, X):
-    ready = [line["process"] for line in workers.log if line["event"] == "ready"]
-    os.kill(ready[0], signal.SIGKILL)
-    while len([line for line in workers.log if line["event"] == "ready"]) < 3:
+    os.kill(workers.workers[0], signal.SIGKILL)
+    while len(workers.workers) < 3:
         time.sleep(0.05)
     answers = [workers.predict({"inputs": X.tolist()}, PATH)["labels"] for _ in range(20)]
     assert all(answer == answers[0] for answer in answers)

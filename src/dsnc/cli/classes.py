@@ -1,4 +1,4 @@
-"""``dsnc classes list | add | describe | remove``: classes come and go, without training anew."""
+"""``dsnc classes``: classes come to a model and go, without training anew."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +16,13 @@ from dsnc.cli.common import (
     plain_errors,
     print_json,
 )
+from dsnc.cli.discover import discover
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError, did_you_mean
 
 app = typer.Typer(help="Classes come to a model and go, without training anew.")
+
+app.command("discover")(discover)
 
 Output = Annotated[
     Path | None,
@@ -51,6 +54,14 @@ def list_classes(model: Model, as_json: AsJson = False) -> None:
 def add_classes(
     model: Model,
     data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled rows of new classes.")],
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What dsnc classes discover proposed of DATA, with names; labels of DATA are "
+            "passed over.",
+        ),
+    ] = None,
     output: Output = None,
     reader: Reader = None,
     first_index: FirstIndex = None,
@@ -67,13 +78,17 @@ def add_classes(
     from dsnc.cli.samples import rows_of
 
     estimator = _changeable(model)
-    reading = {"reader": reader, **(table or {})}
-    dataset = load_labelled(estimator, data, reading, Part.all, first_index)
+    if names is not None:
+        X, y = _named_rows(estimator, data, names, first_index, table or {})
+    else:
+        reading = {"reader": reader, **(table or {})}
+        dataset = load_labelled(estimator, data, reading, Part.all, first_index)
+        X, y = rows_of(dataset), dataset.labels
     before = len(estimator.classes_)
     with plain_errors():
-        estimator.add_classes(rows_of(dataset), dataset.labels)
+        estimator.add_classes(X, y)
     added = len(estimator.classes_) - before
-    _save(estimator, model, output, f"{added:,} classes added from {len(dataset):,} rows")
+    _save(estimator, model, output, f"{added:,} classes added from {len(y):,} rows")
 
 
 @app.command("describe")
@@ -140,6 +155,18 @@ def remove_classes(
             )
     estimator.remove_classes([known[name] for name in wanted])
     _save(estimator, model, output, f"{len(wanted):,} classes removed")
+
+
+def _named_rows(
+    estimator: Any, data: str, names: Path, first_index: int | None, table: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Return the rows of proposed classes, and the labels that a person gave them."""
+    from dsnc.cli.discover import all_rows, read_names
+
+    rows = all_rows(estimator, data, first_index, table)
+    is_text = isinstance(rows, list)
+    chosen, labels = read_names(names, estimator, len(rows) if is_text else rows.shape[0])
+    return [rows[row] for row in chosen] if is_text else rows[chosen], labels
 
 
 def _changeable(model: Path) -> Any:

@@ -19,7 +19,7 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
-from dsnc.cli.table_files import check_new_files, check_table, separator_of, write_table
+from dsnc.cli.table_files import check_new_files, check_table, write_table
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 
@@ -188,6 +188,8 @@ def _write_files(
         write_table(per_class, columns, rows)
         note(f"classes: {per_class}")
     if predictions is not None:
+        from dsnc.model.answers import separator_of
+
         known: dict[str, Any] = {
             "id": dataset.ids,
             "line": None if dataset.lines is None else dataset.lines.tolist(),

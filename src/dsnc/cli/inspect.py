@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli.common import AsJson, Model, escape, load_model, note, print_json, print_table
-from dsnc.errors import DsncError, InputError
+from dsnc.errors import InputError
 
 if TYPE_CHECKING:
     from dsnc.inspection import BitFacts
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _SAMPLE = 5000  # texts that give n-grams their names
 _SHOWN = 8  # classes and features of each side of a bit
 _PAIRS = 10
-_MOST_BITS = 256  # on a page
+_MOST_BITS = 256  # on a page, with the features that push them
+_MOST_PAIRED = 20_000  # classes whose closest pairs are sought for a page
 
 
 def inspect_model(
@@ -33,7 +34,8 @@ def inspect_model(
         typer.Option(help="Texts that give n-grams their names; the training data, say."),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page about everything; needs the extra report.")
+        Path | None,
+        typer.Option(help="Write a page to explore: map, search, codes, bits to flip; one file."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +51,7 @@ def inspect_model(
     texts = None if data is None else _texts(estimator, data)
     bits = [] if bit is None else _bits(estimator, [bit], texts)
     if html is not None:
-        _page(estimator, html, model, facts, label, near or [], texts)
+        _page(estimator, html, model, facts, label, texts)
     if as_json:
         record = asdict(facts)
         record |= {} if near is None else {"neighbors": [asdict(n) for n in near]}
@@ -91,21 +93,30 @@ def _page(
     model: Path,
     facts: Any,
     label: str | None,
-    near: list[Any],
     texts: list[str] | None,
 ) -> None:
     from dsnc import inspection as look
     from dsnc.inspection.page import model_page
 
-    try:
-        pairs = look.closest_pairs(estimator, _PAIRS)
+    atlas = look.Atlas(estimator, model.resolve().name, _version(model))
+    pairs, bits = [], []
+    if atlas.no_codes:
+        note(f"The page has no map and no bits. {atlas.no_codes}")
+    else:
+        if facts.n_classes <= _MOST_PAIRED:
+            pairs = look.closest_pairs(estimator, _PAIRS)
         bits = _bits(estimator, list(range(min(facts.n_bits, _MOST_BITS))), texts)
-    except DsncError as error:  # a model without codes has a page, too
-        note(f"The page says nothing of bits: {error}")
-        pairs, bits = [], []
-    title = f"Model {model.resolve().name}"
-    model_page(path, facts, title=title, bits=bits, pairs=pairs, label=label, neighbors=near)
+    model_page(path, atlas, facts, bits=bits, pairs=pairs, label=label)
     note(f"page: {path}")
+
+
+def _version(model: Path) -> str:
+    """Return what `dsnc serve` calls the version."""
+    from hashlib import sha256
+
+    from dsnc.persistence.layout import HEADER_FILE
+
+    return sha256((model / HEADER_FILE).read_bytes()).hexdigest()[:16]
 
 
 def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[BitFacts]") -> None:

@@ -106,32 +106,13 @@ def rows_of(dataset: "Dataset") -> Any:
 
 
 def model_table(model: Any, name: str, options: dict[str, Any]) -> "tuple[Table, Columns] | None":
-    """Open the table that a model is asked about; None if its rows are lines or arrays.
+    """Open the table that a model is asked about, and say so; None if its rows are not a table."""
+    from dsnc.model.answers import table_for
 
-    A file is a table by its name, by its options, or because its first line names the columns that
-    the model has learned from.
-    """
-    from dsnc import model as look
-    from dsnc.data.columns import TEXT_NAMES, Roles, choose_columns, columns_for_rows
-    from dsnc.data.stream import table_kind
-    from dsnc.data.tables import TableOptions, open_table
-
-    known = look.columns_of(model)
-    kind = table_kind(name, known)
-    if kind is None and not set(options) - {"encoding", "decode_errors", "label_separator"}:
-        return None
-    of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
-    of_columns = {k: v for k, v in options.items() if k not in of_table}
-    roles = Roles(**of_columns)
-    names = [*roles.names(), *(known.names if known else TEXT_NAMES)]
-    table = open_table(name, kind or "csv", TableOptions(**of_table), names)
-    if known is not None:
-        columns = choose_columns(table, roles, known)
-    else:
-        width = None if look.takes_text(model) else model.n_features_in_
-        columns = columns_for_rows(table, roles, width, getattr(model, "feature_names_in_", ()))
-    note(f"{name}: {table.how}, {columns}")
-    return table, columns
+    found = table_for(model, name, options)
+    if found is not None:
+        note(f"{name}: {found[0].how}, {found[1]}")
+    return found
 
 
 def stream_for(

@@ -26,17 +26,21 @@ def serve(
         Path | None,
         typer.Option(help="Tokens, a line each: requests must have one, but for /health."),
     ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Classes stay as they are, whoever has a token.")
+    ] = False,
     max_body: Annotated[float, typer.Option(min=0.001, help="Megabytes of a request.")] = 32,
     max_rows: Annotated[int, typer.Option(min=1, help="Rows of a request.")] = 100_000,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of a request.")] = 30,
     max_in_flight: Annotated[
-        int, typer.Option(min=1, help="Requests at a time, of a worker; others get a 503.")
+        int, typer.Option(min=1, help="Requests at a time, of a worker; others get a 429.")
     ] = 64,
 ) -> None:
     """Serve models over HTTP: plain JSON, lines, CSV, arrays, and the Open Inference Protocol.
 
     Addresses and forms are at /docs. Requests are logged to stderr, a line of JSON each; --quiet
-    leaves that out. A folder that is replaced is read again, with nothing lost.
+    leaves that out. A folder that is replaced is read again, with nothing lost. Who has a token
+    can add and remove classes.
 
     Example: dsnc serve model --port 8000
     """
@@ -49,6 +53,7 @@ def serve(
         port=port,
         workers=workers,
         tokens=() if token_file is None else read_tokens(token_file),
+        read_only=read_only,
         max_body=int(max_body * 1_000_000),
         max_rows=max_rows,
         max_seconds=max_seconds,

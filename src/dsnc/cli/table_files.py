@@ -36,12 +36,6 @@ def check_table(option: str, path: Path | None) -> None:
         raise InputError(f"{option} {path} ends in none of {', '.join(_WRITERS)}; choose one.")
 
 
-def separator_of(columns: Any, delimiter: str = ",") -> str:
-    """Return what stands between labels in a cell: as in the table that was read, if it was one."""
-    known = None if columns is None else columns.label_separator
-    return known or (";" if delimiter == "|" else "|")
-
-
 def write_table(path: Path, columns: Sequence[str], rows: Rows, separator: str = "|") -> None:
     """Write a table, whole or not at all; its folder is made.
 

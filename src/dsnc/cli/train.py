@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli import config as c
+from dsnc.cli.cluster import Ray, Workers, refuse_workers
 from dsnc.cli.commands import decoder_option, reranker_option
 from dsnc.cli.common import (
     STATE,
@@ -104,6 +105,8 @@ def train(  # parameters of the estimator bear its names: they are taken from th
         bool, typer.Option("--force", help="Replace MODEL; throw an interrupted run away.")
     ] = False,
     as_json: AsJson = False,
+    ray: Ray = None,
+    workers: Workers = None,
     table: Any = None,
 ) -> None:
     """Learn from labelled rows and write a model.
@@ -126,6 +129,13 @@ def train(  # parameters of the estimator bear its names: they are taken from th
                 "the file of --config.",
                 param_hint=missing,
             )
+    if ray is not None:
+        from dsnc.cli.cluster_train import RayRun
+
+        on_cluster = RayRun(whole, resume=resume, force=force, ray=ray, workers=workers)
+        on_cluster.run(as_json=as_json)
+        return
+    refuse_workers(workers)
     Run(whole, resume=resume, keep_epochs=checkpoint, force=force).run(as_json=as_json)
 
 

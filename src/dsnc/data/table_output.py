@@ -1,10 +1,11 @@
 """Tables with columns added, in the format that they came in, a block at a time."""
 
+import contextlib
 import csv
 import io
 import json
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from dsnc.data.tables import Row, Table
 from dsnc.errors import DataFileError, require
@@ -65,6 +66,18 @@ class TableWriter:
             if self._parquet is None:
                 self._write_parquet([], [])
             self._parquet.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        """End the file, also one that is of no use as something has gone wrong."""
+        if kind is None:
+            self.close()
+        elif self._parquet is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._parquet.close()  # at its end it would complain that its file is closed
 
     def _cells(self, row: Row) -> list[Any]:
         """Return the cells of a row; of one that cannot be read, none."""

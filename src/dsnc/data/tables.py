@@ -8,7 +8,7 @@ as the error that says why, so that whoever reads may stop or go on.
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -332,21 +332,38 @@ def _json_row(line: int, item: Any, names: list[str]) -> Row:
 
 
 def _open_parquet(path: Any) -> Table:
-    parquet = require("pyarrow.parquet", extra="tables", caller="reading Parquet")
     if path == STDIN:
         raise InputError("Parquet cannot be read from stdin; give the name of a file.")
+    return parquet_table(path)
+
+
+def parquet_table(
+    path: str | os.PathLike[str], file: Any = None, row_groups: Sequence[int] | None = None
+) -> Table:
+    """Open Parquet, or some of its row groups.
+
+    Parameters
+    ----------
+    path : path
+        What messages call it.
+    file : binary file, optional
+        Where it is, if not at the path.
+    row_groups : sequence of int, optional
+        Which of them to read; rows are numbered from 1 on in any case.
+    """
+    parquet = require("pyarrow.parquet", extra="tables", caller="reading Parquet")
     try:
-        file = parquet.ParquetFile(path)
+        opened = parquet.ParquetFile(path if file is None else file)
     except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
         raise DataFileError.at(path, f"is not a Parquet file ({error})") from error
 
     def rows() -> Iterator[Row]:
         number = 1
-        for batch in file.iter_batches(batch_size=4096):
+        for batch in opened.iter_batches(batch_size=4096, row_groups=row_groups):
             columns = [column.to_pylist() for column in batch.columns]
             for cells in zip(*columns, strict=True):
                 yield Row(number, list(cells))
                 number += 1
 
-    schema = file.schema_arrow
+    schema = opened.schema_arrow
     return Table(path, "parquet", list(schema.names), rows(), "Parquet", schema=schema)

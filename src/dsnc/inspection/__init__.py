@@ -1,5 +1,6 @@
 """What is inside a model: plain facts for people and programs; needs no extra."""
 
+from dsnc.inspection.atlas import Atlas
 from dsnc.inspection.facts import (
     ModelFacts,
     model_facts,
@@ -22,6 +23,7 @@ from dsnc.inspection.meaning import (
 from dsnc.model import columns_of, facts_of, first_index, takes_text
 
 __all__ = [
+    "Atlas",
     "BitFacts",
     "ModelFacts",
     "Neighbor",

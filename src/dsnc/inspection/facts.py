@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dsnc.classifier.provenance import figures, plain_history
 from dsnc.data.columns import Columns
 from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError
@@ -52,6 +51,8 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
     folder : path, optional
         Its files, for their sizes and the versions that wrote them.
     """
+    from dsnc.classifier.provenance import figures, plain_history  # here: it needs scikit-learn
+
     predictor = model.predictor_
     decoder, report = predictor.decoder, getattr(model, "decoder_report_", None)
     layers: list[tuple[int, int]] = []

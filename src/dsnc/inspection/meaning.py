@@ -162,7 +162,7 @@ def bit_facts(
     """
     up, down = pushing_features(model, bit, n)
     column = class_weights(model)[:, bit]
-    high, low = _extremes(column, n)
+    high, low = extremes(column, n)
     names = names or {}
     # In svmlight files the first feature may be called 1; people know it by that number.
     shift = first_index(model) or 0
@@ -191,7 +191,7 @@ def pushing_features(model: Any, bit: int, n: int) -> tuple[list[int], list[int]
         raise InputError(f"bit {bit} is none of the codes' bits, 0 to {n_bits - 1}.")
     if not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
         return [], []
-    return _extremes(np.asarray(encoder.layers[0].weight[:, bit]), n)
+    return extremes(np.asarray(encoder.layers[0].weight[:, bit]), n)
 
 
 def feature_names(model: Any, columns: list[int], texts: Any = None) -> dict[int, str]:
@@ -204,12 +204,20 @@ def feature_names(model: Any, columns: list[int], texts: Any = None) -> dict[int
     return {} if given is None else {column: str(given[column]) for column in columns}
 
 
-def _extremes(values: NDArray[Any], n: int) -> tuple[list[int], list[int]]:
+def extremes(values: NDArray[Any], n: int) -> tuple[list[int], list[int]]:
     """Return the places of the n largest positive and of the n smallest negative values."""
-    order = np.argsort(-values, kind="stable")
-    high = [i for i in order[:n].tolist() if values[i] > 0]
-    low = [i for i in order[::-1][:n].tolist() if values[i] < 0]
-    return high, low
+    high, low = _largest(values, n), _largest(-values, n)
+    return [i for i in high if values[i] > 0], [i for i in low if values[i] < 0]
+
+
+def _largest(values: NDArray[Any], n: int) -> list[int]:
+    """Return the places of the n largest values, of equal ones the first, without sorting all."""
+    if n < len(values):
+        places = np.flatnonzero(values >= np.partition(values, -n)[-n])
+    else:
+        places = np.arange(len(values))
+    order = np.argsort(-values[places], kind="stable")[:n]
+    return [int(place) for place in places[order]]
 
 
 def _label(model: Any, number: int) -> Any:

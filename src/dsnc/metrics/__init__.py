@@ -1,4 +1,4 @@
-"""How good answers, sets of labels, probabilities and codes are.
+"""How good answers, sets of labels, probabilities, groups and codes are.
 
 Everything here is exact, and nothing is drawn at random.
 """
@@ -10,6 +10,7 @@ from dsnc.metrics.answers import (
     expected_calibration_error,
     top_k_accuracy,
 )
+from dsnc.metrics.clusters import clustering_accuracy
 from dsnc.metrics.label_sets import f1_of_sets
 from dsnc.metrics.latent import ClassDistances, bit_entropy, class_distances, distinct_codes
 from dsnc.metrics.novelty import (
@@ -38,6 +39,7 @@ __all__ = [
     "calibration_bins",
     "class_distances",
     "class_scores",
+    "clustering_accuracy",
     "confused_pairs",
     "coverage_at_k",
     "distinct_codes",

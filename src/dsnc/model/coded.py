@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import whole
 from dsnc.codes import PackedCodes
 from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError
@@ -14,6 +15,8 @@ from dsnc.model.facts import feature_names, first_index
 from dsnc.model.fitted import FittedModel, refused
 
 if TYPE_CHECKING:
+    from dsnc.discovery import Discovery
+    from dsnc.discovery.discover import Seen
     from dsnc.explanation import Explanation
 
 
@@ -77,15 +80,94 @@ class CodeModel(FittedModel):
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
         """
-        X, is_empty = self._check_rows(X), None
+        return self._looked_at(X).novelty
+
+    def discover_classes(
+        self,
+        X: Any,
+        n_classes: int | None = None,
+        *,
+        unknown_share: float = 0.05,
+        random_state: int = 0,
+        verbose: bool = False,
+    ) -> "Discovery":
+        """Propose classes that nobody has named: rows without labels that belong together.
+
+        Rows that are novel (see `novelty`) are grouped by their soft bits. Rows that are nearer to
+        such a group than to the class that they would get join it. Nothing changes in the model:
+        give names to what is proposed, and pass it to `add_classes`.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            Rows of new classes; rows of known ones may be among them.
+        n_classes : int, optional
+            How many to propose. Without it, known classes tell how far apart classes are, and so
+            how many there seem to be.
+        unknown_share : float
+            The share of rows of known classes that may be taken for novel. 1 takes all rows of X
+            for novel.
+        random_state : int
+            Which known classes are asked how far apart they are.
+        verbose : bool
+            Show a bar that counts.
+
+        Returns
+        -------
+        dsnc.discovery.Discovery
+            Its `classes`, the largest first, have their rows, how tight they are, what marks them,
+            and the known classes nearest to them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dsnc import DSNCClassifier
+        >>> X, y = np.eye(8).repeat(25, axis=0), np.arange(8).repeat(25)
+        >>> model = DSNCClassifier(n_bits=16).fit(X[:150], y[:150])
+        >>> found = model.discover_classes(X[150:], n_classes=2, unknown_share=1)
+        >>> [(proposed.name, len(proposed)) for proposed in found.classes]
+        [(6, 25), (7, 25)]
+        """
+        from dsnc.discovery.discover import discover
+
+        if self.predictor_.rule is not None:
+            raise InputError(
+                "discover_classes is for models of one label a row: where rows have sets of "
+                "labels, a row without a known one is nothing strange."
+            )
+        if n_classes is not None:
+            n_classes = whole("n_classes", n_classes, least=1)
+        threshold = self._known_rows().threshold(unknown_share)
+        seen = self._looked_at(X)._replace(threshold=threshold if unknown_share < 1 else -np.inf)
+        names, first = feature_names(self), first_index(self) or 0
+        return discover(
+            self.predictor_,
+            self._labels,
+            self._memory,
+            seen,
+            n_classes,
+            seed=int(random_state),
+            n_jobs=self._n_jobs(),
+            name=lambda column: names[column] if names else f"feature {column + first}",
+            verbose=verbose,
+        )
+
+    def _looked_at(self, X: Any) -> "Seen":
+        """Return rows, the classes that they would get, and how strange they are."""
+        from dsnc.discovery.discover import Seen
+
+        X, texts, is_empty = self._check_rows(X), None, False
         if are_texts(X):
-            X = TextRows.of(X, self.predictor_.features).numbers()
+            rows = TextRows.of(X, self.predictor_.features)
+            X, texts = rows.numbers(), rows.texts
             is_empty = np.diff(X.indptr) == 0
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
-        answers = probabilities[:, 0], numbers[:, 0], self.predictor_.logits(X)
-        signs = signs_of_novelty(*answers, self.predictor_.decoder, self._memory)
-        strange = self._known_rows().measure(signs)
-        return strange if is_empty is None else np.where(is_empty, np.inf, strange)
+        classes, logits = numbers[:, 0], self.predictor_.logits(X)
+        signs = signs_of_novelty(
+            probabilities[:, 0], classes, logits, self.predictor_.decoder, self._memory
+        )
+        strange = np.where(is_empty, np.inf, self._known_rows().measure(signs))
+        return Seen(X, texts, logits, classes, strange, np.inf)
 
     def _known_rows(self) -> Novelty:
         """Return what is usual for rows of known classes."""

@@ -13,11 +13,12 @@ reader that does not know it refuses the file by the key's name; so it is with o
 from dsnc.persistence.card import card_facts, is_part, sealed
 from dsnc.persistence.layout import FORMAT, HEADER_KEYS
 from dsnc.persistence.reading import read_model
-from dsnc.persistence.writing import write_model
+from dsnc.persistence.writing import adopt_model, write_model
 
 __all__ = [
     "FORMAT",
     "HEADER_KEYS",
+    "adopt_model",
     "card_facts",
     "is_part",
     "read_model",

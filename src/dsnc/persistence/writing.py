@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,30 @@ def write_model(
             _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
             if card is not None:
                 _write_file(aside / CARD_FILE, [card])
+            carry_over(target, aside)
+    except DsncError:
+        raise
+    except OSError as error:
+        raise _write_error(target, error) from error
+
+
+def adopt_model(source: Path, folder: Path) -> None:
+    """Give a model that `write_model` has written elsewhere the place of another, in one step.
+
+    Its files are linked where the file system can do that, so that a reader who knows them by
+    their inodes still does. `source` stays; a card that a person has edited is kept.
+    """
+    target = Path(os.path.realpath(folder))
+    try:
+        _check_target(target, overwrite=True)
+        with whole_folder(target, replace=True, durable=True) as aside:
+            for file in source.iterdir():
+                try:
+                    os.link(file, aside / file.name)
+                except OSError:  # another disk, or one without links
+                    shutil.copy2(file, aside / file.name)
+                    with (aside / file.name).open("rb+") as copy:
+                        sync(copy)
             carry_over(target, aside)
     except DsncError:
         raise

@@ -16,6 +16,8 @@ from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
 from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
+_SHORT_LIST = "its first labels are as good as if all had been scored"
+_NO_LIST = "first labels of a list are not as good as if all are scored"
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,9 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
         decoder = wanted.kind.make(used, **wanted.settings)
     if evidence.has_sets:
         if wanted.kind is None or (wanted.kind is ShortlistDecoder and not wanted.settings):
-            wide = wide_enough(decoder, evidence)
+            wide = wide_enough(decoder, evidence, short=wanted.kind is not None)
             if wide.name != decoder.name:
-                reason = f"its first labels are as good as those of all {decoder.n_classes:,}"
+                reason = _NO_LIST if decoder.name == ShortlistDecoder.name else _SHORT_LIST
             decoder = wide
     elif evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)

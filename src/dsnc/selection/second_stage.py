@@ -26,7 +26,7 @@ _MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
 _SHARES = (1, 2, 4, 8, 16)  # of the weights that are left, inverted
 _QUANTILES = np.linspace(0, 1, 33)[1:-1]  # of how far candidates are below the best
 _JUDGES = 1 << 14  # held-out rows that decide whether there is to be a second stage
-_MORE_ROWS = 5  # that must be right with a second stage
+_MORE = 5  # answers that must be right with a second stage
 _LOSS = TOLERANCE / 2  # accuracy that something cheaper may lose
 _CANDIDATE_NS, _LOOKUP_NS, _PRODUCT_NS = 20.0, 6.0, 0.5  # on a typical machine
 
@@ -147,7 +147,8 @@ def add_second_stage(
     accuracies = _compared(decoder, both, judges, judges.right)
     nanoseconds = _nanoseconds(found, reranker, sample)
     alone, together = _compared(decoder, both, judges, judges.worth)
-    gains = together - alone >= max(TOLERANCE, _MORE_ROWS / len(judges.targets))
+    n_answers = len(judges.targets) * judges.targets.n_ranks
+    gains = together - alone >= max(TOLERANCE, _MORE / n_answers)
     if settings.wanted is None and not gains:
         return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)

@@ -64,23 +64,23 @@ class SetSettings:
                 )
 
 
-def wide_enough(decoder: Decoder, evidence: Evidence) -> Decoder:
+def wide_enough(decoder: Decoder, evidence: Evidence, *, short: bool = False) -> Decoder:
     """Return a decoder whose first five labels are about as good as if all had been scored.
 
-    What is chosen by its first answer alone may be too short a list, or longer than it must be. A
-    shortlist stays one.
+    What is chosen by its first answer alone may be too short a list, or longer than it must be.
+    Where no list is good enough, all labels are scored; if it must stay `short`, it is the best.
     """
     everything, rows = SoftDecoder.make(evidence), evidence.rows
     if rows is None:
         return decoder.reaching(_SIZE)
     sample = rows.take(_ROWS >> 2)
     least = accuracy(sample.worth(everything), sample.weight) - TOLERANCE
-    longest: Decoder = everything
+    tried: list[tuple[float, Decoder]] = []
     for shortlist in _shortlists(decoder, everything):
-        if accuracy(sample.worth(shortlist), sample.weight) >= least:
+        tried.append((accuracy(sample.worth(shortlist), sample.weight), shortlist))
+        if tried[-1][0] >= least:
             return shortlist
-        longest = shortlist
-    return longest if isinstance(decoder, ShortlistDecoder) else everything
+    return max(tried, key=lambda each: each[0])[1] if short and tried else everything
 
 
 def _shortlists(decoder: Decoder, everything: SoftDecoder) -> Iterator[ShortlistDecoder]:

@@ -43,6 +43,10 @@ def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterable[Bloc
         raise Refused(
             400, f"{served.name} is of kind {served.model.kind!r}, which cannot be explained."
         )
+    if options.unknown is not None and (served.has_sets or not hasattr(served.model, "novelty")):
+        raise Refused(
+            400, f"{served.name} is of kind {served.model.kind!r}, which knows no unknown rows."
+        )
     n_rows = len(rows) if isinstance(rows, list) else rows.shape[0]
     step = _BLOCK_EXPLAINED if options.explain else _BLOCK
     if n_rows <= step:
@@ -65,8 +69,9 @@ def _answer(served: Served, rows: Any, options: Options) -> Block:
 
 
 def _answer_block(served: Served, rows: Any, options: Options) -> Block:
-    model, probabilities, explanations = served.model, None, None
+    model, explanations = served.model, None
     labels: list[Any]
+    probabilities: list[Any] | None = None
     if options.top_k is None and served.has_sets:
         labels, shares = model.sets_and_probabilities(rows)
         if options.probabilities:
@@ -80,10 +85,23 @@ def _answer_block(served: Served, rows: Any, options: Options) -> Block:
         labels = found.tolist()
         if options.probabilities:
             probabilities = np.round(shares.astype(np.float64), _DIGITS).tolist()
+    if options.unknown is not None:
+        _name_unknown(model.is_unknown(rows, options.unknown_share), labels, probabilities, options)
     if options.explain:
         most = None if options.explain is True else int(options.explain)
         explanations = [_explained(one.as_dict(), most) for one in model.explain(rows)]
     return Block(labels, probabilities, explanations)
+
+
+def _name_unknown(
+    which: Any, labels: list[Any], probabilities: list[Any] | None, options: Options
+) -> None:
+    """Give unknown rows the label that they shall have, which has no probability."""
+    several = options.top_k is not None
+    for place in np.flatnonzero(which).tolist():
+        labels[place] = [options.unknown] if several else options.unknown
+        if probabilities is not None:
+            probabilities[place] = [] if several else None
 
 
 def _explained(explanation: dict[str, Any], most: int | None) -> dict[str, Any]:

@@ -16,16 +16,20 @@ from starlette.types import ASGIApp
 
 from dsnc.serve import bodies, oip
 from dsnc.serve.answers import answer, as_json, dumps
+from dsnc.serve.changes import ADD, REMOVE
+from dsnc.serve.classes import list_classes, nearest_classes, written
 from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
+from dsnc.serve.explorer import Explorer
 from dsnc.serve.figures import Figures
-from dsnc.serve.journal import Journal
+from dsnc.serve.log import Log
+from dsnc.serve.models import Models
 from dsnc.serve.openapi import description
 from dsnc.serve.options import from_address, options_of
 from dsnc.serve.packing import packed, unpacked
 from dsnc.serve.page import PAGE_HEADERS, page
 from dsnc.serve.refusals import Refused, too_large
-from dsnc.serve.served import Models, Served
+from dsnc.serve.served import Served
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.streams import LineStream
 from dsnc.serve.tables import answer_table
@@ -43,6 +47,7 @@ KINDS = {
     CSV: CSV,
 }
 _OF_JSON, _OF_CSV = {b"content-type": JSON.encode()}, {b"content-type": b"text/csv; charset=utf-8"}
+_CHANGE = 600.0  # seconds that a change of classes may take
 _SWITCH = 0.0005  # seconds that a thread keeps the interpreter while another waits for it
 
 Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of rows
@@ -51,37 +56,47 @@ Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of ro
 class Service:
     """What all requests share, and what they are answered by."""
 
-    def __init__(self, settings: ServeSettings, journal: Journal, models: Models | None) -> None:
-        self.settings, self.journal, self.figures = settings, journal, Figures()
+    def __init__(self, settings: ServeSettings, log: Log, models: Models | None) -> None:
+        self.settings, self.log, self.figures = settings, log, Figures()
         self._given = models
         self.models: Models
         self.crew: Crew
         self.door: Door
+        self.explorer = Explorer(
+            self._served,
+            lambda served: self.models.why_fixed(served) is None,
+            lambda work: self.crew.run(work),
+        )
 
     @contextlib.asynccontextmanager
     async def life(self, app: Any) -> AsyncIterator[None]:
         """Read the models and look after them, until the end."""
         sys.setswitchinterval(_SWITCH)
         self.crew = Crew(self.settings.workers)
-        self.models = self._given or Models(self.settings.models)
+        self.models = self._given or Models(self.settings, self.log.note)
+        self.models.note = self._note
         self.figures.name_models(self.models)
-        watching = asyncio.create_task(self.models.watch(self._note))
+        looking = [asyncio.create_task(look()) for look in (self.models.watch, self.models.follow)]
         gc.collect()
         gc.freeze()  # what is there now stays: looking for garbage in it would take milliseconds
-        self.journal.note("ready", process=os.getpid())
+        self.log.note("ready", process=os.getpid())
         yield
-        watching.cancel()
+        for task in looking:
+            task.cancel()
+        await self.models.close()
         self.door.flush()
         self.crew.close()
 
     def _note(self, event: str, **facts: Any) -> None:
         self.figures.name_models(self.models)
-        self.journal.note(event, **facts)
+        self.log.note(event, **facts)
 
-    def _served(self, visit: Visit) -> Served:
+    async def _served(self, visit: Visit) -> Served:
         """Return the model that is meant, of the version that is meant if one is."""
         name, version = visit.params.get("name"), visit.params.get("version")
         served = self.models.only() if name is None else self.models[name]
+        if self.models.is_behind(served):
+            served = await self.models.newest(served.name)
         if version is not None and version != served.version:
             why = f"{served.name} has version {served.version}, and no other is served."
             raise Refused(404, why)
@@ -90,7 +105,7 @@ class Service:
 
     async def predict(self, visit: Visit) -> ASGIApp:
         """Answer rows in any form."""
-        served = self._served(visit)
+        served = await self._served(visit)
         said = visit.header(b"content-type").partition(";")[0].strip().lower()
         kind = KINDS.get(said)
         if kind is None:
@@ -107,7 +122,7 @@ class Service:
 
     async def infer(self, visit: Visit) -> ASGIApp:
         """Answer a request of the Open Inference Protocol."""
-        served = self._served(visit)
+        served = await self._served(visit)
         length = visit.headers.get(oip.HEADER_LENGTH)
 
         def work(body: bytes) -> Answer:
@@ -184,6 +199,7 @@ class Service:
 
     async def list_models(self, visit: Visit) -> ASGIApp:
         """Say which models there are."""
+        await self.models.all_newest()
         about = [
             {
                 "name": served.name,
@@ -192,6 +208,7 @@ class Service:
                 "classes": served.n_classes,
                 "takes": "texts" if served.takes_text else "numbers",
                 "features": served.n_features,
+                "changeable": self.models.why_fixed(served) is None,
             }
             for served in self.models.values()
         ]
@@ -199,13 +216,56 @@ class Service:
 
     async def health(self, visit: Visit) -> ASGIApp:
         """Say that all is well: a server that is not ready does not listen yet."""
+        await self.models.all_newest()
         versions = {name: served.version for name, served in self.models.items()}
         return _json({"status": "ok", "models": versions})
+
+    async def classes(self, visit: Visit) -> ASGIApp:
+        """List classes."""
+        return await self._look_up(visit, list_classes)
+
+    async def nearest(self, visit: Visit) -> ASGIApp:
+        """Find the classes nearest to one, or to a code."""
+        return await self._look_up(visit, nearest_classes)
+
+    async def _look_up(self, visit: Visit, find: Callable[..., dict[str, Any]]) -> Reply:
+        served = await self._served(visit)
+        query = QueryParams(visit.scope["query_string"])
+
+        def work() -> Reply:
+            found = written(find(served, query, self.settings.max_rows))
+            found, how = packed(found, visit.header(b"accept-encoding"))
+            return Reply(found, {**_OF_JSON, **how, **_version(visit)})
+
+        return await self.crew.run(work)
+
+    async def add(self, visit: Visit) -> ASGIApp:
+        """Add classes from rows."""
+        return await self._change(visit, ADD)
+
+    async def remove(self, visit: Visit) -> ASGIApp:
+        """Remove classes."""
+        return await self._change(visit, REMOVE)
+
+    async def _change(self, visit: Visit, kind: str) -> Reply:
+        served = await self._served(visit)
+        if (why_not := self.models.why_fixed(served)) is not None:
+            raise Refused(403, why_not)
+        body, encoding = await self._body(visit), visit.header(b"content-encoding")
+        if encoding:
+            body = unpacked(body, encoding, self.settings.max_body)
+        visit.more_time(_CHANGE)
+        most = self.settings.max_rows
+        served, told = await self.models.change(served.name, kind, bodies.text_of(body), most)
+        self.figures.name_models(self.models)
+        visit.version = served.version
+        about = {"model": served.name, "version": served.version, "classes": served.n_classes}
+        return Reply(dumps({**about, **told}).encode(), {**_OF_JSON, **_version(visit)})
 
     async def live(self, visit: Visit) -> ASGIApp:
         """Say that the server, or a model, is there."""
         if "name" in visit.params:
-            self._served(visit)
+            await self._served(visit)
         return Reply(b"", {})
 
     async def about_server(self, visit: Visit) -> ASGIApp:
@@ -214,7 +274,7 @@ class Service:
 
     async def about_model(self, visit: Visit) -> ASGIApp:
         """Say what a model takes and gives, in the words of the protocol."""
-        return _json(oip.about_model(self._served(visit)))
+        return _json(oip.about_model(await self._served(visit)))
 
     async def metrics(self, visit: Visit) -> ASGIApp:
         """Return the figures for Prometheus."""
@@ -237,10 +297,21 @@ class Service:
             _route("/predict", self.predict, "POST"),
             _route("/models", self.list_models),
             _route("/models/{name}/predict", self.predict, "POST"),
+            *(
+                _route(f"{model}/classes{more}", handle, method)
+                for model in ("", "/models/{name}")
+                for more, handle, method in (
+                    ("", self.classes, "GET"),
+                    ("", self.add, "POST"),
+                    ("", self.remove, "DELETE"),
+                    ("/nearest", self.nearest, "GET"),
+                )
+            ),
             _route("/health", self.health),
             _route("/metrics", self.metrics),
             _route("/openapi.json", self.openapi),
             _route("/docs", self.docs),
+            *(_route(path, handle) for path, handle in self.explorer.addresses().items()),
             _route("/v2", self.about_server),
             _route("/v2/health/live", self.live),
             _route("/v2/health/ready", self.live),
@@ -264,10 +335,10 @@ class Service:
 
 def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
     """Make the application of one worker; models are read when it starts, unless they are given."""
-    journal = Journal()
-    service = Service(settings, journal, models)
+    log = Log()
+    service = Service(settings, log, models)
     router = Router(service.routes(), lifespan=service.life, redirect_slashes=False)
-    service.door = Door(router, service.direct(), settings, service.figures, journal)
+    service.door = Door(router, service.direct(), settings, service.figures, log)
     return service.door
 
 

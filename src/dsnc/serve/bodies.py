@@ -146,13 +146,16 @@ class Rows:
         return Refused(400, f"{where} {problem}.")
 
 
-def parse_object(body: bytes, rows: Rows) -> dict[str, Any]:
-    """Parse ``{"inputs": [row, ...], NAME: value, ...}``; rows are gathered, the rest returned."""
-    text = _text(body)
+def parse_object(body: bytes, rows: Rows | None) -> dict[str, Any]:
+    """Parse ``{"inputs": [row, ...], NAME: value, ...}``; rows are gathered, the rest returned.
+
+    Where no rows are expected, all of it is returned.
+    """
+    text = text_of(body)
     try:
-        begin = _INPUTS.search(text) if len(text) > _WHOLE else None
+        begin = _INPUTS.search(text) if rows is not None and len(text) > _WHOLE else None
         found = _DECODER.decode(text) if begin is None else None
-        if begin is not None:
+        if rows is not None and begin is not None:
             end = _parse_rows(text, begin.end(), rows)
             rest = f"{text[: begin.start()]}{_DONE}{text[end:]}"
             found = _DECODER.decode(rest)
@@ -161,6 +164,8 @@ def parse_object(body: bytes, rows: Rows) -> dict[str, Any]:
         raise Refused(400, f"The body is not valid JSON ({error.msg}, {where}).") from None
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"The body is not valid JSON ({_short(error)}).") from None
+    if rows is None:
+        return found if isinstance(found, dict) else {}
     if not isinstance(found, dict) or "inputs" not in found:
         raise Refused(400, 'The body must be an object such as {"inputs": [row, ...]}.')
     inputs = found.pop("inputs")
@@ -169,6 +174,27 @@ def parse_object(body: bytes, rows: Rows) -> dict[str, Any]:
             raise Refused(400, f"inputs={shorten(inputs)} must be a list of rows, such as [row].")
         rows.extend(inputs)
     return found
+
+
+def parse_labels(given: dict[str, Any], n: int | None) -> list[Any]:
+    """Return the labels of a request that changes classes: one for each of n rows, if it has rows.
+
+    Nothing else may be in it.
+    """
+    names = ("labels",) if n is None else ("inputs", "labels")
+    for name in given:
+        if name not in names:
+            raise Refused(400, f"{shorten(name)} is not known. Valid: {', '.join(names)}.")
+    labels = given.get("labels")
+    if not isinstance(labels, list) or not labels:
+        raise Refused(400, f"labels={shorten(labels)} must be a list of labels, such as [label].")
+    for number, label in enumerate(labels):
+        is_number = isinstance(label, int) or (isinstance(label, float) and math.isfinite(label))
+        if not is_number and not isinstance(label, str):
+            raise Refused(400, f"labels[{number}]={shorten(label)} must be a text or a number.")
+    if n is not None and len(labels) != n:
+        raise Refused(400, f"labels has {len(labels):,} for {n:,} inputs; give one for each.")
+    return labels
 
 
 def _parse_rows(text: str, at: int, rows: Rows) -> int:
@@ -190,7 +216,7 @@ def _parse_rows(text: str, at: int, rows: Rows) -> int:
 
 def parse_value(line: bytes, number: int) -> Any:
     """Parse a line of JSON, of a stream."""
-    text = _text(line).strip()
+    text = text_of(line).strip()
     try:
         value, end = _decode(text)
         if end == len(text):
@@ -205,7 +231,8 @@ def _short(error: Exception) -> str:
     return getattr(error, "msg", None) or str(error).split(";")[0][:80]
 
 
-def _text(body: bytes) -> str:
+def text_of(body: bytes) -> str:
+    """Return a body as text."""
     try:
         return body.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -11,13 +11,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dsnc.serve.answers import dumps
 from dsnc.serve.figures import Figures
-from dsnc.serve.journal import Journal
+from dsnc.serve.log import Log
 from dsnc.serve.protocol import abort
-from dsnc.serve.refusals import Gone, Refused, busy, too_large
+from dsnc.serve.refusals import Gone, Refused, busy, too_large, too_many
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.visits import Reply, Visit
 
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")  # open to all, at any time
+_PAGE = "/", "/static/"  # files of the page, which are the same for all and say nothing of models
 _HANGS_UP = 499  # what nginx calls a client that has gone
 _LATER = 0.1  # seconds after which requests are noted
 _HELD = 4  # times max_body that bodies may take together
@@ -35,7 +36,7 @@ class Door:
     direct : mapping of str to (Handler, dict)
         Addresses that are asked all the time, and what stands in them: routing takes as long as
         predicting.
-    settings, figures, journal
+    settings, figures, log
         Who may come in, and where it is noted.
     """
 
@@ -45,10 +46,10 @@ class Door:
         direct: Mapping[str, tuple[Handler, dict[str, str]]],
         settings: ServeSettings,
         figures: Figures,
-        journal: Journal,
+        log: Log,
     ) -> None:
         self.app, self.direct, self.settings = app, direct, settings
-        self.figures, self.journal = figures, journal
+        self.figures, self.log = figures, log
         self.in_flight = self.held = 0
         self._guarded = bool(settings.tokens)
         self._noted: list[tuple[Visit, float, float]] = []
@@ -97,11 +98,13 @@ class Door:
             raise busy("Too many large requests are being read.")
 
     def _check(self, visit: Visit) -> None:
-        if self._guarded and not self.settings.lets_in(visit.header(b"authorization")):
+        is_page = visit.scope["path"] == _PAGE[0] or visit.scope["path"].startswith(_PAGE[1])
+        let_in = not self._guarded or is_page
+        if not let_in and not self.settings.lets_in(visit.header(b"authorization")):
             why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
             raise Refused(401, why, {b"www-authenticate": b"Bearer"})
         if self.in_flight > self.settings.max_in_flight:
-            raise busy("Too many requests are being answered.")
+            raise too_many("Too many requests are being answered.")
 
     async def _enter(self, visit: Visit) -> None:
         scope, receive, send = visit.scope, visit.receive, visit.send
@@ -121,7 +124,7 @@ class Door:
             error = Refused(error.status_code, f"{error.detail}.", allowed)
         elif not isinstance(error, Refused):
             told = "".join(traceback.format_exception(error))
-            self.journal.note("failed", level="error", traceback=told)
+            self.log.note("failed", level="error", traceback=told)
             error = Refused(500, "Something went wrong here; the log says what.")
         if not visit.status:
             body = dumps({"error": error.message}).encode()
@@ -164,5 +167,5 @@ class Door:
                 facts |= {"model": visit.model, "version": visit.version, "rows": visit.rows}
             if visit.number is not None:
                 facts["id"] = visit.number.decode()
-            self.journal.add("request", when, **facts)
-        self.journal.flush()
+            self.log.add("request", when, **facts)
+        self.log.flush()

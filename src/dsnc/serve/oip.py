@@ -1,7 +1,8 @@
 """The Open Inference Protocol, version 2, with its extension for binary tensors.
 
 Texts go as BYTES and rows as numbers into one tensor; out come ``label`` and ``probability``. What
-the specification leaves open: ``top_k`` is a parameter of the request.
+the specification leaves open: ``top_k``, ``unknown`` and ``unknown_share`` are parameters of the
+request. A row that is unknown has the probability 0.
 """
 
 import json
@@ -34,6 +35,7 @@ _TYPES = {
     "FP64": "<f8",
 }
 _LABELS = {"i": "INT64", "u": "UINT64", "f": "FP64", "b": "BOOL"}
+_OURS = ("top_k", "unknown", "unknown_share")
 _OF_PROTOCOL = ("binary_data_output",)  # parameters that are not ours
 
 
@@ -76,11 +78,12 @@ def infer(
     options, n_rows = asked.options, len(asked.rows)
     if served.has_sets and options.top_k is None:
         raise Refused(400, "Sets of labels have no shape of their own; give the parameter top_k.")
+    _check_unknown(served, options)
     labels: list[Any] = []
     shares: list[Any] = []
     for block in answer(served, asked.rows, options, go):
         labels += block.labels
-        shares += block.probabilities or []
+        shares += [0.0 if share is None else share for share in block.probabilities or []]
     shape = [n_rows] if options.top_k is None else [n_rows, min(options.k, served.n_classes)]
     values = {"label": (_label_type(served), labels), "probability": ("FP32", shares)}
     outputs, tail = [], b""
@@ -102,6 +105,22 @@ def infer(
         return text, {b"content-type": b"application/json"}, n_rows
     headers = {b"content-type": b"application/octet-stream", HEADER_LENGTH: b"%d" % len(text)}
     return text + tail, headers, n_rows
+
+
+def _check_unknown(served: Served, options: Options) -> None:
+    """Refuse a label for unknown rows that the tensors cannot hold."""
+    if options.unknown is None:
+        return
+    if options.top_k is not None:
+        raise Refused(400, "Unknown rows have one label; give either top_k or unknown.")
+    datatype = _label_type(served)
+    fits: dict[str, tuple[type, ...]] = {"INT64": (int,), "UINT64": (int,), "FP64": (int, float)}
+    if datatype != "BYTES" and not isinstance(options.unknown, fits.get(datatype, ())):
+        raise Refused(400, f"unknown={shorten(options.unknown)} is not of the type {datatype}.")
+    if datatype in ("INT64", "UINT64"):
+        limits = np.iinfo(_TYPES[datatype])
+        if not limits.min <= options.unknown <= limits.max:
+            raise Refused(400, f"unknown={options.unknown} is not of the type {datatype}.")
 
 
 def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows) -> Asked:
@@ -134,10 +153,11 @@ def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows)
         X = _from_bytes(tensor, tail)
     parameters = _parameters(request)
     outputs = _outputs(request, bool(parameters.get("binary_data_output", False)))
-    wishes = {name: v for name, v in parameters.items() if name in ("top_k",)}
+    wishes = {name: v for name, v in parameters.items() if name in _OURS}
     for name in parameters:
         if name not in wishes and name not in _OF_PROTOCOL:
-            raise Refused(400, f"parameters: {shorten(name)} is not known. Valid: top_k.")
+            valid = ", ".join(_OURS)
+            raise Refused(400, f"parameters: {shorten(name)} is not known. Valid: {valid}.")
     options = options_of({**wishes, "probabilities": "probability" in outputs})
     number = request.get("id")
     return Asked(

@@ -4,11 +4,14 @@ from typing import Any
 
 import dsnc
 from dsnc.serve import oip
-from dsnc.serve.served import Models, Served
+from dsnc.serve.models import Models
+from dsnc.serve.served import Served
 from dsnc.serve.settings import ServeSettings
 
 Plain = dict[str, Any]
+Told = dict[str, tuple[Plain, str]]  # schema and description of what may be asked for
 _NUMBERS: Plain = {"type": "array", "items": {"type": "number"}}
+_PARAMETERS = "top_k, unknown, unknown_share, binary_data_output"
 _LABEL: Plain = {"description": "A text or a number, as the model was trained with."}
 
 
@@ -24,7 +27,7 @@ def description(models: Models, settings: ServeSettings) -> Plain:
             "summary": f"Predictions of {names}.",
             "description": _limits(settings),
         },
-        "paths": {**_plain_paths(some), **_protocol_paths(some)},
+        "paths": {**_plain_paths(some), **_protocol_paths(some), **_page_paths()},
         "components": {"schemas": _schemas(some), "responses": _responses()},
     }
     if settings.tokens:
@@ -57,7 +60,8 @@ def _plain_paths(some: Served) -> Plain:
     return {
         "/predict": predict,
         "/models/{name}/predict": named,
-        "/models": _get("Which models there are."),
+        **_class_paths(some),
+        "/models": _get("Which models there are, and whether their classes can be changed."),
         "/health": _get("Whether the service is well; needs no token."),
         "/metrics": _get("Figures for Prometheus.", "text/plain"),
         "/openapi.json": _get("This description, for programs."),
@@ -87,6 +91,74 @@ def _protocol_paths(some: Served) -> Plain:
         paths[place] = {**about, "parameters": names}
         paths[f"{place}/ready"] = {**_get("Whether a model is ready."), "parameters": names}
         paths[f"{place}/infer"] = {**infer, "parameters": names}
+    return paths
+
+
+def _class_paths(some: Served) -> Plain:
+    """Return what there is about classes, of the one model and by name."""
+    page: Told = {
+        "query": ({"type": "string"}, "Only labels that hold this text, in any case."),
+        "offset": ({"type": "integer", "minimum": 0}, "So many are left out first."),
+        "limit": ({"type": "integer", "minimum": 0}, "So many at most; 100 if nothing is said."),
+    }
+    near: Told = {
+        "label": ({"type": "string"}, "Nearest to the code of this class."),
+        "code": ({"type": "string"}, "Nearest to this code, in hexadecimal digits."),
+        "top_k": ({"type": "integer", "minimum": 1}, "So many; 10 if nothing is said."),
+    }
+    labels = {"type": "array", "items": _LABEL}
+    rows = {"inputs": {"type": "array", "items": _ref("Row")}, "labels": labels}
+    example = _example(some)
+    told = "Needs a token. It has happened for all workers when the answer comes, which names the "
+    told += "version; nothing that was answered is lost."
+    classes = {
+        "get": _listing("Which classes there are, with their codes.", page),
+        "post": {
+            "summary": "Add classes from rows, one of a class or more.",
+            "description": f"Labels that are known learn more rows. {told}",
+            "requestBody": _json_body(rows, {"inputs": example, "labels": ["new"] * len(example)}),
+            "responses": _answers("Changed", "403"),
+        },
+        "delete": {
+            "summary": "Remove classes.",
+            "description": told,
+            "requestBody": _json_body({"labels": labels}, {"labels": ["old"]}),
+            "responses": _answers("Changed", "403"),
+        },
+    }
+    nearest = {"get": _listing("Which classes are nearest in Hamming distance.", near)}
+    named = {"parameters": [_path("name")]}
+    return {
+        "/classes": classes,
+        "/classes/nearest": nearest,
+        "/models/{name}/classes": {**classes, **named},
+        "/models/{name}/classes/nearest": {**nearest, **named},
+    }
+
+
+def _listing(summary: str, told: Told) -> Plain:
+    return {"summary": summary, "parameters": _query(told), "responses": _answers("Classes")}
+
+
+def _json_body(properties: Plain, example: Plain) -> Plain:
+    schema = {"type": "object", "required": list(properties), "properties": properties}
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"required": True, "content": content}
+
+
+def _page_paths() -> Plain:
+    model, words = "/models/{name}/page", "application/octet-stream"
+    paths = {
+        "/": _get("A page to explore the codes; needs no token, its data does.", "text/html"),
+        "/static/{file}": _get("What the page is made of; needs no token.", "text/javascript"),
+        model: _get("What the page says of a model."),
+        f"{model}/labels": _get("All labels, in the order of their numbers."),
+        f"{model}/codes": _get("The codes of the classes, in words of 32 bits.", words),
+        f"{model}/map": _get("Places on the map, x and y in 16 bits; 202 until it is made.", words),
+    }
+    for path, item in paths.items():
+        if "{" in path:
+            item["parameters"] = [_path("file" if "{file}" in path else "name")]
     return paths
 
 
@@ -143,21 +215,41 @@ def _schemas(some: Served) -> Plain:
             "additionalProperties": False,
             "properties": {"inputs": inputs, **options},
         },
-        "Answer": {
-            "type": "object",
-            "required": ["model", "version", "labels"],
-            "properties": {
-                "model": {"type": "string"},
-                "version": {"type": "string"},
+        "Answer": _object(
+            {
                 "labels": {**of_rows, "items": _LABEL},
                 "probabilities": of_rows,
                 "explanations": {"type": "array", "items": {"type": "object"}},
+            }
+        ),
+        "Classes": _object(
+            {"total": {"type": "integer", "description": "Of all pages; of a listing."}}
+            | {"classes": {"type": "array", "items": _ref("Class")}}
+        ),
+        "Class": {
+            "type": "object",
+            "properties": {
+                "label": _LABEL,
+                "number": {"type": "integer"},
+                "code": {"type": ["string", "null"], "description": "Hexadecimal, bit 0 first."},
+                "distance": {"type": "integer", "description": "Bits that differ; of the nearest."},
             },
         },
+        "Changed": _object(
+            {"classes": {"type": "integer", "description": "How many there are now."}}
+            | {name: {"type": "array", "items": _LABEL} for name in ("added", "removed")}
+        ),
         "Inference": _tensors("inputs", oip.about_model(some)["inputs"]),
         "Inferred": _tensors("outputs", oip.about_model(some)["outputs"]),
         "Error": {"type": "object", "properties": {"error": {"type": "string"}}},
     }
+
+
+def _object(properties: Plain) -> Plain:
+    """Return the schema of an answer, all of which name the model."""
+    text = {"type": "string"}
+    properties = {"model": text, "version": text, **properties}
+    return {"type": "object", "required": ["model", "version"], "properties": properties}
 
 
 def _tensors(name: str, example: list[Plain]) -> Plain:
@@ -178,31 +270,43 @@ def _tensors(name: str, example: list[Plain]) -> Plain:
         "properties": {
             name: {"type": "array", "items": tensor},
             "id": {"type": "string"},
-            "parameters": {"type": "object", "description": "top_k, binary_data_output"},
+            "parameters": {"type": "object", "description": _PARAMETERS},
         },
     }
 
 
 def _options() -> list[Plain]:
-    told = {
+    told: Told = {
         "top_k": ({"type": "integer", "minimum": 1}, "So many labels, best first, in a list."),
         "probabilities": ({"type": "boolean"}, "Probabilities of the labels, too."),
+        "unknown": (
+            {"type": ["string", "number"]},
+            "The label of rows that seem to belong to no class; they have no probability.",
+        ),
+        "unknown_share": (
+            {"type": "number", "minimum": 0, "maximum": 1},
+            "The share of rows of known classes that may be taken for unknown; 0.05 if not said.",
+        ),
         "explain": (
             {"type": ["boolean", "integer"]},
             "Why: what spoke for each answer; a number is that of the largest terms.",
         ),
     }
+    return _query(told)
+
+
+def _query(told: Told) -> list[Plain]:
     return [
         {"name": name, "in": "query", "schema": schema, "description": text}
         for name, (schema, text) in told.items()
     ]
 
 
-def _answers(schema: str, *, lines: bool = False) -> Plain:
+def _answers(schema: str, *more: str, lines: bool = False) -> Plain:
     content: Plain = {"application/json": {"schema": _ref(schema)}}
     if lines:
         content |= {"application/x-ndjson": {}, "text/csv": {}}
-    statuses = ("400", "401", "404", "413", "415", "503")
+    statuses = ("400", "401", *more, "404", "413", "415", "429", "503")
     return {
         "200": {"description": "The answer.", "content": content},
         **{status: {"$ref": f"#/components/responses/{status}"} for status in statuses},
@@ -213,9 +317,11 @@ def _responses() -> Plain:
     told = {
         "400": "The request cannot be understood; 'error' says what is wrong.",
         "401": "The token is missing or wrong.",
+        "403": "Classes cannot be changed; 'error' says why.",
         "404": "There is no such model, or version.",
         "413": "Too many bytes or rows.",
         "415": "A kind of body that is not known.",
+        "429": "More requests at a time than are taken: try again after Retry-After seconds.",
         "503": "Too much to do, or it took too long: try again after Retry-After seconds.",
     }
     content = {"application/json": {"schema": _ref("Error")}}

@@ -1,5 +1,7 @@
 """What a client asks for besides rows: the same names in JSON, in addresses and in parameters."""
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +10,9 @@ from dsnc.checks import is_whole
 from dsnc.errors import did_you_mean, shorten
 from dsnc.serve.refusals import Refused
 
-NAMES = ("top_k", "probabilities", "explain")
+NAMES = ("top_k", "probabilities", "unknown", "unknown_share", "explain")
+_USUAL_SHARE = 0.05  # of rows of known classes that may be taken for unknown
+_WHOLE, _SHARE = re.compile(r"-?[0-9]{1,9}"), re.compile(r"[0-9]?\.?[0-9]{1,17}")
 _WORDS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -24,11 +28,17 @@ class Options:
         Whether labels come with their probabilities.
     explain : bool or int
         Whether rows come with explanations; a number is that of their largest terms.
+    unknown : str or number, optional
+        What rows get in place of labels that seem to belong to none of the classes.
+    unknown_share : float
+        The share of rows of known classes that may be taken for such.
     """
 
     top_k: int | None = None
     probabilities: bool = False
     explain: bool | int = False
+    unknown: Any = None
+    unknown_share: float = _USUAL_SHARE
 
     @property
     def k(self) -> int:
@@ -55,7 +65,15 @@ def options_of(given: Mapping[str, Any]) -> Options:
         raise Refused(400, f"probabilities={shorten(probabilities)} must be true or false.")
     if not isinstance(explain, bool) and not is_whole(explain):
         raise Refused(400, f"explain={shorten(explain)} must be true, false or a number of terms.")
-    return Options(top_k, probabilities, explain)
+    unknown, share = given.get("unknown"), given.get("unknown_share", _USUAL_SHARE)
+    is_label = type(unknown) in (str, int) or (type(unknown) is float and math.isfinite(unknown))
+    if unknown is not None and not is_label:
+        raise Refused(400, f"unknown={shorten(unknown)} must be a label, a text or a number.")
+    if type(share) not in (int, float) or not 0 <= share <= 1:
+        raise Refused(400, f"unknown_share={shorten(share)} must be a number from 0 to 1.")
+    if unknown is None and "unknown_share" in given:
+        raise Refused(400, "unknown_share needs unknown, the label that strange rows get.")
+    return Options(top_k, probabilities, explain, unknown, share)
 
 
 def from_address(query: Mapping[str, str]) -> dict[str, Any]:
@@ -64,6 +82,10 @@ def from_address(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
+    if name == "unknown":
+        return int(text) if _WHOLE.fullmatch(text) else text
+    if name == "unknown_share":
+        return float(text) if _SHARE.fullmatch(text) else text
     if name != "top_k" and text.lower() in _WORDS:
         return _WORDS[text.lower()]
     return int(text) if text.isdecimal() and len(text) < 10 else text

@@ -32,7 +32,7 @@ def page(described: dict[str, Any]) -> str:
     parts += [f"<p>{escape(info['summary'])}</p>", f"<p>{escape(info['description'])}</p>"]
     parts.append('<p>For programs: <a href="openapi.json">openapi.json</a>.</p>')
     for path, item in described["paths"].items():
-        for method in ("get", "post"):
+        for method in ("get", "post", "delete"):
             if method in item:
                 parts += _operation(path, method, item[method])
     parts.append("<h1>Errors</h1><table>")

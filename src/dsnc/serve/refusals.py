@@ -22,6 +22,11 @@ def busy(what: str) -> Refused:
     return Refused(503, f"{what} Try again in a second.", {b"retry-after": b"1"})
 
 
+def too_many(what: str) -> Refused:
+    """Return the refusal of a request that is one too many."""
+    return Refused(429, f"{what} Try again in a second.", {b"retry-after": b"1"})
+
+
 def too_large(what: str) -> Refused:
     """Return the refusal of a request that is too large."""
     return Refused(413, what)

@@ -35,11 +35,12 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    from dsnc.serve.journal import Journal, keep_remarks
+    from dsnc.serve.log import Log, keep_remarks
+    from dsnc.serve.models import Models
     from dsnc.serve.protocol import Patience
-    from dsnc.serve.served import Models
 
-    models = Models(settings.models)  # whatever is wrong with one is said before a worker starts
+    log = Log()
+    models = Models(settings, log.note)  # what is wrong with one is said before a worker starts
     versions = {name: served.version for name, served in models.items()}
     config = uvicorn.Config(
         partial(_make_app, settings, models if settings.workers == 1 else None),
@@ -57,12 +58,11 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
         timeout_worker_healthcheck=_STARTING,
     )
     del models
-    journal = Journal()
-    keep_remarks(journal)
+    keep_remarks(log)
     host, port = listener.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     facts: dict[str, Any] = {"address": address, "models": versions, "workers": settings.workers}
-    journal.note("starting", **facts)
+    log.note("starting", **facts)
     # uvicorn raises the signal again when all is over.
     signal.signal(signal.SIGTERM, _stop)
     with contextlib.suppress(KeyboardInterrupt):
@@ -70,16 +70,16 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
             uvicorn.Server(config).run([listener])
         else:
             Multiprocess(config, [listener]).run()
-    journal.note("stopped", process=os.getpid())
+    log.note("stopped", process=os.getpid())
 
 
 def _make_app(settings: ServeSettings, models: Any) -> Any:
     """Make the application of a process that is ours alone."""
     from dsnc.serve.app import make_app
-    from dsnc.serve.journal import Journal, keep_remarks
+    from dsnc.serve.log import Log, keep_remarks
 
     warnings.simplefilter("ignore")  # they would be about rows of clients
-    keep_remarks(Journal())
+    keep_remarks(Log())
     return make_app(settings, models)
 
 

@@ -36,6 +36,8 @@ class ServeSettings:
         stand still for longer.
     max_in_flight : int
         Requests at a time, of one worker.
+    read_only : bool
+        Whether classes stay as they are. Without tokens they do, too.
     access_log : bool
         Whether each request is a line on stderr.
     """
@@ -49,6 +51,7 @@ class ServeSettings:
     max_rows: int = 100_000
     max_seconds: float = 30.0
     max_in_flight: int = 64
+    read_only: bool = False
     access_log: bool = True
 
     def __post_init__(self) -> None:
@@ -59,6 +62,15 @@ class ServeSettings:
         for name in ("workers", "max_body", "max_rows", "max_in_flight"):
             whole(name, getattr(self, name))
         real("max_seconds", self.max_seconds, above=True)
+
+    @property
+    def why_fixed(self) -> str | None:
+        """Say why nobody may change classes; None where that is allowed."""
+        if self.read_only:
+            return "The service is read-only; start it without --read-only to change classes."
+        if not self.tokens:
+            return "Changing classes needs a token; start the service with --token-file FILE."
+        return None
 
     def lets_in(self, authorization: str) -> bool:
         """Tell whether a header ``Authorization`` has one of the tokens; in constant time."""

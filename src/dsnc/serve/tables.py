@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def _answer_file(
         for block in answer(served, part.X, options, go):
             blocks.append(block)
         if not to_json:
-            writer.write(part.rows, _cells(blocks))
+            writer.write(part.rows, _cells(blocks, len(added)))
             blocks.clear()
     return (as_json(served, iter(blocks)) if to_json else output.getvalue()), n_rows
 
@@ -69,12 +70,16 @@ def _open(served: Served, path: Path) -> tuple[Table, Columns]:
     return table, columns_for_rows(table, Roles(), width, feature_names(served.model))
 
 
-def _cells(blocks: list[Block]) -> list[list[Any]]:
-    """Return what is added to each row: a label and its probability, once or several times."""
+def _cells(blocks: list[Block], width: int) -> list[list[Any]]:
+    """Return what is added to each row: a label and its probability, once or several times.
+
+    A row that is unknown has one label, without a probability.
+    """
     lines = []
     for block in blocks:
         columns = [some for some in (block.labels, block.probabilities) if some is not None]
         for row in zip(*columns, strict=True):
-            pairs = zip(*row, strict=True) if isinstance(row[0], list) else [row]
-            lines.append([cell for pair in pairs for cell in pair])
+            pairs = zip_longest(*row) if isinstance(row[0], list) else [row]
+            cells = [cell for pair in pairs for cell in pair]
+            lines.append(cells + [None] * (width - len(cells)))
     return lines

@@ -168,7 +168,13 @@ class Subset:
 
 
 def make_source(X: Any, device: torch.device, *, unit_rows: bool) -> RowSource:
-    """Return the source that fits X; with `unit_rows` each row is divided by its length."""
+    """Return the source that fits X; with `unit_rows` each row is divided by its length.
+
+    An X that brings its own, as the rows of a cluster do, has a method `row_source`.
+    """
+    if hasattr(X, "row_source"):
+        own: RowSource = X.row_source(device, unit_rows=unit_rows)
+        return own
     kind = SparseSource if sp.issparse(X) else DenseSource
     return kind(X, device, unit_rows=unit_rows)
 
@@ -257,10 +263,17 @@ class Batches:
         order_seed, noise_seed = np.random.SeedSequence([self._seed, number]).generate_state(2)
         generator = torch.Generator().manual_seed(int(order_seed))
         noise = torch.Generator(self._device).manual_seed(int(noise_seed))
-        order = torch.randperm(len(self._y), generator=generator).to(self._device)
+        order = self._order(generator).to(self._device)
         for whole, room in zip(torch.split(order, self._size), self._rooms(order), strict=True):
             partners = self._partners.draw(whole, generator) if self._partners else None
             yield Draw(whole, partners, noise, room)
+
+    def _order(self, generator: torch.Generator) -> Tensor:
+        """Return the order of rows: any, unless the source knows which of them are near whom."""
+        if hasattr(self._source, "order"):
+            own: Tensor = self._source.order(generator, self._size)
+            return own
+        return torch.randperm(len(self._y), generator=generator)
 
     @property
     def is_on_device(self) -> bool:

@@ -1,0 +1,60 @@
+"""``--ray``: commands that a cluster runs."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dsnc.cli.common import STATE, note
+from dsnc.errors import InputError
+from dsnc.progress import duration
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Run on a Ray cluster: auto (this machine's), local, or HOST:PORT.",
+        rich_help_panel="Cluster",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Processes of the cluster that work; all that fit.", rich_help_panel="Cluster"
+    ),
+]
+
+
+def refuse_workers(workers: int | None) -> None:
+    """Refuse a number of workers where there is no cluster."""
+    if workers is not None:
+        raise InputError(f"--workers {workers} is for a cluster; add --ray, or use --jobs.")
+
+
+def address_of(path: Path) -> str:
+    """Return a path as the user gave it: of addresses, `Path` drops a slash."""
+    return re.sub(r"^(\w[\w+.-]+):/(?!/)", r"\1://", str(path))
+
+
+def predict_on_ray(
+    model: Path, source: str, output: Path | None, told: dict[str, Any], table: dict[str, Any]
+) -> None:
+    """Predict on a cluster, and say what was done."""
+    from dsnc.cluster import predict
+
+    if output is None:
+        raise InputError("--ray writes parts into a folder; name it with -o FOLDER.")
+    if source == "-":
+        raise InputError("--ray reads files; stdin cannot be shared out.")
+    on_screen = sys.stderr.isatty() and not STATE.quiet
+    done = predict(model, source, address_of(output), verbose=on_screen, **told, **table)
+    resumed = f", {done.resumed:,} were there" if done.resumed else ""
+    note(
+        f"{done.rows:,} rows in {duration(done.seconds)} by {done.workers} workers; "
+        f"{done.parts:,} parts in {address_of(output)}{resumed}"
+    )
+    if done.errors:
+        note(f"{done.errors:,} rows could not be read; their column 'error' says why")

@@ -1,0 +1,84 @@
+"""``dsnc train --ray``: rows are read, prepared and learned from by the workers of a cluster."""
+
+import shutil
+import sys
+import time
+from typing import Any
+
+from dsnc.cli.common import STATE, note, plain_errors, print_json, print_table
+from dsnc.cli.config import Config
+from dsnc.cli.progress import interruptible
+from dsnc.cli.samples import load
+from dsnc.cli.train import Run
+from dsnc.cli.train_report import Report
+from dsnc.errors import CheckpointError, InputError
+
+_OURS = {"rows", "plan.json", "checkpoint", "ray"}  # what a run leaves in its folder
+
+
+class RayRun(Run):
+    """One run of ``dsnc train --ray``; its storage is the folder of the checkpoint."""
+
+    def __init__(
+        self, config: Config, *, resume: bool, force: bool, ray: str, workers: int | None
+    ) -> None:
+        super().__init__(config, resume=resume, keep_epochs=False, force=force)
+        self.others, self._ray, self._workers = {}, ray, workers
+        self.model = config.make_model()
+        if "validation" in config.train:
+            raise InputError("--validation: a cluster holds a share of DATA out; leave it out.")
+
+    def run(self, *, as_json: bool) -> None:
+        """Check, learn, save, report."""
+        begin, train = time.monotonic(), self.config.train
+        self.model._check_parameters()
+        self._check_output()
+        self.model._require_extras("dsnc train --ray")
+        on_screen = sys.stderr.isatty() and not STATE.quiet
+        reading = {key: value for key, value in self.config.reading.items() if key != "reader"}
+        options: dict[str, Any] = {"ray": self._ray, "workers": self._workers, **reading}
+        with interruptible(self._what_is_kept), plain_errors():
+            from dsnc.cluster import fit
+
+            fit(self.model, train["data"], storage=self.folder, verbose=on_screen, **options)
+            figures = self._test_figures()
+        self.model.save(self.output, overwrite=self.force)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        seconds = time.monotonic() - begin
+        report = Report(self.model, self.config.method, self.output, seconds, figures, [])
+        if as_json:
+            print_json(report.plain())
+        else:
+            print_table(["", ""], report.lines())
+            note(f"\nNext: {report.advice()}")
+
+    def _test_figures(self) -> dict[str, float] | None:
+        """Measure test rows here, if there are any."""
+        from dsnc.model import columns_of
+
+        test = self.config.train.get("test")
+        if test is None:
+            return None
+        reading = {**self.config.reading, "columns": columns_of(self.model)}
+        figures = self._measure(load(test, reading, sets=False))
+        self.model.keep_test_figures({"accuracy": figures["accuracy"]})
+        return figures
+
+    def _check_checkpoint(self) -> None:
+        if not self.folder.exists() or self.resume:
+            return
+        if not self.force:
+            raise CheckpointError(
+                f"{self.folder} holds a run that was interrupted. Go on with it: the same command "
+                "with --resume. Or throw it away: the same command with --force."
+            )
+        foreign = [file.name for file in self.folder.iterdir() if file.name not in _OURS]
+        if foreign:
+            raise CheckpointError(f"{self.folder} holds {foreign[0]!r}; it is not deleted.")
+        shutil.rmtree(self.folder)
+
+    def _what_is_kept(self) -> str:
+        return (
+            f"rows and epochs so far are kept in {self.folder}. Go on: the same command with "
+            "--resume."
+        )

@@ -1,0 +1,106 @@
+"""What was discovered: proposed classes, for people and programs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True, eq=False)
+class ProposedClass:
+    """Rows that look like a class that nobody has named yet."""
+
+    name: Any  # a label that is still free
+    rows: NDArray[np.int64]  # numbers of its rows, the most typical first
+    tightness: float  # mean cosine of its rows' soft bits with their middle: 1 is all the same
+    novel: float  # share of its rows that are novel each by itself
+    marks: list[str]  # words or features that it has more of than other rows
+    nearest: list[tuple[Any, float]]  # known classes, the most alike first, and their cosines
+    texts: list[str]  # of its most typical rows, where rows are texts
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON; rows are counted from 0."""
+        return {
+            "name": self.name,
+            "size": len(self),
+            "tightness": round(self.tightness, 4),
+            "novel": round(self.novel, 4),
+            "marks": self.marks,
+            "nearest": [{"label": label, "likeness": round(x, 4)} for label, x in self.nearest],
+            "texts": self.texts,
+            "rows": self.rows.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """Proposed classes, the largest first.
+
+    Parameters
+    ----------
+    classes : list of ProposedClass
+    n_rows : int
+        How many rows were looked at.
+    n_novel : int
+        How many of them were novel, each by itself.
+    """
+
+    classes: list[ProposedClass]
+    n_rows: int
+    n_novel: int
+
+    def __len__(self) -> int:
+        """Return the number of proposed classes."""
+        return len(self.classes)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The place in `classes` of each row that was looked at, -1 where it is in none."""
+        groups = np.full(self.n_rows, -1, dtype=np.int64)
+        for number, proposed in enumerate(self.classes):
+            groups[proposed.rows] = number
+        return groups
+
+    def named(self, names: Mapping[Any, Any] | None = None) -> tuple[NDArray[np.int64], list[Any]]:
+        """Return rows and their labels, as `add_classes` takes them.
+
+        Parameters
+        ----------
+        names : dict, optional
+            Proposed names to better ones. Two classes with one name become one; a class whose name
+            is None, or is not there, is left out. Without it, all keep their proposed names.
+
+        Returns
+        -------
+        rows : int array of shape (m,)
+            Numbers of rows.
+        labels : list of m labels
+        """
+        known = [proposed.name for proposed in self.classes]
+        chosen = dict(zip(known, known, strict=True)) if names is None else names
+        for name in chosen:
+            if name not in known:
+                hint = did_you_mean(str(name), [str(label) for label in known])
+                raise InputError(f"names has {name!r}, which is no proposed class.{hint}")
+        parts, labels = [np.empty(0, np.int64)], []
+        for proposed in self.classes:
+            if (label := chosen.get(proposed.name)) is not None:
+                parts.append(proposed.rows)
+                labels += [label] * len(proposed)
+        return np.concatenate(parts), labels
+
+    def __str__(self) -> str:
+        """Return how much was found, in a sentence."""
+        inside = sum(map(len, self.classes))
+        return (
+            f"{len(self):,} proposed classes of {inside:,} rows; {self.n_novel:,} of "
+            f"{self.n_rows:,} rows are novel"
+        )

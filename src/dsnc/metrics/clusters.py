@@ -1,0 +1,40 @@
+"""How well groups that were found are the classes that there are."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dsnc.errors import InputError
+
+
+def clustering_accuracy(y: ArrayLike, groups: ArrayLike) -> float:
+    """Return the share of rows that are right under the best one-to-one match of both.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        The class of each row.
+    groups : array of shape (n,)
+        The group of each row. Leave out rows of no group before, or their number is one.
+
+    Examples
+    --------
+    >>> clustering_accuracy(["ox", "ox", "bee", "bee"], [1, 1, 0, 2])
+    0.75
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    truth, found = np.asarray(y), np.asarray(groups)
+    if truth.ndim != 1 or truth.shape != found.shape or not len(truth):
+        raise InputError(
+            f"y has shape {truth.shape} and groups {found.shape}; expected (n,) both, not 0."
+        )
+    n_classes, classes = _numbered(truth)
+    n_groups, numbers = _numbered(found)
+    shared = np.zeros((n_groups, n_classes), dtype=np.int64)
+    np.add.at(shared, (numbers, classes), 1)
+    return float(shared[linear_sum_assignment(-shared)].sum() / len(truth))
+
+
+def _numbered(labels: np.ndarray) -> tuple[int, np.ndarray]:
+    names, numbers = np.unique(labels, return_inverse=True)
+    return len(names), numbers

@@ -1,0 +1,187 @@
+"""What a model is asked about rows, and tables that come back with its answers."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import IO, Any, NamedTuple
+
+from dsnc.data.columns import TEXT_NAMES, Columns, Roles, choose_columns, columns_for_rows
+from dsnc.data.stream import stream_table, table_kind
+from dsnc.data.table_output import TableWriter
+from dsnc.data.tables import Table, TableOptions, open_table
+from dsnc.errors import InputError, shorten, warn
+from dsnc.model.facts import columns_of, takes_text
+from dsnc.model.sets import SetModel
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about each row.
+
+    Parameters
+    ----------
+    top_k : int, optional
+        The k most probable labels; by default the label, of a model of label sets its set.
+    reject_below : float, optional
+        Leave a row empty whose best label is less probable; of label sets, leave out such labels.
+    unknown : str, optional
+        The label of rows that seem to belong to no class.
+    unknown_share : float
+        Share of rows of known classes that `unknown` may lose.
+    """
+
+    top_k: int | None = None
+    reject_below: float | None = None
+    unknown: str | None = None
+    unknown_share: float = 0.05
+
+    def of(self, model: Any) -> "Question":
+        """Return what this model is asked; refuse what it cannot tell."""
+        has_sets = isinstance(model, SetModel)
+        if self.unknown is not None and (not hasattr(model, "novelty") or has_sets):
+            raise InputError(f"--unknown: a model of kind {model.kind!r} cannot tell.")
+        if self.top_k is None:
+            return self if has_sets else replace(self, top_k=1)
+        return replace(self, top_k=min(self.top_k, len(model.classes_)))
+
+
+class Written(NamedTuple):
+    """How many rows were written, and how many of them could not be read."""
+
+    rows: int
+    errors: int
+
+
+def answers(model: Any, rows: Any, question: Question) -> Iterator[tuple[list[Any], list[float]]]:
+    """Yield the labels of each row and their probabilities, best first.
+
+    The label of a row of no class has no probability.
+    """
+    if question.top_k is None:
+        yield from _sets(model, rows, question.reject_below or 0.0)
+        return
+    labels, probabilities = model.predict_top_k(rows, k=question.top_k)
+    is_strange = [False] * len(labels)
+    if question.unknown is not None:
+        is_strange = model.is_unknown(rows, question.unknown_share).tolist()
+    least = question.reject_below
+    found = zip(labels.tolist(), probabilities.tolist(), is_strange, strict=True)
+    for names, shares, strange in found:
+        if strange:
+            yield [question.unknown], []
+        else:
+            is_empty = least is not None and shares[0] < least
+            yield ([], []) if is_empty else (names, shares)
+
+
+def _sets(model: Any, rows: Any, least: float) -> Iterator[tuple[list[Any], list[float]]]:
+    """Yield the set of each row, best first, without labels that are less probable than `least`."""
+    for names, shares in zip(*model.sets_and_probabilities(rows), strict=True):
+        kept = [(name, share) for name, share in zip(names, shares, strict=True) if share >= least]
+        yield [name for name, _ in kept], [share for _, share in kept]
+
+
+def table_for(model: Any, name: str, options: dict[str, Any]) -> tuple[Table, Columns] | None:
+    """Open the table that a model is asked about; None if its rows are lines or arrays.
+
+    A file is a table by its name, by its options, or because its first line names the columns that
+    the model has learned from.
+    """
+    known = columns_of(model)
+    kind = table_kind(name, known)
+    if kind is None and not set(options) - {"encoding", "decode_errors", "label_separator"}:
+        return None
+    of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
+    roles = Roles(**{k: v for k, v in options.items() if k not in of_table})
+    names = [*roles.names(), *(known.names if known else TEXT_NAMES)]
+    table = open_table(name, kind or "csv", TableOptions(**of_table), names)
+    return table, columns_in(model, table, roles)
+
+
+def columns_in(model: Any, table: Table, roles: Roles) -> Columns:
+    """Find what a model reads in a table."""
+    known = columns_of(model)
+    if known is not None:
+        return choose_columns(table, roles, known)
+    width = None if takes_text(model) else model.n_features_in_
+    return columns_for_rows(table, roles, width, getattr(model, "feature_names_in_", ()))
+
+
+def write_answers(
+    model: Any,
+    table: Table,
+    columns: Columns,
+    file: IO[bytes],
+    question: Question,
+    *,
+    batch: int = 4096,
+    skip_errors: bool = False,
+    kind: str | None = None,
+) -> Written:
+    """Write a table with the answers of a model as columns added.
+
+    Parameters
+    ----------
+    model : FittedModel
+    table : Table
+    columns : Columns
+        Those of the model, found in this table.
+    file : binary file
+    question : Question
+        As `Question.of` gives it.
+    batch : int
+        Rows at a time.
+    skip_errors : bool
+        Let rows pass that cannot be read; their column ``error`` says why.
+    kind : str, optional
+        Another format than the table's: "jsonl" or, where the table has a schema, "parquet".
+    """
+    k = question.top_k
+    added: dict[str, Any] = {"prediction": list[str], "probability": list[float]}
+    if k is not None:
+        numbers = [""] if k == 1 else [f"_{place}" for place in range(1, k + 1)]
+        added = {}
+        for place in numbers:
+            added |= {f"prediction{place}": str, f"probability{place}": float}
+    width = len(added)
+    added |= {"error": str} if skip_errors else {}
+    separator = table.label_separator or separator_of(columns, table.delimiter)
+    if k is None and table.kind in ("csv", "tsv") and kind is None:
+        _warn_of_separator(model, separator)
+    n_rows = n_errors = 0
+    with TableWriter(file, table, added, kind, separator) as writer:
+        for block in stream_table(table, columns, batch=batch, skip_errors=skip_errors):
+            cells = []
+            found = answers(model, block.X, question)
+            for (labels, shares), error in zip(found, block.errors, strict=True):
+                some = [None] * width if error else _cells(labels, shares, width, k)
+                cells.append([*some, error] if skip_errors else some)
+                n_errors += bool(error)
+            writer.write(block.rows, cells)
+            n_rows += len(cells)
+    return Written(n_rows, n_errors)
+
+
+def _cells(labels: list[Any], shares: list[float], width: int, k: int | None) -> list[Any]:
+    """Return what is added to a row: lists of a set, or a cell for each label and probability."""
+    if k is None:
+        return [[str(label) for label in labels], shares]
+    pairs = itertools.zip_longest(labels, shares)
+    some = [x for label, share in pairs for x in (str(label), share)]
+    return some + [None] * (width - len(some))
+
+
+def separator_of(columns: Columns | None, delimiter: str = ",") -> str:
+    """Return what stands between labels in a cell: as in the table that was read, if it was one."""
+    known = None if columns is None else columns.label_separator
+    return known or (";" if delimiter == "|" else "|")
+
+
+def _warn_of_separator(model: Any, separator: str) -> None:
+    """Say if a set cannot be told from a label that has the separator inside."""
+    found = next((x for x in model.classes_.tolist() if separator in str(x)), None)
+    if found is not None:
+        warn(
+            f"the label {shorten(found)} has {separator!r} inside, which stands between labels; "
+            "choose another --label-separator, or --json."
+        )

@@ -1,0 +1,75 @@
+"""The log of a service: a line of JSON on stderr for each request and each event."""
+
+import json
+import logging
+import os
+import time
+import traceback
+from typing import Any
+
+
+class Log:
+    """Writes whole lines: those of several workers do not mix."""
+
+    def __init__(self, file: int = 2) -> None:
+        self._file = file
+        self._lines: list[str] = []
+        self._is_torn = False  # whether the last line that was written is half a one
+        self._second, self._stamp = 0, ""
+
+    def note(self, event: str, **facts: Any) -> None:
+        """Write what happened; any thread may."""
+        now = time.time()
+        self._write(_line(_stamp(now), now, event, facts))
+
+    def add(self, event: str, when: float, **facts: Any) -> None:
+        """Keep a line to be written."""
+        if int(when) != self._second:
+            self._second = int(when)
+            self._stamp = _stamp(when)
+        self._lines.append(_line(self._stamp, when, event, facts))
+
+    def flush(self) -> None:
+        """Write all lines."""
+        lines, self._lines = self._lines, []
+        self._write("".join(lines))
+
+    def _write(self, text: str) -> None:
+        data = b"\n" * self._is_torn + text.encode()
+        try:
+            while data:
+                n_bytes = os.write(self._file, data)
+                self._is_torn = data[n_bytes - 1 : n_bytes] != b"\n"
+                data = data[n_bytes:]
+        except OSError:
+            pass  # nobody reads it, or the disk is full: a service goes on
+
+
+def _stamp(when: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
+
+
+def _line(stamp: str, when: float, event: str, facts: dict[str, Any]) -> str:
+    stamp = f"{stamp}.{int(when * 1000) % 1000:03d}Z"
+    return f"{json.dumps({'time': stamp, 'event': event, **facts})}\n"
+
+
+class _Remarks(logging.Handler):
+    """What the HTTP server says, as lines of ours."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        facts: dict[str, str] = {}
+        if record.exc_info and record.exc_info[1] is not None:
+            facts["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
+        self._log.note(record.getMessage().strip(), level=record.levelname.lower(), **facts)
+
+
+def keep_remarks(log: Log) -> None:
+    """Let the log have what uvicorn says that is worth knowing."""
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate = [_Remarks(log)], False
+    logger.setLevel(logging.WARNING)

@@ -1,0 +1,130 @@
+"""Rows of no class get the label that the client names, in all forms of answers."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+import dsnc
+from dsnc.serve.answers import answer, as_json, as_lines
+from dsnc.serve.oip import infer
+from dsnc.serve.options import from_address, options_of
+from dsnc.serve.refusals import Refused
+from dsnc.serve.served import Served
+from dsnc.serve.tables import answer_table
+
+GO = lambda: None  # noqa: E731
+STRANGE = np.full((2, 6), 9.0) * [[1], [-1]]
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A model of numbers, with rows of which some are strange, and what Python says of them."""
+    dice = np.random.default_rng(0)
+    y = np.arange(6).repeat(60)
+    X = (4 * np.eye(6)[y] + dice.normal(size=(360, 6))).astype(np.float32)
+    model = dsnc.DSNCClassifier(n_bits=16, max_epochs=10, random_state=0).fit(X, y)
+    path = tmp_path_factory.mktemp("known") / "model"
+    model.save(path)
+    served = Served.read("model", path)
+    rows = np.vstack([X[::60], STRANGE]).astype(np.float32)
+    expected = model.predict(rows, unknown=-1).tolist()
+    assert -1 in expected and set(expected) - {-1}
+    return served, rows, expected
+
+
+def blocks(served, rows, **wishes):
+    return list(answer(served, rows, options_of(wishes), GO))
+
+
+def test_json_and_lines(known):
+    served, rows, expected = known
+    some = blocks(served, rows, unknown=-1, probabilities=True)
+    found = json.loads(as_json(served, some))
+    assert found["labels"] == expected
+    shares = found["probabilities"]
+    assert [share is None for share in shares] == [label == -1 for label in expected]
+    lines = as_lines(some[0], options_of({"unknown": -1})).decode().splitlines()
+    assert [json.loads(line)["label"] for line in lines] == expected
+    assert [json.loads(line)["probability"] for line in lines] == shares
+
+
+def test_the_best_labels(known):
+    served, rows, expected = known
+    (block,) = blocks(served, rows, unknown="other", top_k=2, probabilities=True)
+    for labels, shares, label in zip(block.labels, block.probabilities, expected, strict=True):
+        assert (labels == ["other"], shares == []) == (label == -1, label == -1)
+        assert label == -1 or (labels[0] == label and len(shares) == 2)
+
+
+def test_the_share_that_may_be_lost(known):
+    served, rows, _ = known
+    model = dsnc.load(served.path)
+    for share in (0.0, 0.3, 1):
+        (block,) = blocks(served, rows, unknown=-1, unknown_share=share)
+        assert block.labels == model.predict(rows, unknown=-1, unknown_share=share).tolist()
+
+
+@pytest.mark.parametrize("top_k", [None, 2])
+def test_tables(known, top_k):
+    served, rows, expected = known
+    body = io.BytesIO()
+    np.savetxt(body, rows, delimiter=",", header="a,b,c,d,e,f", comments="")
+    options = options_of({"unknown": -1, "probabilities": True, "top_k": top_k})
+    found, n_rows = answer_table(served, body.getvalue(), options, GO, 100, to_json=False)
+    assert n_rows == len(rows)
+    for line, label in zip(found.decode().splitlines()[1:], expected, strict=True):
+        cells = line.split(",")[6:]
+        assert int(cells[0]) == label and len(cells) == 2 * (top_k or 1)
+        assert (set(cells[1:]) == {""}) == (label == -1)
+
+
+def tensor(rows, **parameters):
+    data = {"name": "X", "shape": list(rows.shape), "datatype": "FP32", "data": rows.tolist()}
+    return json.dumps({"inputs": [data], "parameters": parameters}).encode()
+
+
+def test_tensors(known):
+    served, rows, expected = known
+    said = json.loads(infer(served, tensor(rows, unknown=-1), None, 100, GO)[0])
+    labels, shares = (output["data"] for output in said["outputs"])
+    assert labels == expected
+    assert [share == 0 for share in shares] == [label == -1 for label in expected]
+    for wrong, message in (
+        ({"unknown": "other"}, "unknown='other' is not of the type INT64"),
+        ({"unknown": 2**70}, "is not of the type INT64"),
+        ({"unknown": -1, "top_k": 2}, "give either top_k or unknown"),
+        ({"unknow": -1}, "Valid: top_k, unknown, unknown_share"),
+    ):
+        with pytest.raises(Refused, match=message):
+            infer(served, tensor(rows, **wrong), None, 100, GO)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"unknown": [1]}, r"unknown=\[1\] must be a label"),
+        ({"unknown": float("nan")}, "unknown=nan must be a label"),
+        ({"unknown": True}, "unknown=True must be a label"),
+        ({"unknown": "x", "unknown_share": 2}, "unknown_share=2 must be a number from 0 to 1"),
+        ({"unknown": "x", "unknown_share": "a"}, "unknown_share='a' must be"),
+        ({"unknown_share": 0.1}, "unknown_share needs unknown"),
+    ],
+)
+def test_wrong_wishes(wrong, message):
+    with pytest.raises(Refused, match=message):
+        options_of(wrong)
+
+
+def test_wishes_in_an_address():
+    found = options_of(from_address({"unknown": "-1", "unknown_share": "0.25"}))
+    assert (found.unknown, found.unknown_share) == (-1, 0.25)
+    assert options_of(from_address({"unknown": "true"})).unknown == "true"
+    assert options_of(from_address({"unknown": ""})).unknown == ""
+
+
+def test_over_http_and_models_that_cannot_tell(service, vectors, X):
+    rows = {"inputs": X.tolist(), "unknown": "other"}
+    said = service.predict(rows, code=400)["error"]
+    assert "nothing is known of how strange rows may be" in said
