@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## train on embedded pictures, compare, write demo/report.html
+demo: $(READY)  ## one model on embedded pictures, then six compared; pages in demo/
 	$(BIN)/dsnc demo -o demo
 
 test: lint  ## lint, types, import contracts, then the tests (minutes)

@@ -5,6 +5,8 @@ import tomllib
 
 import pytest
 
+import dsnc
+
 pytest.importorskip("optuna", reason="needs the extra 'tune'")
 
 NOT_THERE = "does not exist. Expected a file, a folder or a catalog name (aloi, "
@@ -133,5 +135,8 @@ def test_demo_trains_compares_draws_and_reports(run, tmp_path):
     out = tmp_path / "demo"
     result = run("demo", "--classes", "12", "--epochs", "1", "-o", out)
     assert "DSNC shortlist" in result.stdout and "MLP" in result.stdout and "█" in result.stdout
-    assert (out / "report.html").read_text().startswith("<!")
+    said = ("characters learned in", "taken for strangers", "They were added in", "decided by")
+    assert all(words in result.stdout for words in said)
+    assert all((out / name).read_text().startswith("<!") for name in ("report.html", "model.html"))
+    assert len(dsnc.load(out / "model").classes_) == 12
     assert "dsnc train FILE" in result.stderr

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dsnc.paper.demo import Answer
 
 _SHOWN = 6  # predictions with their pictures
+_LINES = 7  # of an explanation
 
 
 def demo(
@@ -26,7 +27,7 @@ def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the rows.")] = 12,
     jobs: Annotated[int, typer.Option(min=1, help="Models that are trained at a time.")] = 1,
 ) -> None:
-    """Train on pictures of Unicode characters, compare with the baselines, write a report.
+    """Train on pictures of Unicode characters, add some, compare with baselines, write a report.
 
     Everything is embedded: nothing is downloaded. About two minutes on two cores.
 
@@ -39,7 +40,8 @@ def demo(
     for module in ("jinja2", "matplotlib", "PIL"):  # of the pictures and the page at the end
         require(module, extra="report", caller="dsnc demo")
     begin, runs = time.monotonic(), output / "runs"
-    note(f"Drawing {classes} characters 60 times each, then training six models.")
+    _show_tour(output, classes, epochs)
+    note(f"\nDrawing {classes} characters 60 times each, then training six models.")
     try:
         records = run_demo(
             runs, n_classes=classes, max_epochs=epochs, n_jobs=jobs, progress=not STATE.quiet
@@ -63,7 +65,9 @@ def demo(
     _print_answers(answers(records, _SHOWN))
     page = write_report(runs, output / "report.html", overwrite=True)
     typer.echo(f"\n{page}: learning curves, cost, reliability, bits, confusable characters")
+    typer.echo(f"{output / 'model.html'}: a map of the characters, their codes, bits to flip")
     note(
+        f"\n'dsnc serve {output / 'model'}' has it over HTTP, with that page."
         f"\nDone in {duration(time.monotonic() - begin)}. Next:\n"
         "  dsnc train FILE -o model         a model of your own (tsv, csv, jsonl, svmlight)\n"
         "  dsnc reproduce all               the paper's tables on these pictures\n"
@@ -71,6 +75,21 @@ def demo(
     )
     if failed:
         raise typer.Exit(1)
+
+
+def _show_tour(output: Path, n_classes: int, max_epochs: int) -> None:
+    """Tell what one model does, and leave it with a page about it."""
+    from dsnc.cli.inspect import write_page
+    from dsnc.paper.tour import Tour
+
+    tour = Tour(n_classes, max_epochs)
+    for sentence in tour.steps():
+        typer.echo(sentence)
+    said = str(tour.model.explain(tour.example)[0]).splitlines()
+    typer.echo("\nWhy one of the new pictures is what it is:\n" + "\n".join(said[:_LINES]))
+    output.mkdir(parents=True, exist_ok=True)
+    tour.model.save(output / "model", overwrite=True)
+    write_page(tour.model, output / "model.html", output / "model")
 
 
 def _print_answers(answers: "list[Answer]") -> None:

@@ -51,7 +51,7 @@ def inspect_model(
     texts = None if data is None else _texts(estimator, data)
     bits = [] if bit is None else _bits(estimator, [bit], texts)
     if html is not None:
-        _page(estimator, html, model, facts, label, texts)
+        write_page(estimator, html, model, label, texts)
     if as_json:
         record = asdict(facts)
         record |= {} if near is None else {"neighbors": [asdict(n) for n in near]}
@@ -87,17 +87,18 @@ def _bits(estimator: Any, numbers: list[int], texts: list[str] | None) -> "list[
     return [look.bit_facts(estimator, bit, n=_SHOWN, names=names) for bit in numbers]
 
 
-def _page(
+def write_page(
     estimator: Any,
     path: Path,
     model: Path,
-    facts: Any,
-    label: str | None,
-    texts: list[str] | None,
+    label: str | None = None,
+    texts: list[str] | None = None,
 ) -> None:
+    """Write the page about a model, which is in a folder."""
     from dsnc import inspection as look
     from dsnc.inspection.page import model_page
 
+    facts = look.model_facts(estimator, model)
     atlas = look.Atlas(estimator, model.resolve().name, _version(model))
     pairs, bits = [], []
     if atlas.no_codes:
