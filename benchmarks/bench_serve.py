@@ -3,7 +3,8 @@
 One connection asks services in turns, for one row or a thousand. The bar: at most 1.2 times what a
 bare app takes that parses and answers the same bodies, and what the prediction takes: the
 difference between that app and the same one with a prediction in it. Then 200 connections ask two
-workers for more than they can do, and a million rows go through one worker.
+workers for more than they can do, classes are added one after another while some ask, and a
+million rows go through one worker.
 
     python benchmarks/bench_serve.py              all of it
     python benchmarks/bench_serve.py --only speed
@@ -37,6 +38,7 @@ from harness import report
 
 N_CLASSES, N_FEATURES, MANY, LEARNED = 200, 100, 1000, 4000
 CONNECTIONS, OVERLOAD_SECONDS, MILLION = 200, 15, 1_000_000
+ASKING, CHANGES, FIRST = 8, 60, 10  # connections that ask while so many classes are added
 MAIN = "from dsnc.cli import main; main()"
 PEERS = ("fastapi",) if find_spec("fastapi") else ()  # pip install '.[bench]'
 APPS = Path(__file__).with_name("serve_apps.py")
@@ -88,9 +90,9 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def request_of(body: bytes, kind: str) -> bytes:
+def request_of(body: bytes, kind: str, more: str = "", path: str = "/predict") -> bytes:
     """Return a whole request."""
-    head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n{more}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
@@ -208,6 +210,14 @@ def row_of(what: str, times: Any, cpu: dict[str, float]) -> dict[str, object]:
     return row
 
 
+async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> Any:
+    """Send a request; return status and body of the answer."""
+    writer.write(request)
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    size = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0])
+    return int(head[9:12]), await reader.readexactly(size)
+
+
 async def overload(port: int, requests: list[tuple[bytes, list[Any]]], seconds: float) -> Any:
     """Ask on many connections at once; return statuses, times, and what went wrong."""
     statuses: Counter[Any] = Counter()
@@ -219,11 +229,7 @@ async def overload(port: int, requests: list[tuple[bytes, list[Any]]], seconds: 
         while time.monotonic() < end:
             request, labels = requests[0] if draw.random() < 0.9 else requests[1]
             start = time.perf_counter()
-            writer.write(request)
-            head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            size = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0])
-            body = await reader.readexactly(size)
-            status = int(head[9:12])
+            status, body = await ask(reader, writer, request)
             statuses[status] += 1
             if status == 200:
                 times.append(time.perf_counter() - start)
@@ -263,6 +269,64 @@ def bench_overload(folder: Path, texts: list[str]) -> list[dict[str, object]]:
     ]
 
 
+async def asked_while_changed(port: int, question: bytes, changes: list[bytes]) -> Any:
+    """Ask on some connections while classes are added; return the times of both."""
+    asked: list[float] = []
+    changed: list[float] = []
+    is_over = asyncio.Event()
+
+    async def one() -> None:
+        streams = await asyncio.open_connection("127.0.0.1", port)
+        while not is_over.is_set():
+            start = time.perf_counter()
+            await ask(*streams, question)
+            asked.append(time.perf_counter() - start)
+            await asyncio.sleep(0.005)
+        streams[1].close()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(ASKING):
+            group.create_task(one())
+        streams = await asyncio.open_connection("127.0.0.1", port)
+        for change in changes:
+            start = time.perf_counter()
+            status, body = (
+                await ask(*streams, change) if change else (200, await asyncio.sleep(0.1))
+            )
+            if status != 200:
+                raise SystemExit(f"{status} {body!r}")
+            changed.append(time.perf_counter() - start)
+        is_over.set()
+        streams[1].close()
+    return sorted(asked), sorted(changed)
+
+
+def bench_changes(folder: Path, texts: list[str]) -> list[dict[str, object]]:
+    """Add classes one after another while eight connections ask for one row, and without."""
+    token, port = "0123456789abcdef", free_port()
+    (folder / "tokens").write_text(token)
+    command = [sys.executable, "-c", MAIN, "serve", str(folder / "texts"), "--port", str(port)]
+    secret = f"Authorization: Bearer {token}\r\n"
+    question = request_of(json.dumps({"inputs": texts[:1]}).encode(), "application/json", secret)
+    changes = []
+    for number in range(CHANGES):
+        said = {"inputs": texts[number : number + 2], "labels": [N_CLASSES + number] * 2}
+        body = json.dumps(said).encode()
+        changes.append(request_of(body, "application/json", secret, "/classes"))
+    table: list[dict[str, object]] = []
+    with running([*command, "--workers", "2", "--token-file", str(folder / "tokens")], port):
+        for change in changes[:FIRST]:  # whichever worker is asked loads scikit-learn
+            asyncio.run(asked_while_changed(port, question, [change]))
+        for what, some in {"none": [b""] * 50, "one after another": changes[FIRST:]}.items():
+            asked, changed = asyncio.run(asked_while_changed(port, question, some))
+            row: dict[str, object] = {"classes added": what, "asked/s": len(asked) / sum(changed)}
+            row |= {f"p{p} ms": 1e3 * asked[len(asked) * p // 100] for p in (50, 99)}
+            changed = changed if any(some) else [float("nan")]
+            row |= {f"change p{p} ms": 1e3 * changed[len(changed) * p // 100] for p in (50, 99)}
+            table.append(row)
+    return table
+
+
 def resident(process: int) -> float:
     """Return the memory of a process in MB."""
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096e-6
@@ -291,7 +355,7 @@ def bench_memory(folder: Path, rows: dict[str, Any]) -> list[dict[str, object]]:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=["speed", "overload", "memory"])
+    parser.add_argument("--only", choices=["speed", "overload", "changes", "memory"])
     parser.add_argument("--turns", type=int, default=15)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -301,6 +365,8 @@ def main() -> None:
             report("serve", bench_speed(folder, rows, options.turns))
         if options.only in (None, "overload"):
             report("serve_overload", bench_overload(folder, rows["texts"]))
+        if options.only in (None, "changes"):
+            report("serve_changes", bench_changes(folder, rows["texts"]))
         if options.only in (None, "memory"):
             report("serve_memory", bench_memory(folder, rows))
 

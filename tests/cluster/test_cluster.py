@@ -22,11 +22,7 @@ from dsnc.rerank.class_vectors import ClassVectors
 
 pytestmark = [
     pytest.mark.dist,
-    # Ray's own: files and sockets that it leaves to the end of the process, and old names it uses.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ray\."),  # old names that Ray uses
 ]
 
 

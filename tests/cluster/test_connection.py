@@ -16,6 +16,15 @@ def test_nobody_answers():
             pass
 
 
+def test_the_cluster_of_this_machine_is_gone(monkeypatch):
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{server.getsockname()[1]}")
+        message = "ray='127.0.0.1:.*cannot be reached"
+        with pytest.raises(ClusterError, match=message), connection.connected("auto", "here"):
+            pass
+
+
 @pytest.mark.parametrize("address", ["", "head", "head:", ":6379x", None])
 def test_what_is_no_address(address):
     with pytest.raises(InputError, match="ray="), connection.connected(address, "here"):

@@ -1,6 +1,7 @@
 """From the journal to the folder, wherever the service was killed in between."""
 
 import json
+import resource
 import shutil
 
 import pytest
@@ -94,6 +95,7 @@ def test_killed_before_others_were_told(changed, path):
     changes, served = changed
     first = changes.journal.read().changes[0].before
     changes.journal.current = first
+    shutil.rmtree(changes.journal.folder / served.version)  # not even the model is there
     served, told = changes.change(served, ADD, body("glazier"), 100)
     assert told == {"added": ["glazier"], "rows": 1}
     assert changes.journal.current == served.version
@@ -114,6 +116,39 @@ def test_changes_of_another_folder_are_kept_and_not_made(changed, path, notes):
     assert facts["version"] == again.version == version_of(path)
     with open(facts["kept"], "rb") as kept:
         assert kept.read() == lines
+
+
+def test_classes_from_descriptions(changed, path, notes):
+    changes, served = changed
+    said = {"descriptions": [["driver of a tram", "tram"], "cook"], "labels": ["tram", "chef"]}
+    served, told = changes.change(served, ADD, json.dumps(said), 100)
+    assert told == {"added": ["tram", "chef"], "described": 2}
+    shutil.rmtree(changes.journal.folder / served.version)
+    assert opened(path, notes)[1].version == served.version  # made again, bit by bit
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"descriptions": "x"}, "descriptions must be a list"),
+        ({"descriptions": ["x"] * 101}, "descriptions must be a list, of 100 at most"),
+        ({"descriptions": ["x", "y"]}, "labels has 1 for 2 descriptions; give one for each"),
+        ({"descriptions": [7]}, "the description of 'a' is 7; give a text"),
+        ({"descriptions": ["x"], "inputs": []}, "'inputs' is not known. Valid: descriptions, lab"),
+        ({"attributes": [[1, 2]]}, "attributes: what they mean is learned from"),
+    ],
+)
+def test_wrong_descriptions(changed, said, message):
+    changes, served = changed
+    with pytest.raises(Refused, match=message):
+        changes.change(served, ADD, json.dumps({**said, "labels": ["a"]}), 100)
+    assert changes.newest(served) is served
+
+
+def test_a_label_may_have_any_name(changed):
+    changes, served = changed
+    _, told = changes.change(served, ADD, body("descriptions"), 100)
+    assert told == {"added": ["descriptions"], "rows": 1}
 
 
 def test_a_card_that_was_edited_is_kept(changed, path):
@@ -160,6 +195,22 @@ def test_a_model_that_cannot_be_written_changes_nothing(changed, notes, monkeypa
     assert changes.change(served, ADD, body("glazier"), 100)[1]["added"] == ["glazier"]
 
 
+def test_a_journal_that_finds_no_room_changes_nothing(changed, notes):
+    changes, served = changed
+    served, _ = changes.change(served, ADD, body("long " * 10_000), 100)
+    size, limits = changes.journal.n_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))  # room for a model
+    try:
+        with pytest.raises(Refused, match="nothing was changed"):
+            changes.change(served, ADD, body("glazier"), 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "File too large" in notes[-1][1]["error"]
+    assert changes.journal.n_bytes == size and len(changes.journal.read().changes) == 3
+    assert changes.journal.current == changes.journal.coming == served.version
+    assert changes.change(served, ADD, body("glazier"), 100)[1]["added"] == ["glazier"]
+
+
 def test_a_folder_that_the_service_may_not_write_beside(path, tmp_path):
     (tmp_path / "jobs.journal").write_text("in the way")
     settings = ServeSettings(models={"jobs": path}, tokens=("0123456789abcdef",))
@@ -170,6 +221,14 @@ def test_a_folder_that_the_service_may_not_write_beside(path, tmp_path):
     (path / "notes.txt").write_text("x")
     models = Models(settings)
     assert "holds 'notes.txt', which is not part of a model" in models.why_fixed(models["jobs"])
+
+
+def test_a_folder_that_cannot_be_replaced_is_known_at_the_start(path, monkeypatch):
+    settings = ServeSettings(models={"jobs": path}, tokens=("0123456789abcdef",))
+    monkeypatch.setattr("os.path.ismount", lambda folder: folder == path)
+    models = Models(settings)
+    assert "mount the folder above it" in models.why_fixed(models["jobs"])
+    assert not path.with_name("jobs.journal").exists()
 
 
 def test_acknowledged_changes_that_cannot_be_folded_stop_the_start(changed, path):

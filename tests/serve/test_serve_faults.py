@@ -1,9 +1,14 @@
 """Services that are killed, find no room, or get half of it while classes are changed."""
 
+import contextlib
+import http.client
 import json
+import os
 import random
 import resource
+import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -137,3 +142,37 @@ def test_all_is_killed_again_and_again(tmp_path):
             done += add_until_killed(service, f"job {number}", draw.uniform(0, 1))
         finally:
             service.kill()
+
+
+@pytest.mark.slow
+def test_no_answer_is_older_than_what_was_acknowledged_before(tmp_path):
+    copied("golden_text", tmp_path / "jobs")
+    service = Changing(tmp_path, tmp_path / "jobs", workers=2)
+    places = {service.of("POST", "/predict", {"inputs": []})["version"]: 0}
+    acknowledged, answers, is_over = [0], [], threading.Event()
+
+    def ask():
+        while not is_over.is_set():
+            least = acknowledged[-1]
+            with contextlib.suppress(OSError, http.client.HTTPException):  # of the one that dies
+                answer = service.of("POST", "/predict", {"inputs": ["a nurse"]})
+                answers.append((least, answer["version"], answer["labels"]))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(1, 41):
+            places[service.add(f"job {number}")["version"]] = number
+            acknowledged.append(number)
+            if number == 20:
+                os.kill(service.workers[0], signal.SIGKILL)
+                time.sleep(0.2)  # nobody is let in by it any more
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        service.kill()
+    assert all(least <= places[version] for least, version, _ in answers)
+    assert {tuple(labels) for _, _, labels in answers} == {("nurse",)}
+    assert len({version for _, version, _ in answers}) > 20

@@ -34,6 +34,13 @@ def refuse_workers(workers: int | None) -> None:
         raise InputError(f"--workers {workers} is for a cluster; add --ray, or use --jobs.")
 
 
+def refuse_lines(*, as_json: bool, first_index: int | None) -> None:
+    """Refuse options of lines: a cluster reads tables and texts, and writes Parquet."""
+    given = {"--json": as_json, "--first-index": first_index is not None}
+    for name in (name for name, is_given in given.items() if is_given):
+        raise InputError(f"{name} is for lines; --ray reads tables and texts, and writes Parquet.")
+
+
 def address_of(path: Path) -> str:
     """Return a path as the user gave it: of addresses, `Path` drops a slash."""
     return re.sub(r"^(\w[\w+.-]+):/(?!/)", r"\1://", str(path))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from dsnc.cli.cluster import Ray, Workers, predict_on_ray, refuse_workers
+from dsnc.cli.cluster import Ray, Workers, predict_on_ray, refuse_lines, refuse_workers
 from dsnc.cli.common import (
     Batch,
     FirstIndex,
@@ -107,6 +107,7 @@ def predict(
     """
     skip = on_error is OnError.skip
     if ray is not None:
+        refuse_lines(as_json=as_json, first_index=first_index)
         told: dict[str, Any] = {"ray": ray, "workers": workers, "cpus_per_worker": jobs or 1}
         told |= {"top_k": top_k, "reject_below": reject_below, "unknown": unknown}
         told |= {"unknown_share": unknown_share, "skip_errors": skip, "batch": batch}

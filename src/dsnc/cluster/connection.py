@@ -56,8 +56,9 @@ def _connect(ray: Any, address: str) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(address="local", include_dashboard=False, **options)
         return
-    if address != "auto":
-        _knock(address)
+    known = _found() if address == "auto" else address
+    if known:
+        _knock(known)
     try:
         ray.init(address=address, **options)
     except ConnectionError as error:
@@ -67,6 +68,16 @@ def _connect(ray: Any, address: str) -> None:
         raise ClusterError(f"ray={address!r} cannot be reached ({error}).") from error
     except RuntimeError as error:  # Ray compares its own version and Python's
         raise ClusterError(f"ray={address!r}: {error}") from error
+
+
+def _found() -> str:
+    """Return the address that Ray would take by itself, as far as that can be known."""
+    if said := os.environ.get("RAY_ADDRESS", ""):
+        return said
+    with contextlib.suppress(Exception):  # not of its public face
+        utils = require("ray._private.utils", extra="ray", caller="dsnc.cluster")
+        return str(utils.read_ray_address() or "")
+    return ""
 
 
 def _knock(address: str) -> None:

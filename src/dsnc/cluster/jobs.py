@@ -7,6 +7,11 @@ from typing import Any
 from dsnc.cluster.connection import quiet
 from dsnc.errors import require
 
+_FRUGAL = {  # allocators are to keep little of what is freed: a node has many such processes
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_TRIM_THRESHOLD_": "1000000",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 _IN_FLIGHT = 2  # units that an actor has in hand: it need not wait for the next
 
 
@@ -40,6 +45,7 @@ def run_units(
             fn_constructor_args=(worker, job),
             batch_size=1,
             num_cpus=cpus,
+            runtime_env={"env_vars": _FRUGAL},
             compute=data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=_IN_FLIGHT),
         )
         yield from done.iter_rows()

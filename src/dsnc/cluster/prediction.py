@@ -130,6 +130,7 @@ def predict(
             local = [Path(job.target)] if folder.is_local else []
             check_nodes(cluster, model=Path(job.model), folders=local)
             n_workers = take_workers(cluster, workers, cpus_per_worker, len(left))
+            _write_plan(folder, job)
             found = run_units(Predicts, job, left, workers=n_workers, cpus=cpus_per_worker)
             with progress_bar(len(units), verbose, "part") as advance:
                 done = len(units) - len(left)
@@ -226,14 +227,13 @@ def _reading(model: FittedModel, first: Unit, table: dict[str, Any]) -> Reading:
 
 def _resumed(folder: Place, job: Job) -> set[str]:
     """Return the parts that are there; refuse a folder that holds anything else."""
-    plan = {"format": 1, "digest": _digest(job), "parts": len(job.units)}
     names = folder.names()
     if PLAN in names:
         try:
             known = json.loads((folder / PLAN).read())
         except ValueError:
             known = None
-        if known != plan:
+        if known != _plan(job):
             raise OutputExistsError(
                 f"{folder.name} holds parts of another source, model or question; choose another "
                 "folder, or delete it."
@@ -244,9 +244,17 @@ def _resumed(folder: Place, job: Job) -> set[str]:
         raise OutputExistsError(
             f"{folder.name} holds {foreign[0]!r}; choose an empty folder for the parts."
         )
-    with (folder / PLAN).writing() as file:
-        file.write(json.dumps(plan).encode())
     return set()
+
+
+def _plan(job: Job) -> dict[str, Any]:
+    """Return what a folder of parts says of itself."""
+    return {"format": 1, "digest": _digest(job), "parts": len(job.units)}
+
+
+def _write_plan(folder: Place, job: Job) -> None:
+    with (folder / PLAN).writing() as file:
+        file.write(json.dumps(_plan(job)).encode())
 
 
 def _digest(job: Job) -> str:

@@ -222,7 +222,10 @@ def _train(ray: Any, lesson: "Lesson", folder: Path, cpus: int, verbose: bool) -
         run_config=train.RunConfig(
             name="ray",
             storage_path=str(folder),
-            failure_config=train.FailureConfig(max_failures=_FAILURES),
+            # The other limit is of starts that find no room: by default Ray tries for ever.
+            failure_config=train.FailureConfig(
+                max_failures=_FAILURES, controller_failure_limit=_FAILURES
+            ),
         ),
     )
     epochs = lesson.settings.max_epochs

@@ -39,7 +39,9 @@ class Question:
         """Return what this model is asked; refuse what it cannot tell."""
         has_sets = isinstance(model, SetModel)
         if self.unknown is not None and (not hasattr(model, "novelty") or has_sets):
-            raise InputError(f"--unknown: a model of kind {model.kind!r} cannot tell.")
+            raise InputError(
+                f"unknown={self.unknown!r} (--unknown): a model of kind {model.kind!r} cannot tell."
+            )
         if self.top_k is None:
             return self if has_sets else replace(self, top_k=1)
         return replace(self, top_k=min(self.top_k, len(model.classes_)))

@@ -176,15 +176,15 @@ def parse_object(body: bytes, rows: Rows | None) -> dict[str, Any]:
     return found
 
 
-def parse_labels(given: dict[str, Any], n: int | None) -> list[Any]:
-    """Return the labels of a request that changes classes: one for each of n rows, if it has rows.
+def parse_labels(given: dict[str, Any], beside: str = "", n: int | None = None) -> list[Any]:
+    """Return the labels of a request that changes classes, which has nothing else.
 
-    Nothing else may be in it.
+    Where n rows, or descriptions, came `beside` them, there is one for each.
     """
-    names = ("labels",) if n is None else ("inputs", "labels")
     for name in given:
-        if name not in names:
-            raise Refused(400, f"{shorten(name)} is not known. Valid: {', '.join(names)}.")
+        if name != "labels":
+            valid = "labels" if not beside else f"{beside}, labels"
+            raise Refused(400, f"{shorten(name)} is not known. Valid: {valid}.")
     labels = given.get("labels")
     if not isinstance(labels, list) or not labels:
         raise Refused(400, f"labels={shorten(labels)} must be a list of labels, such as [label].")
@@ -193,7 +193,7 @@ def parse_labels(given: dict[str, Any], n: int | None) -> list[Any]:
         if not is_number and not isinstance(label, str):
             raise Refused(400, f"labels[{number}]={shorten(label)} must be a text or a number.")
     if n is not None and len(labels) != n:
-        raise Refused(400, f"labels has {len(labels):,} for {n:,} inputs; give one for each.")
+        raise Refused(400, f"labels has {len(labels):,} for {n:,} {beside}; give one for each.")
     return labels
 
 

@@ -26,6 +26,7 @@ from dsnc.serve.refusals import Refused, busy
 from dsnc.serve.served import Served, version_of
 
 ADD, REMOVE = "add", "remove"
+SAID = ("descriptions", "attributes")  # of classes without a row
 STARTING = 100.0  # seconds that a worker waits for a change to be over before it starts
 _PATIENCE = 20.0  # seconds that a change waits for another
 _READING = 10.0  # seconds that it waits until all workers have read it
@@ -57,6 +58,7 @@ class Changes:
         self.journal = Journal(path)
         self._estimator: tuple[str, Any] = "", None  # of which version
         self._read: Served | None = None  # the model that comes, or that has come
+        self._own = ""  # the version that this worker has made
         self._folds_after = 0.0
 
     def open(self) -> None:
@@ -64,14 +66,23 @@ class Changes:
 
         What the folder holds then is read next, and told to `replaced`.
         """
-        foreign = [file.name for file in self.path.iterdir() if not is_part(file)]
-        if foreign and not (self.journal.exists and self.journal.n_bytes):
-            raise InputError(f"its folder holds {foreign[0]!r}, which is not part of a model")
+        if not (self.journal.exists and self.journal.n_bytes):
+            self._check_folder()
         self.journal.open()
         with self.journal.locked(STARTING), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.journal.n_bytes:
                 self._fold()
+
+    def _check_folder(self) -> None:
+        """Refuse a folder that another cannot take the place of."""
+        foreign = [file.name for file in self.path.iterdir() if not is_part(file)]
+        if foreign:
+            raise InputError(f"its folder holds {foreign[0]!r}, which is not part of a model")
+        if not os.access(self.path, os.W_OK):
+            raise InputError("its folder cannot be written")
+        if os.path.ismount(self.path):
+            raise InputError("its folder is mounted by itself; mount the folder above it")
 
     def change(
         self, served: Served, kind: str, body: str, most: int
@@ -84,7 +95,8 @@ class Changes:
             The model as this worker knows it.
         kind : {"add", "remove"}
         body : str
-            ``{"inputs": [row, ...], "labels": [label, ...]}``, or labels alone to remove them.
+            ``{"inputs": [row, ...], "labels": [label, ...]}``, with descriptions or attributes in
+            place of rows, or labels alone to remove them.
         most : int
             Rows at most.
         """
@@ -108,13 +120,13 @@ class Changes:
     def _present(self, served: Served) -> Served:
         """Return the model of now, and see that its folder is still the one that we know."""
         lines = self.journal.read()
-        if lines.changes:  # its writer may have been killed before it could tell the others
-            self.journal.current = lines.changes[-1].version
+        is_told = not lines.changes or lines.changes[-1].version == self.journal.current
+        if lines.end > _LARGE or not is_told:  # its writer was killed before it could tell others
+            self._fold()
+            lines = self.journal.read()
         served = self.newest(served)
         if self._on_disk() not in (lines.versions or {served.version}):
             raise busy("The folder of the model is being replaced.")
-        if lines.end > _LARGE:
-            self._fold()
         return served
 
     def _commit(self, served: Served, estimator: Any, kind: str, body: str) -> Served:
@@ -122,14 +134,15 @@ class Changes:
         aside = Path(tempfile.mkdtemp(prefix=".new-", dir=self.journal.folder))
         try:
             estimator.save(aside / self.journal.name)
-            new = Served.read(self.name, self.path, aside / self.journal.name)
-            place = self.journal.folder / new.version
+            version = version_of(aside / self.journal.name)
+            place = self.journal.folder / version
             shutil.rmtree(place, ignore_errors=True)
             os.rename(aside, place)
             aside = place
-            self._read = new
-            self.journal.coming = new.version
-            self.journal.wait_for_readers(new.version, _READING)
+            self._own = version
+            self.journal.coming = version  # others begin to read it
+            self._read = new = Served.read(self.name, self.path, place / self.journal.name)
+            self.journal.wait_for_readers(version, _READING)
             self.journal.append(Change(kind, body, served.version, new.version))
         except BaseException:
             self.journal.coming = served.version
@@ -142,6 +155,8 @@ class Changes:
     def prepare(self, served: Served) -> None:
         """Read a model that another worker is about to make the present one."""
         version = self.journal.coming
+        if version == self._own:
+            return  # this worker is the writer, and reads it
         if version != served.version and (self._read is None or self._read.version != version):
             self._read = Served.read(self.name, self.path, self.journal.model(version))
         self.journal.has_read(version)
@@ -180,7 +195,9 @@ class Changes:
         if now < self._folds_after and not at_once:
             return
         try:
-            if self.journal.n_bytes and (at_once or self.journal.age > _QUIET):
+            if not self.journal.n_bytes:
+                self._estimator = "", None  # another worker has folded
+            elif at_once or self.journal.age > _QUIET:
                 with self.journal.locked(0):
                     self._fold()
         except Refused:
@@ -259,24 +276,46 @@ class Changes:
 
 def apply(estimator: Any, kind: str, body: str, most: int = sys.maxsize) -> dict[str, Any]:
     """Make a change, or refuse it and change nothing; return what was done."""
-    text, width = takes_text(estimator), int(estimator.n_features_in_)
-    rows = Rows(takes_text=text, n_features=width, most=most)
+    jobs, estimator.n_jobs = estimator.n_jobs, 1  # predictions need the other cores
+    known = set(estimator.classes_.tolist())
     try:
         if kind == REMOVE:
-            labels = parse_labels(parse_object(body.encode(), None), None)
+            labels = parse_labels(parse_object(body.encode(), None))
             estimator.remove_classes(labels)
             return {"removed": labels}
-        given = parse_object(body.encode(), rows)
-        labels, n_rows = parse_labels(given, rows.n), rows.n
-        known = set(estimator.classes_.tolist())
+        if any(f'"{name}"' in body for name in SAID):
+            given = parse_object(body.encode(), None)
+            if named := [name for name in SAID if name in given]:
+                return _described(estimator, given, named[0], most, known)
+        width = int(estimator.n_features_in_)
+        rows = Rows(takes_text=takes_text(estimator), n_features=width, most=most)
+        labels = parse_labels(parse_object(body.encode(), rows), "inputs", rows.n)
+        n_rows = rows.n
         estimator.add_classes(rows.take(), labels)
     except (DsncError, ValueError) as error:  # what scikit-learn says about rows
         raise Refused(400, _told(str(error))) from None
-    new = [label for label in dict.fromkeys(labels) if label not in known]
-    return {"added": new, "rows": n_rows}
+    finally:
+        estimator.n_jobs = jobs  # it is a part of the model
+    return {"added": _new(labels, known), "rows": n_rows}
+
+
+def _described(
+    estimator: Any, given: dict[str, Any], name: str, most: int, known: set[Any]
+) -> dict[str, Any]:
+    """Add classes from what is said of them."""
+    said = given.pop(name)
+    if not isinstance(said, list) or len(said) > most:
+        raise Refused(400, f"{name} must be a list, of {most:,} at most, one for each label.")
+    labels = parse_labels(given, name, len(said))
+    estimator.add_described_classes(labels, **{name: said})
+    return {"added": _new(labels, known), "described": len(labels)}
+
+
+def _new(labels: list[Any], known: set[Any]) -> list[Any]:
+    return [label for label in dict.fromkeys(labels) if label not in known]
 
 
 def _told(problem: str) -> str:
     """Return a message with the names that a client knows."""
     text = " ".join(problem.split())
-    return re.sub(r"\bX\b", "inputs", re.sub(r"\by\b", "labels", text))
+    return re.sub(r"^X\b", "inputs", re.sub(r"^y\b", "labels", text))

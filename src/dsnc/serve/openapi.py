@@ -107,14 +107,26 @@ def _class_paths(some: Served) -> Plain:
         "top_k": ({"type": "integer", "minimum": 1}, "So many; 10 if nothing is said."),
     }
     labels = {"type": "array", "items": _LABEL}
-    rows = {"inputs": {"type": "array", "items": _ref("Row")}, "labels": labels}
+    rows = {
+        "labels": labels,
+        "inputs": {"type": "array", "items": _ref("Row")},
+        "descriptions": {
+            "type": "array",
+            "description": "In place of rows: texts, or lists of texts, about each class.",
+        },
+        "attributes": {
+            "type": "array",
+            "items": _NUMBERS,
+            "description": "In place of rows: numbers, as the model knows them of other classes.",
+        },
+    }
     example = _example(some)
     told = "Needs a token. It has happened for all workers when the answer comes, which names the "
     told += "version; nothing that was answered is lost."
     classes = {
         "get": _listing("Which classes there are, with their codes.", page),
         "post": {
-            "summary": "Add classes from rows, one of a class or more.",
+            "summary": "Add classes: from rows, one of a class or more, or from descriptions.",
             "description": f"Labels that are known learn more rows. {told}",
             "requestBody": _json_body(rows, {"inputs": example, "labels": ["new"] * len(example)}),
             "responses": _answers("Changed", "403"),
@@ -141,7 +153,7 @@ def _listing(summary: str, told: Told) -> Plain:
 
 
 def _json_body(properties: Plain, example: Plain) -> Plain:
-    schema = {"type": "object", "required": list(properties), "properties": properties}
+    schema = {"type": "object", "required": ["labels"], "properties": properties}
     content = {"application/json": {"schema": schema, "example": example}}
     return {"required": True, "content": content}
 
