@@ -46,6 +46,11 @@ def test_they_come_later_and_rows_refine_them(tmp_path):
     assert np.isnan(model.remove_classes([3])._memory.attributes).sum() == 0
 
 
+def test_three_classes_can_teach():
+    model = trained([0, 1, 2]).add_described_classes([48], attributes=A[48:49])
+    assert model.classes_[-1] == 48
+
+
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [

@@ -130,6 +130,26 @@ def test_a_file_keeps_them(model, tmp_path):
     assert again.novelty(X[:5].tolist()).shape == (5,)
 
 
+def test_weights_of_rows_and_frames():
+    pd = pytest.importorskip("pandas")
+    rows = np.flatnonzero(~NEW & ~TEST)
+    weight = np.where(np.arange(len(rows)) % 7 == 0, 0.0, 2.0)
+    said = pd.Series({name: texts[0] for name, texts in SAID.items()})
+    texts = pd.Series(X[rows], name="text")
+    model = quick().fit(texts, pd.Series(NAMES[Y[rows]]), weight, descriptions=said)
+    assert min(scores(model)) > 0.6
+    assert model._memory.described.sum() == len(NAMES)
+
+
+def test_a_model_that_learns_in_passes():
+    model, rows = quick(), ~NEW & ~TEST
+    for _ in range(3):
+        model.partial_fit(X[rows].tolist(), NAMES[Y[rows]], classes=np.unique(NAMES[Y[rows]]))
+    describe(model)
+    model.partial_fit(X[rows].tolist(), NAMES[Y[rows]])
+    assert sorted(model.classes_) == sorted(NAMES)
+
+
 def test_without_a_memory():
     model = trained(memory=0)
     with pytest.warns(DsncWarning, match="remembers nothing"):

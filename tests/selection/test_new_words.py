@@ -41,11 +41,14 @@ def test_few_texts_make_no_column():
     assert known.with_texts(["welder", "painter"])[0].n_features_ == known.n_features_
 
 
-def test_more_columns_than_fit_may_take():
-    known = TextFeatures(**PLAIN, max_features=5).fit(OLD)
+def test_as_many_columns_as_there_is_room_for():
+    most = TextFeatures(**PLAIN).fit(OLD).n_features_ + 1
+    known = TextFeatures(**PLAIN, max_features=most).fit(OLD)
     wider, places = known.with_texts(NEW)
-    assert len(places) == 5
-    assert TextFeatures.from_arrays(wider.arrays()).n_features_ == wider.n_features_ > 5
+    assert wider.n_features_ == most
+    assert wider.rows(["welder"]).nnz == 1  # the most frequent one
+    assert wider.with_texts(["on a roof"] * 9)[0].n_features_ == most
+    assert len(places) == most - 1
 
 
 def test_old_rows_keep_their_codes_and_new_words_point_to_their_class(model):

@@ -92,8 +92,9 @@ class FittedTextFeatures:
     def with_texts(self, texts: list[str]) -> tuple[Self, NDArray[np.int64]]:
         """Return features that know the n-grams of more texts as well, and where columns are now.
 
-        Those of `min_rows` of these texts get columns, however many there are; the weights of
-        those that are known stay.
+        Those of `min_rows` of these texts get columns, the most frequent ones, as far as
+        `max_features` has room: where `fit` filled it, nothing tells a new n-gram from one that
+        was left out. The weights of those that are known stay.
         """
         from dsnc.features.columns import count_texts
 
@@ -101,12 +102,13 @@ class FittedTextFeatures:
         counts, n_rows = count_texts(blocks_of(as_texts(texts)), self.grams_)
         counts[self.buckets_] = 0
         fresh = np.flatnonzero(counts >= self.min_rows_)
+        order = np.argsort(-counts[fresh], kind="stable")
+        fresh = fresh[order[: self.max_features_ - self.n_features_]]
         n_rows += self.n_rows_
         buckets = np.concatenate([self.buckets_, fresh.astype(np.uint32)])
         idf = np.concatenate([self.idf_, np.log((1 + n_rows) / (1 + counts[fresh])) + 1])
         order = np.argsort(buckets)
         wider = copy.copy(self)
-        wider.max_features = max(int(self.max_features), len(buckets))
         wider._keep(buckets[order], idf[order].astype(np.float32), n_rows)
         return wider, np.argsort(order)[: self.n_features_]
 

@@ -16,7 +16,7 @@ from dsnc.errors import InputError
 from dsnc.rerank import ClassVectors
 
 _PENALTIES = np.logspace(-2, 4, 13)  # to choose from, by leaving classes out one by one
-_FEWEST = 3  # classes that can say what attributes mean
+FEWEST_CLASSES = 3  # classes that can say what attributes mean
 _ROWS = 256  # dense vectors at a time
 
 
@@ -50,7 +50,7 @@ class AttributeMap:
 
         counts = np.bincount(memory.classes[~memory.described], minlength=len(memory.counts))
         teachers = np.flatnonzero(memory.has_attributes & (counts > 0))
-        if len(teachers) < _FEWEST:
+        if len(teachers) < FEWEST_CLASSES:
             raise InputError(
                 f"attributes: they are known of {len(teachers):,} classes that have rows, which "
                 "cannot tell what they mean; give those of the others as well, in fit or here."

@@ -17,7 +17,7 @@ from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory, some_of_each
 from dsnc.decoders.scoring import FEWEST
-from dsnc.selection.attributes import AttributeMap
+from dsnc.selection.attributes import FEWEST_CLASSES, AttributeMap
 from dsnc.selection.lesson import Lesson, Rows
 
 DESCRIBED, OF_ATTRIBUTES = 0, -1  # in place of a number of rows
@@ -31,7 +31,7 @@ _JUDGED = 64  # candidates of a held-out row
 
 
 def offset_of_new(
-    lesson: Lesson, memory: Memory | None, kept: Memory | None, n_rows: int | None
+    lesson: Lesson, memory: Memory | None, kept: Memory | None, n_rows: int | None, n_new: int
 ) -> tuple[float, Memory | None]:
     """Return what new classes of so many rows want on top, and the memory, which knows it now."""
     if memory is None or kept is None or n_rows is None:
@@ -40,20 +40,20 @@ def offset_of_new(
     found = memory.balance.get(n_rows)
     if found is not None:
         return found, kept
-    found = _balance(lesson, memory, n_rows)
+    found = _balance(lesson, memory, n_rows, n_new)
     if n_rows == DESCRIBED:  # which training saw, if classes are known: it may help as a row does
-        of_one = _balance(lesson, memory, 1)
+        of_one = _balance(lesson, memory, 1, n_new)
         found = max((offset for offset in (found, of_one) if offset is not None), default=None)
     if found is None:
         return 0.0, kept
     return found, replace(kept, balance={**kept.balance, n_rows: found})
 
 
-def _balance(lesson: Lesson, memory: Memory, n_rows: int) -> float | None:
+def _balance(lesson: Lesson, memory: Memory, n_rows: int, n_new: int) -> float | None:
     """Forget some classes, learn them again from few codes, and see what they lack."""
     n_classes = lesson.linear.n_classes
     is_again = np.zeros(n_classes, dtype=np.bool_)
-    is_again[_learned_again(memory, n_rows, lesson.how.seed)] = True
+    is_again[_learned_again(memory, n_rows, n_new, lesson.how.seed)] = True
     judged = is_again[memory.held_out_classes]
     if min(judged.sum(), (~judged).sum()) < FEWEST // 10 or not len(memory.codes):
         return None
@@ -85,17 +85,29 @@ def _rows_again(
     return Rows(memory.codes.take(mine).logits(), memory.classes[mine])
 
 
-def _learned_again(memory: Memory, n_rows: int, seed: int) -> Ints:
-    """Return classes to forget: a fifth of all, but no more than can be learned in seconds."""
+def _learned_again(memory: Memory, n_rows: int, n_new: int, seed: int) -> Ints:
+    """Return classes to forget: a fifth of all, but no more than can be learned in seconds.
+
+    Where very many come, as large a share: old classes lose more rows to more new ones. Half of
+    those that have held-out rows are enough to judge by.
+    """
     n_classes = len(memory.counts)
-    judged = np.unique(memory.held_out_classes)  # others could not tell what they lack
+    able = np.ones(n_classes, np.bool_)
     if n_rows == DESCRIBED:
-        judged = np.intersect1d(judged, memory.classes[memory.described])
+        able = np.isin(np.arange(n_classes), memory.classes[memory.described])
     elif n_rows == OF_ATTRIBUTES:
-        judged = judged[memory.has_attributes[judged]]
+        able = memory.has_attributes
+    is_judged = np.isin(np.arange(n_classes), memory.held_out_classes)
     each = max(1.0, min(n_rows, len(memory.codes) / max(1, n_classes)))
-    most = min(int(_SHARE * n_classes), len(judged) // 2, _AGAIN, int(_ROWS_AGAIN / each))
-    return np.sort(np.random.default_rng([seed, 11]).permutation(judged)[:most])
+    at_once = min(_AGAIN, _ROWS_AGAIN / each)
+    most = int(min(_SHARE * n_classes, max(at_once, n_classes * n_new / (n_classes + n_new))))
+    spare = int(able.sum()) // 2
+    most = min(most, spare) if spare >= FEWEST_CLASSES else 0
+    rng = np.random.default_rng([seed, 11])
+    judged = rng.permutation(np.flatnonzero(able & is_judged))
+    judged = judged[: min(most, int(is_judged.sum()) // 2)]
+    others = rng.permutation(np.flatnonzero(able & ~is_judged))
+    return np.sort(np.concatenate([judged, others[: most - len(judged)]]))
 
 
 def _harmonic(

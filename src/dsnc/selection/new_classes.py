@@ -166,8 +166,9 @@ def _learned(
         decoder = decoder.reaching(size, round(_WITHIN * decoder.n_bits))
     epochs = _EPOCHS if getattr(predictor.encoder, "row_normalize", False) else _DENSE_EPOCHS
     lesson = Lesson(decoder, linear, epochs, how)
-    offset, kept = offset_of_new(lesson, memory, kept, n_rows)
     is_young = _young(memory, arrival)
+    n_new = int(np.count_nonzero(is_young))
+    offset, kept = offset_of_new(lesson, memory, kept, n_rows, n_new)
     changed = lesson.learned(kept, before, rows, offset, is_young)
     if kept is not None:
         on_top = np.where(is_young, np.float32(offset), kept.offsets)

@@ -1,0 +1,49 @@
+"""Which classes are forgotten to find the balance, and what they are learned again from."""
+
+import numpy as np
+import pytest
+
+from dsnc.decoders.memory import Memory
+from dsnc.selection import balance
+from dsnc.selection.balance import DESCRIBED, OF_ATTRIBUTES
+
+N = 20_000
+CLASSES = np.arange(N).repeat(2)
+HELD_OUT = np.arange(0, N, 5)
+
+
+@pytest.fixture(scope="module")
+def memory():
+    logits = np.random.default_rng(0).normal(size=(len(CLASSES), 8)).astype(np.float32)
+    memory = Memory.empty(8, N).with_rows(logits, CLASSES, 2, 0).counting(CLASSES)
+    memory = memory.with_held_out(logits[: len(HELD_OUT)], HELD_OUT)
+    memory = memory.with_descriptions(logits[:3000], np.arange(3000))
+    return memory.with_attributes(np.ones((500, 2)), np.arange(500))
+
+
+@pytest.mark.parametrize(("n_new", "expected"), [(1, 1000), (1000, 1000), (4000, 3333), (N, 4000)])
+def test_as_large_a_share_as_comes(memory, n_new, expected):
+    again = balance._learned_again(memory, 2, n_new, seed=0)
+    assert len(again) == expected
+    judged = np.isin(HELD_OUT, again)
+    assert 500 < judged.sum() <= len(HELD_OUT) // 2
+
+
+def test_only_classes_that_have_what_they_are_learned_from(memory):
+    again = balance._learned_again(memory, DESCRIBED, N, seed=0)
+    assert again.max() < 3000
+    assert len(again) == 1500  # the others stay
+    again = balance._learned_again(memory, OF_ATTRIBUTES, N, seed=0)
+    assert again.max() < 500
+    assert len(again) == 250
+    few = memory.with_attributes(np.full((496, 2), np.nan), np.arange(496))
+    assert not len(balance._learned_again(few, OF_ATTRIBUTES, N, seed=0))
+
+
+def test_descriptions_alone_or_rows_alone(memory):
+    is_again = np.arange(N) < 10
+    said = balance._rows_again(memory, memory, is_again, DESCRIBED, 0)
+    assert said.classes.tolist() == list(range(10))
+    rows = balance._rows_again(memory, memory, is_again, 1, 0)
+    assert rows.classes.tolist() == list(range(10))
+    assert (rows.logits != said.logits).any()
