@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.checks import whole
+from dsnc.checks import real, whole
 from dsnc.codes import PackedCodes
 from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError
@@ -137,8 +137,7 @@ class CodeModel(FittedModel):
             )
         if n_classes is not None:
             n_classes = whole("n_classes", n_classes, least=1)
-        threshold = self._known_rows().threshold(unknown_share)
-        seen = self._looked_at(X)._replace(threshold=threshold if unknown_share < 1 else -np.inf)
+        seen = self._looked_at(X, real("unknown_share", unknown_share, least=0, most=1))
         names, first = feature_names(self), first_index(self) or 0
         return discover(
             self.predictor_,
@@ -152,7 +151,7 @@ class CodeModel(FittedModel):
             verbose=verbose,
         )
 
-    def _looked_at(self, X: Any) -> "Seen":
+    def _looked_at(self, X: Any, unknown_share: float = 0) -> "Seen":
         """Return rows, the classes that they would get, and how strange they are."""
         from dsnc.discovery.discover import Seen
 
@@ -163,11 +162,14 @@ class CodeModel(FittedModel):
             is_empty = np.diff(X.indptr) == 0
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
         classes, logits = numbers[:, 0], self.predictor_.logits(X)
-        signs = signs_of_novelty(
-            probabilities[:, 0], classes, logits, self.predictor_.decoder, self._memory
-        )
-        strange = np.where(is_empty, np.inf, self._known_rows().measure(signs))
-        return Seen(X, texts, logits, classes, strange, np.inf)
+        strange, threshold = np.zeros(len(classes)), -np.inf
+        if unknown_share < 1:  # else all rows are novel, and nobody asks how strange they are
+            known = self._known_rows()
+            signs = signs_of_novelty(
+                probabilities[:, 0], classes, logits, self.predictor_.decoder, self._memory
+            )
+            strange, threshold = known.measure(signs), known.threshold(unknown_share)
+        return Seen(X, texts, logits, classes, np.where(is_empty, np.inf, strange), threshold)
 
     def _known_rows(self) -> Novelty:
         """Return what is usual for rows of known classes."""
