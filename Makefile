@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint docs bench bench-hamming bench-peers clean
+.PHONY: help install demo test test-all lint docs wheel bench bench-hamming bench-peers clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -45,6 +45,13 @@ lint: $(READY)  ## style, types, and who may import whom
 docs: $(READY)  ## build the documentation site in site/, and fail on a broken link
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+wheel: $(READY)  ## the package in dist/, tried in a clean environment without torch
+	rm -rf dist build
+	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	build/clean/bin/python .ci/installed.py
 
 bench: $(READY)  ## side-by-side speed: tables, and JSON lines in benchmarks/results
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dsnc.classifier import DSNCMultiLabelClassifier as DSNCMultiLabelClassifier
     from dsnc.classifier import load as load
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _ROOMS = (
     "baselines",
