@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-SOURCES = ("examples/*.py", "examples/serve/*", "benchmarks/*.py")
+SOURCES = ("examples/*.py", "examples/*/[!_]*", "benchmarks/**/*.py")
 RESULTS = "results/README.md"  # made by `dsnc reproduce`; a tree without them has a site, too
 NO_RESULTS = "# Results\n\nThis copy holds none. `dsnc reproduce all --preset paper` makes them.\n"
 

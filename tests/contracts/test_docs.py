@@ -50,6 +50,21 @@ def test_links_and_anchors_lead_somewhere(path):
     assert lost == []
 
 
+def test_the_site_has_what_pages_link_to_outside_of_its_folder(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    hooks = importlib.import_module("hooks")
+    there = {ROOT / page for page in hooks.PAGES}
+    there |= {path for pattern in hooks.SOURCES for path in ROOT.glob(pattern)}
+    pages = [path for path in DOCUMENTS if path.is_relative_to(ROOT / "docs")]
+    linked = {
+        (path.parent / place).resolve()
+        for path in pages
+        for place in re.findall(r"\]\((\.\.[^)#\s]*)", prose_of(path))
+    }
+    outside = {place for place in linked if not place.is_relative_to(ROOT / "docs")}
+    assert outside and outside <= there
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
 def test_nothing_is_left_to_fill_in(path):
     text = path.read_text(encoding="utf-8")
