@@ -16,6 +16,9 @@ SOURCES = ("examples/*.py", "examples/*/[!_]*", "benchmarks/**/*.py")
 RESULTS = "results/README.md"  # made by `dsnc reproduce`; a tree without them has a site, too
 NO_RESULTS = "# Results\n\nThis copy holds none. `dsnc reproduce all --preset paper` makes them.\n"
 
+SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme's way to search pages from the disk
+OWN_SHIM = "offline_search.js"  # ours: the site fetches nothing from elsewhere
+
 _LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
 _DECODERS = re.compile(r"(<!-- decoders -->\n).*(<!-- end of decoders -->)", re.DOTALL)
 
@@ -45,6 +48,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return f"{match[1]}{posixpath.relpath(inside, folder or '.')}{match[3]}"
 
     return _LINK.sub(turned, with_decoders(markdown))
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Take our own script for searching pages from the disk."""
+    return output.replace(SHIM, posixpath.relpath(OWN_SHIM, posixpath.dirname(page.url) or "."))
+
+
+def on_post_template(output_content: str, template_name: str, config: Any) -> str:
+    """Take it on the page of what is not found, too."""
+    return output_content.replace(SHIM, f"/{OWN_SHIM}")
 
 
 def with_decoders(markdown: str) -> str:
