@@ -111,7 +111,7 @@ class ModelWriteError(DsncError, OSError):
     """A model could not be written: a full disk, a folder without permission."""
 
 
-class ClusterError(DsncError, RuntimeError):
+class ClusterError(DsncError, OSError):
     """A cluster that cannot be reached, or that cannot do what is asked."""
 
 

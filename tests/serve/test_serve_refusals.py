@@ -80,6 +80,18 @@ def test_bad_addresses_are_explained(service, method, path, headers, status, mes
     assert message in json.loads(answer)["error"]
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/models/vectors/predict", {"POST"}),
+        ("/models/vectors/classes", {"GET", "HEAD", "POST", "DELETE"}),
+    ],
+)
+def test_a_wrong_method_is_told_which_there_are(service, path, methods):
+    status, headers, _ = service.ask("PUT", path, b"")
+    assert (status, set(headers["allow"].split(", "))) == (405, methods)
+
+
 def test_no_rows_are_no_error(service):
     assert service.predict({"inputs": []})["labels"] == []
     headers = {"Content-Type": "application/x-ndjson"}

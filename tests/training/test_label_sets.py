@@ -46,7 +46,8 @@ def test_first_answers_are_right(sparse, encoder):
     learner, history = learn(training, held_out, **settings)
     assert isinstance(learner.objective.loss_of, SigmoidLoss)
     assert precision(learner, examples) > 0.97
-    assert history.best_accuracy > 0.85  # nine tenths have a class
+    best = 0.9 * np.mean([1, 2 / 3, 2 / 5])  # P@1, 3, 5: nine tenths have two classes on average
+    assert history.best_accuracy > 0.9 * best
     assert history.column("loss")[-1] < 0.7 * history.column("loss")[0]
 
 

@@ -294,33 +294,28 @@ class Service:
         """Return all addresses."""
         model = "/v2/models/{name}"
         routes = [
-            _route("/predict", self.predict, "POST"),
-            _route("/models", self.list_models),
-            _route("/models/{name}/predict", self.predict, "POST"),
-            *(
-                _route(f"{model}/classes{more}", handle, method)
-                for model in ("", "/models/{name}")
-                for more, handle, method in (
-                    ("", self.classes, "GET"),
-                    ("", self.add, "POST"),
-                    ("", self.remove, "DELETE"),
-                    ("/nearest", self.nearest, "GET"),
-                )
-            ),
-            _route("/health", self.health),
-            _route("/metrics", self.metrics),
-            _route("/openapi.json", self.openapi),
-            _route("/docs", self.docs),
-            *(_route(path, handle) for path, handle in self.explorer.addresses().items()),
-            _route("/v2", self.about_server),
-            _route("/v2/health/live", self.live),
-            _route("/v2/health/ready", self.live),
+            _route("/predict", post=self.predict),
+            _route("/models", get=self.list_models),
+            _route("/models/{name}/predict", post=self.predict),
+            _route("/health", get=self.health),
+            _route("/metrics", get=self.metrics),
+            _route("/openapi.json", get=self.openapi),
+            _route("/docs", get=self.docs),
+            *(_route(path, get=handle) for path, handle in self.explorer.addresses().items()),
+            _route("/v2", get=self.about_server),
+            _route("/v2/health/live", get=self.live),
+            _route("/v2/health/ready", get=self.live),
         ]
+        for place in ("/classes", "/models/{name}/classes"):
+            routes += [
+                _route(place, get=self.classes, post=self.add, delete=self.remove),
+                _route(f"{place}/nearest", get=self.nearest),
+            ]
         for place in (model, f"{model}/versions/{{version}}"):
             routes += [
-                _route(place, self.about_model),
-                _route(f"{place}/ready", self.live),
-                _route(f"{place}/infer", self.infer, "POST"),
+                _route(place, get=self.about_model),
+                _route(f"{place}/ready", get=self.live),
+                _route(f"{place}/infer", post=self.infer),
             ]
         return routes
 
@@ -342,13 +337,16 @@ def make_app(settings: ServeSettings, models: Models | None = None) -> ASGIApp:
     return service.door
 
 
-def _route(path: str, handle: Handler, method: str = "GET") -> Route:
+def _route(path: str, **handlers: Handler) -> Route:
+    """Return an address, with what answers each method."""
+
     async def endpoint(request: Request) -> Any:
         visit: Visit = request.scope["visit"]
+        handle = handlers.get(request.method.lower()) or handlers["get"]  # HEAD
         visit.handler, visit.params = handle.__name__, request.path_params
         return await handle(visit)
 
-    return Route(path, endpoint, methods=[method])
+    return Route(path, endpoint, methods=[name.upper() for name in handlers])
 
 
 def _version(visit: Visit) -> Headers:
