@@ -9,9 +9,10 @@ disks     disks become full, or are read-only, while something is written (as ro
 writers   two processes save to one place
 limits    small files that ask for a lot of memory or time
 
-Without parts, all. Each trial has a number: with the same seed it is the same again, and
-`--first N --n 1` tries that one. Failures are lines of JSON in benchmarks/results. With
-`--checked`, kernels are compiled such that an index beyond an array is an error.
+Without parts, all; a campaign may be run in several goes, whose figures are added up. Each trial
+has a number: with the same seed it is the same again, and `--first N --n 1` tries that one.
+Failures are lines of JSON in benchmarks/results. With `--checked`, kernels are compiled such that
+an index beyond an array is an error.
 """
 
 import argparse
@@ -196,6 +197,28 @@ def counted(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     }
 
 
+def summed(results: Path) -> list[dict[str, Any]]:
+    """Return the rows of all runs that are kept, those of one name added up."""
+    rows: dict[str, dict[str, Any]] = {}
+    for part in TIMES:
+        for path in sorted(results.glob(f"reliability_{part}*.jsonl")):
+            if part == "limits" or path.stem.endswith("_failures"):
+                continue
+            for line in path.read_text(encoding="utf-8").splitlines():
+                for row in json.loads(line)["rows"]:
+                    _add(rows.setdefault(row["what"], {"what": row["what"]}), row)
+    return list(rows.values())
+
+
+def _add(total: dict[str, Any], row: dict[str, Any]) -> None:
+    for key in ("tried", "works", "refused", "failed", "trainings", "resumed"):
+        if key in row:
+            total[key] = total.get(key, 0) + row[key]
+    for key in ("slowest s", "most MB", "seconds", "megabytes"):
+        if key in row:
+            total[key] = max(total.get(key, 0), row[key])
+
+
 def note(asked: Asked, part: str, failure: dict[str, Any]) -> None:
     """Keep a failure as a line of JSON, and say it."""
     asked.results.mkdir(parents=True, exist_ok=True)
@@ -209,7 +232,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="reliability", description=__doc__, formatter_class=form)
     add = parser.add_argument
-    add("parts", nargs="*", metavar="PART", default=list(PARTS), choices=[*PARTS, []])
+    add("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; without, all of them")
     add("--n", type=int, help=f"trials of each part ({TIMES})")
     add("--first", type=int, default=0, help="number of the first trial (%(default)s)")
     add("--seed", type=int, default=0, help="of all numbers (%(default)s)")
@@ -218,7 +241,11 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add("--checked", action="store_true", help="let kernels check their indices")
     add("--work", type=Path, help="folder for what is tried; on a disk in memory it is faster")
     add("--results", type=Path, default=RESULTS, help="for records (benchmarks/results)")
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    if unknown := sorted(set(arguments.parts) - set(PARTS)):
+        parser.error(f"{unknown[0]} is none of {', '.join(PARTS)}.")
+    arguments.parts = arguments.parts or list(PARTS)
+    return arguments
 
 
 def main() -> None:
@@ -242,3 +269,6 @@ def main() -> None:
         record = f"reliability_{name}{'_checked' * arguments.checked}"
         keep(record, rows, arguments.results)
         show(record, rows)
+    if rows := summed(arguments.results):
+        keep("reliability", rows, arguments.results)
+        show("reliability: all runs that are kept", rows)

@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 import dsnc
 from dsnc.data import load_dataset
 from dsnc.errors import DsncError
-from reliability.models import Base, _described, ask
+from reliability.models import Base, described_arrays
 from reliability.trials import REFUSED, WORKS, Trial, Verdict
 
 _MEGABYTE = 1 << 20
@@ -82,7 +82,7 @@ def trial(bases: list[Base], name: str, work: Path) -> Trial:
     def attempt(dice: random.Random) -> Verdict:
         try:
             if (folder / "model.json").exists():
-                ask(dice, dsnc.load(folder), _asked(bases, name), folder)
+                dsnc.load(folder).predict(_asked(bases, name))
             else:
                 files = sorted(folder.iterdir())
                 load_dataset(files[0] if len(files) == 1 else folder).summary()
@@ -187,6 +187,6 @@ def _changed(base: Base, name: str, value: Any) -> Callable[[Path], None]:
 
 def _sealed(base: Base, arrays: bytes, folder: Path) -> None:
     digest = hashlib.sha256(arrays).hexdigest()
-    parsed = {**base.parsed, "sha256": digest, "arrays": _described(arrays)}
+    parsed = {**base.parsed, "sha256": digest, "arrays": described_arrays(arrays)}
     (folder / "model.json").write_text(json.dumps(parsed))
     (folder / "model.safetensors").write_bytes(arrays)

@@ -142,7 +142,7 @@ def mutant_of(dice: random.Random, base: Base, others: list[Base]) -> tuple[str,
         arrays = mutate_bytes(dice, arrays, [other.arrays for other in others])
     elif how in ("arrays", "all"):
         arrays = _other_arrays(dice, base, others)
-        parsed["arrays"] = _described(arrays)
+        parsed["arrays"] = described_arrays(arrays)
     parsed["sha256"] = hashlib.sha256(arrays).hexdigest()
     return how, json.dumps(parsed).encode(), arrays
 
@@ -173,10 +173,11 @@ def _other_arrays(dice: random.Random, base: Base, others: list[Base]) -> bytes:
     return save(arrays)
 
 
-def _described(arrays: bytes) -> dict[str, Any]:
+def described_arrays(arrays: bytes) -> dict[str, Any]:
+    """Return what a header says of the arrays in a file."""
     return {
         name: {"dtype": _NAMES[array.dtype], "shape": list(array.shape)}
-        for name, array in load(arrays).items()
+        for name, array in sorted(load(arrays).items())
     }
 
 

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     number: int
     what: str  # WORKS, REFUSED or FAILED
     detail: str  # the case, and how it failed
-    seconds: float
+    seconds: float  # of the processor
     megabytes: float  # of resident memory, above that before
 
 
@@ -158,12 +158,12 @@ def _addresses() -> int:
 
 def one_trial(trial: Trial, seed: int, number: int) -> Outcome:
     """Try one number, here and now."""
-    before, start = now(), time.monotonic()
+    before, start = now(), time.process_time()
     try:
         verdict = trial(dice_of(seed, number))
     except BaseException as error:
         verdict = Verdict(FAILED, described(error))
-    return Outcome(number, *verdict, time.monotonic() - start, peak() - before)
+    return Outcome(number, *verdict, time.process_time() - start, peak() - before)
 
 
 def refusal(error: BaseException, kinds: tuple[type[DsncError], ...]) -> str | None:
