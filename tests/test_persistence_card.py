@@ -114,3 +114,11 @@ def test_a_full_disk_leaves_the_edited_card_where_it_was(model, monkeypatch):
     assert (model / "README.md").read_text() == edited
     assert read_model(model)[0] == HEADER
     assert names(model.parent) == ["model"]
+
+
+def test_half_a_surrogate_pair_becomes_an_escape(model):
+    """A label may have one, from a file's name."""
+    card = sealed("label \ud800", {"date": "today"})
+    assert "label \\ud800" in card
+    write_model(model, {"kind": "x"}, {}, card=card, overwrite=True)
+    assert card_facts(model) == {"date": "today", "edited": False}

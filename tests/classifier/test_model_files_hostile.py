@@ -85,6 +85,7 @@ HUGE = 10**4000
         ("parameters", "decoder", "nope", "decoder='nope' is not known"),
         ("parameters", "class_weight", [1], "do not fit together"),
         ("parameters", "class_weight", [[[], 1]], "do not fit together"),
+        ("parameters", "class_weight", [["a", "z"]], "class_weight.*must be a number"),
         ("features", "label_kind", "int65", "label_kind='int65' .* Did you mean 'int64'"),
         ("features", "label_kind", "text", "not of kind 'text'"),
         ("features", "label_kind", ["int64"], "do not fit together"),

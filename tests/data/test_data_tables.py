@@ -167,6 +167,36 @@ def test_numbers_with_a_point_or_a_comma(value):
     assert number("1_000", decimal_comma=True) is None
 
 
+def test_whole_numbers_of_any_size():
+    assert number(10**400, decimal_comma=False) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b'{"label": ' + b"[" * 100_000 + b"\n", "line 1: is not JSON"),
+        ("a.jsonl", b"[" * 100_000, "is not JSON"),
+        ("a.csv", b'"",""\n"",""\n', "has empty cells only"),
+    ],
+)
+def test_hostile_tables_are_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataFileError, match=message):
+        next(open_table(tmp_path / name, name.partition(".")[2]).rows()).known()
+
+
+def test_a_damaged_page_of_parquet_is_named(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra 'tables'")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": ["one", "two"]}), path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\xff" * 40 + content[44:])
+    with pytest.raises(DataFileError, match="a.parquet, line 1: is damaged") as caught:
+        list(open_table(path, "parquet").rows())
+    assert caught.value.line == 1
+
+
 def test_parquet_keeps_its_types(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra 'tables'")
     pq = pytest.importorskip("pyarrow.parquet")

@@ -1,5 +1,6 @@
 import errno
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import scipy.sparse as sp
 
 from dsnc.data import Dataset, write_folder
 from dsnc.data.folder import read_folder
-from dsnc.errors import DataFileError, InputError, OutputExistsError
+from dsnc.errors import DataFileError, InputError, OutputError, OutputExistsError
 
 SPLITS = {"train": np.array([0, 1]), "validation": np.array([3]), "test": np.array([2])}
 
@@ -66,9 +67,30 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("dsnc.data.folder._write_json", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OutputError, match=r"set cannot be written .*No space left"):
         write_folder(make("dense"), tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_class_numbers_that_nobody_can_count_are_refused(tmp_path):
+    write_folder(make("dense"), tmp_path / "set")
+    (tmp_path / "set" / "classes.json").unlink()
+    np.save(tmp_path / "set" / "y.npy", np.array([0, 1, 10**15, 0]))
+    with pytest.raises(DataFileError, match="y.npy: has class numbers up to 1,000,000,000,000,000"):
+        read_folder(tmp_path / "set")
+
+
+def test_who_comes_second_is_refused(tmp_path, monkeypatch):
+    """Another process may write the folder after we have looked."""
+
+    def first(dataset, folder):
+        monkeypatch.undo()
+        write_folder(make("sparse"), tmp_path / "set")
+
+    monkeypatch.setattr("dsnc.data.folder._write_files", first)
+    with pytest.raises(OutputExistsError, match="was written by another process"):
+        write_folder(make("dense"), tmp_path / "set")
+    assert same(make("sparse"), read_folder(tmp_path / "set"))
 
 
 def test_text_has_no_folder_of_arrays(tmp_path):
@@ -88,6 +110,24 @@ def archive_for_array(path):
 def array_for_archive(path):
     with path.open("wb") as file:
         np.save(file, np.zeros(3))
+
+
+def claim(path, shape):
+    """Write an array that says it is larger than its file."""
+    shape = shape if isinstance(shape, str) else repr(shape)
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    path.write_bytes(b"\x93NUMPY\x01\0" + len(head).to_bytes(2, "little") + head + bytes(32))
+
+
+def claim_packed(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        claim(path.with_name("X"), (2**33, 2**33))
+        archive.write(path.with_name("X"), "X.npy")
+
+
+def strange_member(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X", b"no array")
 
 
 def cut(path):
@@ -111,9 +151,17 @@ def bad_indices(path):
         ("y.npy", cut, "y.npy"),
         ("y.npy", pickled, "y.npy: is not a readable .npy file"),
         ("y.npy", lambda p: np.save(p, np.array([0, 1, 5, 0])), r"y\[2\]=5 is outside"),
-        ("y.npy", lambda p: np.save(p, np.array([0.0, 1, 1, 0])), "expected class numbers"),
+        (
+            "y.npy",
+            lambda p: np.save(p, np.array([0.0, 1, 1, 0])),
+            r"y.npy: has shape \(4,\) and type float64. Expected class numbers",
+        ),
         ("y.npy", lambda p: p.unlink(), "neither y.npy nor Y.npz"),
         ("y.npy", archive_for_array, "y.npy: is not a readable .npy file"),
+        ("y.npy", lambda p: claim(p, (2**33,)), "y.npy: is not a readable .npy file"),
+        ("y.npy", lambda p: claim(p, (10**30,)), "y.npy: is not a readable .npy file"),
+        ("y.npy", lambda p: claim(p, "(2,"), "y.npy: is not a readable .npy file"),
+        ("y.npy", lambda p: np.save(p, np.array(1)), r"y.npy: has shape \(\)"),
         ("split.npy", lambda p: np.save(p, np.array([0, 1, 7, 2])), "0 train, 1 validation"),
         ("classes.json", lambda p: p.write_text("{}"), "holds a dict. Expected a list"),
         ("classes.json", lambda p: p.write_text("[["), "not readable JSON"),
@@ -138,6 +186,8 @@ def test_a_damaged_file_is_named(tmp_path, name, damage, message):
         (lambda p: np.savez(p, other=np.zeros(3)), "X.npz: is not a sparse matrix"),
         (lambda p: np.savez(p, X=np.zeros(3)), r"X.npz: has shape \(3,\)"),
         (array_for_archive, "X.npz: is not a readable .npz file"),
+        (claim_packed, r"X.npz: is not a readable .npz file \(X.npy says \(8589934592, "),
+        (strange_member, "X.npz: is not a readable .npz file"),
     ],
 )
 def test_a_damaged_sparse_file_is_named(tmp_path, damage, message):

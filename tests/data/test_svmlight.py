@@ -154,6 +154,7 @@ BAD = {
     "1 2:x": (1, "value is not a finite number: '2:x'"),
     "1 2:nan": (1, "value is not a finite number: '2:nan'"),
     "1 2:1e999": (1, "value is not a finite number"),
+    "1 2:1e39": (1, "value is too large for float32: '2:1e39'"),
     "1 1.5:2": (1, "index is not a whole number"),
     "1 -4:2": (1, "index is negative: '-4:2'"),
     "1 99999999999:2": (1, "index is too large"),
@@ -230,19 +231,29 @@ def test_an_empty_file_is_named(write, content):
     [
         ("1 2:1\n1 0:1\n", {"first_index": 1}, "line 2: uses index 0.*first_index=0"),
         ("1 0:1\n", {"n_features": 0}, "uses index 0. Expected 0 features"),
-        ("1 9:1\n", {"n_features": 5}, "uses index 9. Expected 5 features"),
+        ("1 1:1\n1 9:1\n", {"n_features": 5}, "line 2: uses index 9. Expected 5 features"),
         ("1 1:1\n\n9 1:1\n", {"classes": [1, 2]}, "line 3: has an unknown label: '9'"),
         ("1 1:1\n1,9 1:1\n", {"classes": [1, 2]}, "line 2: has an unknown label: '9'"),
         ("1 1:1\n#\n1,2 1:1\n", {"multilabel": False}, "line 3: has 2 labels"),
         ("3 5 2\n1 1:1\n", {}, "has 1 rows, but its first line says 3"),
         ("1 5 2\n1 7:1\n", {}, "uses index 7. Expected 5 features"),
         ("1 5 2\n4 1:1\n", {}, "line 2: has an unknown label: '4'"),
+        ("1 5 90000000000000\n4 1:1\n", {}, "has class numbers up to 89,999,999,999,999"),
+        ("1 90000000000000 5\n4 1:1\n", {}, "line 1: its first line says 90,000,000,000,000"),
         ("3 5 2\n\n\n4 1:1\n", {}, "line 4: has an unknown label: '4'"),
     ],
 )
 def test_what_does_not_fit_is_named(write, text, options, message):
     with pytest.raises(DataFileError, match=message):
         read_svmlight(write(text), **options)
+
+
+@pytest.mark.parametrize("digits", [5_000, 50_000])
+def test_numbers_of_many_digits_are_refused_at_once(write, digits):
+    """A pattern that tried all ways to cut them took seconds; Python refuses to convert them."""
+    for text in ("1 {}x:1", "1 {}:1", "{}x 1:1", "{} {} {}\n1 1:1"):
+        with pytest.raises(DataFileError, match="line 1: "):
+            read_svmlight(write(text.replace("{}", "9" * digits)))
 
 
 def test_a_missing_file_is_named(tmp_path):

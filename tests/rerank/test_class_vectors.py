@@ -62,6 +62,7 @@ def test_arrays_bring_back_the_same_vectors(n_features):
         ("counts", np.array([1, 2], np.uint32), "do not fit starts"),
         ("weights", np.array([1], np.int8), "do not fit starts"),
         ("scales", np.array([1, np.nan], np.float32), "scales has values"),
+        ("scales", np.array([1, 3e38], np.float32), "scales has values from .* of size 1e"),
         ("bias", np.array([1], np.float32), "bias"),
         ("unit_rows", np.array([True, False]), "not one value"),
         ("n_features", np.array([9.0]), "expected int64"),

@@ -1,5 +1,6 @@
 """A fitted classifier to a model file and back."""
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.checks import real
 from dsnc.classifier.card import make_card
 from dsnc.classifier.provenance import figures, plain_data, plain_history
 from dsnc.classifier.provenance import restore as restore_provenance
@@ -165,7 +167,10 @@ def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
             raise unknown_name("parameters", name, valid)
     parameters = dict(plain)
     if isinstance(parameters.get("class_weight"), list):
-        parameters["class_weight"] = dict(parameters["class_weight"])
+        pairs = dict(parameters["class_weight"]).items()
+        parameters["class_weight"] = {
+            label: real(f"class_weight[{label!r}]", weight, -math.inf) for label, weight in pairs
+        }
     if "text" in parameters:
         parameters["text"] = settings_of(parameters["text"])
     if isinstance(parameters.get("hidden"), list):

@@ -29,7 +29,7 @@ def number(cell: Any, *, decimal_comma: bool) -> float | None:
             return None
     try:
         return float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # JSON has whole numbers of any size
         return None
 
 

@@ -3,6 +3,7 @@
 Labels of any kind are mapped once to 0..K-1; everything behind this door works on integers.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.data.summary import Summary
-from dsnc.errors import InputError, shorten, warn
+from dsnc.errors import DataFileError, InputError, shorten, warn
 from dsnc.labels import Labels, Targets, object_array
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 Classes = Sequence[Any] | NDArray[Any] | None
 SPLIT_NAMES = ("train", "validation", "test")
+MAX_COUNTED = 1 << 25  # classes that have no other names than their numbers
 
 
 class Split(NamedTuple):
@@ -336,6 +338,15 @@ def warn_of_beyond(name: str, beyond: int, n_features: int) -> None:
             f"{name} has {beyond:,} values of features above the {n_features:,} that were "
             "learned; they are left out."
         )
+
+
+def counted_classes(path: str | os.PathLike[str], n_classes: int) -> NDArray[np.int64]:
+    """Return the classes 0..K-1 of a file that only counts them: a few bytes may claim any K."""
+    if n_classes > MAX_COUNTED:
+        problem = f"has class numbers up to {n_classes - 1:,}"
+        expected = f"fewer than {MAX_COUNTED:,}, counted from 0 without gaps"
+        raise DataFileError.at(path, problem, expected=expected)
+    return np.arange(n_classes)
 
 
 def check_multilabel(multilabel: Any) -> None:

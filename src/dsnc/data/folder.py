@@ -11,7 +11,9 @@
 """
 
 import json
+import math
 import os
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,14 +21,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel
-from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
+from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel, counted_classes
+from dsnc.errors import DataFileError, DsncError, InputError, OutputError, OutputExistsError
 from dsnc.files import whole_folder
 from dsnc.labels import label_array
 
-_UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (
+    *(ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error),  # damaged
+    *(KeyError, TypeError, AttributeError, OverflowError, SyntaxError, tokenize.TokenError),
+    *(RuntimeError, MemoryError),  # a password, a compression that is not known; too large
+)
 
 
 def is_folder(path: Path) -> bool:
@@ -94,22 +101,33 @@ def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     if dataset.is_text:
         raise InputError(f"{dataset.name!r} is raw text: a folder of arrays holds features.")
     target = Path(path)
-    if target.exists():
-        raise OutputExistsError(f"{target} exists; write to another folder or remove it first.")
-    with whole_folder(target) as aside:
-        if dataset.is_sparse:
-            sp.save_npz(aside / "X.npz", dataset.X)
-        else:
-            np.save(aside / "X.npy", dataset.X)
-        if dataset.y is not None:
-            np.save(aside / "y.npy", dataset.y)
-        else:
-            sp.save_npz(aside / "Y.npz", dataset.Y)
-        if dataset.splits is not None:
-            np.save(aside / "split.npy", _split_numbers(dataset))
-        _write_json(aside / "classes.json", dataset.classes.tolist())
-        if dataset.image_shape is not None:
-            _write_json(aside / "meta.json", {"image_shape": list(dataset.image_shape)})
+    try:
+        if target.exists():
+            raise OutputExistsError(f"{target} exists; write to another folder or remove it first.")
+        with whole_folder(target) as aside:
+            _write_files(dataset, aside)
+    except DsncError:
+        raise
+    except OSError as error:
+        if os.path.isdir(target):  # since we looked
+            raise OutputExistsError(f"{target} was written by another process.") from error
+        raise OutputError(f"{target} cannot be written ({error}); nothing is left.") from error
+
+
+def _write_files(dataset: Dataset, folder: Path) -> None:
+    if dataset.is_sparse:
+        sp.save_npz(folder / "X.npz", dataset.X)
+    else:
+        np.save(folder / "X.npy", dataset.X)
+    if dataset.y is not None:
+        np.save(folder / "y.npy", dataset.y)
+    else:
+        sp.save_npz(folder / "Y.npz", dataset.Y)
+    if dataset.splits is not None:
+        np.save(folder / "split.npy", _split_numbers(dataset))
+    _write_json(folder / "classes.json", dataset.classes.tolist())
+    if dataset.image_shape is not None:
+        _write_json(folder / "meta.json", {"image_shape": list(dataset.image_shape)})
 
 
 def _row_files(folder: Path) -> tuple[Path, Path]:
@@ -125,7 +143,11 @@ def _split_numbers(dataset: Dataset) -> NDArray[np.int8]:
 
 def _read_labels(folder: Path) -> tuple[Any, Any]:
     if (folder / "y.npy").is_file():
-        return _load_npy(folder / "y.npy"), None
+        y = _load_npy(folder / "y.npy")
+        if y.ndim != 1 or y.dtype.kind not in "iu":
+            problem = f"has shape {y.shape} and type {y.dtype}"
+            raise DataFileError.at(folder / "y.npy", problem, expected="class numbers, (rows,)")
+        return y, None
     if (folder / "Y.npz").is_file():
         return None, _load_label_sets(folder / "Y.npz")
     raise DataFileError.at(folder, "holds neither y.npy nor Y.npz", expected="one of them")
@@ -134,8 +156,9 @@ def _read_labels(folder: Path) -> tuple[Any, Any]:
 def _read_classes(folder: Path, y: Any, Y: Any) -> NDArray[Any]:
     path = folder / "classes.json"
     if not path.is_file():
-        n_classes = Y.shape[1] if y is None else int(y.max(initial=-1)) + 1
-        return np.arange(n_classes)
+        if y is None:
+            return counted_classes(folder / "Y.npz", Y.shape[1])
+        return counted_classes(folder / "y.npy", int(y.max()) + 1 if len(y) else 0)
     labels = _read_json(path, list)
     if not all(isinstance(label, str | int | float) for label in labels):
         raise DataFileError.at(path, "is not a flat list", expected="one label per class")
@@ -165,30 +188,43 @@ def _read_splits(folder: Path) -> dict[str, NDArray[np.int64]] | None:
 
 
 def _load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
+    """Read an array; a map finds out whether the file is as long as it says before it is read."""
     try:
-        if memory_map:
-            return np.lib.format.open_memmap(path, mode="r")
-        with path.open("rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
+        mapped = npy.open_memmap(path, mode="r")
+        return mapped if memory_map else np.array(mapped)
     except _UNREADABLE as error:
         raise DataFileError.at(path, f"is not a readable .npy file ({error})") from error
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an archive with an array that says it has more bytes than there are."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                is_first = npy.read_magic(file) == (1, 0)
+                read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
+                shape, _, dtype = read(file)
+                if math.prod(shape) * dtype.itemsize > member.file_size:
+                    raise ValueError(f"{member.filename} says {shape}, and is shorter")
 
 
 def _load_dense_npz(path: Path) -> NDArray[Any] | None:
     """Return the array under key X, or None if there is no such key."""
     try:
+        _check_sizes(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return archive["X"] if "X" in archive else None
-    except (*_UNREADABLE, AttributeError, TypeError) as error:  # the last two: not an archive
+    except _UNREADABLE as error:
         raise DataFileError.at(path, f"is not a readable .npz file ({error})") from error
 
 
 def _load_csr(path: Path) -> Any:
     try:
+        _check_sizes(path)
         with path.open("rb") as file:
             matrix = sp.csr_array(sp.load_npz(file))
         matrix.check_format(full_check=True)
-    except (*_UNREADABLE, KeyError, TypeError) as error:
+    except _UNREADABLE as error:
         raise DataFileError.at(
             path, f"is not a sparse matrix ({error})", expected="what scipy.sparse.save_npz writes"
         ) from error
@@ -213,7 +249,7 @@ def _load_label_sets(path: Path) -> Any:
 def _read_json(path: Path, kind: type) -> Any:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise DataFileError.at(path, f"is not readable JSON ({error})") from error
     if not isinstance(value, kind):
         raise DataFileError.at(

@@ -32,7 +32,7 @@ def sniff_delimiter(lines: Sequence[str], kind: str, within: str | None = None) 
             widths = [len(cells) for cells in csv_reader(lines, delimiter) if any(cells)]
         except csv.Error:  # a quote that does not close, or the sample ends inside one
             widths = [len(line.split(delimiter)) for line in lines if line.strip()]
-        width, n_rows = Counter(widths).most_common(1)[0]
+        width, n_rows = Counter(widths or [0]).most_common(1)[0]
         shares[delimiter] = n_rows / len(widths) if width > 1 and widths[0] == width else 0.0
     n_lines = sum(1 for line in lines if line.strip())
     if shares[usual] >= _CONSISTENT and (kind == "tsv" or n_lines < 2):

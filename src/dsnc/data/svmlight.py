@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.checks import whole
-from dsnc.data.dataset import Classes, Dataset, check_multilabel, fit_width
+from dsnc.data.dataset import Classes, Dataset, check_multilabel, counted_classes, fit_width
 from dsnc.data.files import read_chunks, stem
 from dsnc.errors import DataFileError
 from dsnc.labels import UnknownLabelError
@@ -33,10 +33,11 @@ _EXPECTED = "'label index:value index:value ...' with ascending indices"
 
 _NOISE = re.compile(rb"#[^\n]*|\bqid:\S*")  # comments, and the query numbers of ranking data
 _SEPARATORS = bytes.maketrans(b":,\t\r", b"    ")
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_HEADER = re.compile(rb"\s*(\d+)\s+(\d+)\s+(\d+)\s*")
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_HEADER = re.compile(rb"\s*(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})\s*")
 _COLON, _COMMA, _NEWLINE, _BLANK = b":,\n "
 _MAX_INDEX = np.iinfo(np.int32).max
+_PLAIN_VALUES = np.dtype(np.float32)
 _MAX_WHOLE = 2**53  # up to here a float64 holds every whole number
 
 
@@ -94,15 +95,15 @@ def read_svmlight(
             problem = f"has {n_rows:,} rows, but its first line says {header[0]:,}"
             raise DataFileError.at(path, problem, expected="a complete file")
         first_index, n_features = 0, header[1]
-        classes = np.arange(header[2]) if classes is None else classes
+        if n_features > _MAX_INDEX:
+            problem = f"its first line says {n_features:,} features"
+            raise DataFileError.at(path, problem, line=1, expected=f"{_MAX_INDEX:,} at most")
+        classes = counted_classes(path, header[2]) if classes is None else classes
     if first_index is None:
         first_index = int(rows.indices.min(initial=1))
     X = _matrix(path, rows, first_index, partial(_line_of_row, path))
     if n_features is not None:
-        if X.shape[1] > n_features:
-            problem = f"uses index {X.shape[1] - 1 + first_index}"
-            expected = f"{n_features:,} features, first one {first_index}"
-            raise DataFileError.at(path, problem, expected=expected)
+        _check_width(path, X, n_features, first_index)
         X = fit_width(X, n_features)[0]
     if multilabel == "auto":
         multilabel = header is not None or bool((rows.labels_per_row != 1).any())
@@ -128,9 +129,9 @@ def parse_lines(name: str, lines: list[bytes], first_line: int, first_index: int
     """
     chunk = b"".join(line + b"\n" for line in lines)
     try:
-        rows = _parse(chunk, np.dtype(np.float32), keep_blank_lines=True)
+        rows = _parse(chunk, _PLAIN_VALUES, keep_blank_lines=True)
     except _BadPieceError:
-        raise _explain(name, first_line, chunk) from None
+        raise _explain(name, first_line, chunk, _PLAIN_VALUES) from None
     return _matrix(name, rows, first_index, lambda row: first_line + row)
 
 
@@ -155,7 +156,7 @@ def _read(path: Any, dtype: np.dtype[Any]) -> tuple[tuple[int, int, int] | None,
         try:
             piece = _parse(chunk, dtype, keep_blank_lines=header is not None)
         except _BadPieceError:
-            raise _explain(path, line, chunk) from None
+            raise _explain(path, line, chunk, dtype) from None
         for field, array in vars(piece).items():
             grown[field] += array.data
     return header, _Piece(**{f: np.frombuffer(grown[f], dtype=types[f]) for f in grown})
@@ -191,12 +192,11 @@ def _parse(chunk: bytes, dtype: np.dtype[Any], *, keep_blank_lines: bool = False
         labels_per_row, values_per_row = labels_per_row[is_row], values_per_row[is_row]
     indices, values = numbers[is_index], numbers[is_value]
     _check_indices(indices, values_per_row)
+    with np.errstate(over="ignore"):
+        values = values.astype(dtype, copy=False)
+    _require(np.isfinite(values).all())  # 1e39 is a number, and too large for 32 bits
     return _Piece(
-        numbers[is_label],
-        labels_per_row,
-        indices.astype(np.int32),
-        values.astype(dtype, copy=False),
-        values_per_row,
+        numbers[is_label], labels_per_row, indices.astype(np.int32), values, values_per_row
     )
 
 
@@ -263,6 +263,17 @@ def _matrix(
     return sp.csr_array((rows.values, columns, ends), shape=shape)
 
 
+def _check_width(path: Any, X: sp.csr_array, n_features: int, first_index: int) -> None:
+    if X.shape[1] > n_features:
+        row = int(np.searchsorted(X.indptr, X.indices.argmax(), side="right")) - 1
+        raise DataFileError.at(
+            path,
+            f"uses index {X.shape[1] - 1 + first_index}",
+            line=_line_of_row(path, row),
+            expected=f"{n_features:,} features, first one {first_index}",
+        )
+
+
 def _dataset(path: Any, X: Any, rows: _Piece, multilabel: bool, **fields: Any) -> Dataset:
     if not multilabel and (rows.labels_per_row != 1).any():
         row = int(np.argmax(rows.labels_per_row != 1))
@@ -297,10 +308,10 @@ def _line_of_row(path: Any, row: int) -> int:
     raise DataFileError.at(path, "changed while it was read")
 
 
-def _explain(path: Any, first_line: int, chunk: bytes) -> DataFileError:
+def _explain(path: Any, first_line: int, chunk: bytes, dtype: np.dtype[Any]) -> DataFileError:
     """Find the first bad line of a piece."""
     for number, line in enumerate(chunk.split(b"\n"), first_line):
-        if problem := _row_problem(line):
+        if problem := _row_problem(line, dtype):
             what, text = problem
             return DataFileError.at(path, what, line=number, text=_text(text), expected=_EXPECTED)
     last = first_line + chunk.count(b"\n")
@@ -309,26 +320,30 @@ def _explain(path: Any, first_line: int, chunk: bytes) -> DataFileError:
     )
 
 
-def _row_problem(line: bytes) -> tuple[str, bytes] | None:
+def _row_problem(line: bytes, dtype: np.dtype[Any] = _PLAIN_VALUES) -> tuple[str, bytes] | None:
     """Say what is wrong with a line, and the text it is wrong with."""
     words = _NOISE.sub(b"", line).split()
     n_labels = next((i for i, word in enumerate(words) if b":" in word), len(words))
     if problem := _labels_problem(words[:n_labels]):
         return problem
-    previous = -1
+    previous = -1.0
     for word in words[n_labels:]:
         index, colon, value = word.partition(b":")
         if not colon or b":" in value:
             return "is not an index:value pair", word
         if not re.fullmatch(rb"[+-]?\d+", index):
             return "index is not a whole number", word
-        if not 0 <= int(index) <= _MAX_INDEX:
-            return f"index is {'negative' if int(index) < 0 else 'too large'}", word
+        place = float(index)  # Python refuses whole numbers of thousands of digits
+        if not 0 <= place <= _MAX_INDEX:
+            return f"index is {'negative' if place < 0 else 'too large'}", word
         if not _is_number(value):
             return "value is not a finite number", word
-        if int(index) <= previous:
-            return f"index does not ascend (it follows {previous})", word
-        previous = int(index)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.float64(value).astype(dtype)):
+                return f"value is too large for {dtype}", word
+        if place <= previous:
+            return f"index does not ascend (it follows {previous:.0f})", word
+        previous = place
     return None
 
 

@@ -160,7 +160,9 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
     within = options.label_separator
     delimiter = options.delimiter or sniff_delimiter(first[:_SAMPLE], kind, within)
     rows = _split(path, chain(first, chain.from_iterable(batches)), delimiter, bad)
-    top = next(rows)
+    top = next(rows, None)
+    if top is None:
+        raise DataFileError.at(path, "has empty cells only", expected="rows of cells")
     names = [str(cell).strip() for cell in top.known()]
     # From stdin, the sample is what has come so far: nobody should wait for more.
     size = _SAMPLE if path != STDIN else max(0, len([line for line in first if line.strip()]) - 1)
@@ -297,8 +299,8 @@ def _json_array(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
     raw = b"".join(chunk for _, chunk in read_chunks(path))
     try:
         items = json.loads(raw.decode(options.encoding, options.decode_errors))
-    except ValueError as error:
-        raise DataFileError.at(path, f"is not JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise DataFileError.at(path, f"is not JSON ({error})") from None
     for number, item in enumerate(items, 1):
         if isinstance(item, dict):
             yield number, item
@@ -309,7 +311,7 @@ def _json_array(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
 def _json_object(path: Any, line: int, text: str) -> Any:
     try:
         item = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         return DataFileError.at(
             path, f"is not JSON ({reason})", line=line, text=text, expected="one object a line"
@@ -352,18 +354,28 @@ def parquet_table(
         Which of them to read; rows are numbered from 1 on in any case.
     """
     parquet = require("pyarrow.parquet", extra="tables", caller="reading Parquet")
+    arrow = require("pyarrow", extra="tables", caller="reading Parquet")
+    damage = OSError, ValueError, OverflowError, arrow.ArrowException
     try:
         opened = parquet.ParquetFile(path if file is None else file)
-    except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
+        schema = opened.schema_arrow
+    except damage as error:
         raise DataFileError.at(path, f"is not a Parquet file ({error})") from error
 
     def rows() -> Iterator[Row]:
         number = 1
-        for batch in opened.iter_batches(batch_size=4096, row_groups=row_groups):
-            columns = [column.to_pylist() for column in batch.columns]
+        batches = opened.iter_batches(batch_size=4096, row_groups=row_groups)
+        while True:
+            try:
+                batch = next(batches, None)
+                columns = [column.to_pylist() for column in batch.columns] if batch else []
+            except damage as error:
+                problem = f"is damaged, or of a kind that pyarrow does not read ({error})"
+                raise DataFileError.at(path, problem, line=number) from error
+            if batch is None:
+                return
             for cells in zip(*columns, strict=True):
                 yield Row(number, list(cells))
                 number += 1
 
-    schema = opened.schema_arrow
     return Table(path, "parquet", list(schema.names), rows(), "Parquet", schema=schema)

@@ -31,6 +31,7 @@ def is_part(file: Path) -> bool:
 
 def sealed(text: str, facts: Mapping[str, Any]) -> str:
     """Return a card with its last line."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # a label may have half a surrogate
     text = text.rstrip() + "\n\n"
     facts = {**facts, "sha256": _digest(text, facts)}
     return f"{text}<!-- dsnc: {_plain(facts)} -->\n"

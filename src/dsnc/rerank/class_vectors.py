@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import bounded, check_arrays
 from dsnc.errors import InputError
 
+_LARGEST = 1e18  # of a row of usual size no margin overflows
 _TOP = 127  # the largest weight of a class, as an octet
 _SHORT = 1 << 16  # features whose numbers take two octets in a file
 _IN_A_SLOT = 1 << 24  # features that have room beside a weight in four octets
@@ -52,7 +53,8 @@ class ClassVectors:
         n_features: int,
         unit_rows: bool = False,
     ) -> None:
-        self.scales, self.bias = bounded("scales", scales), bounded("bias", bias)
+        self.scales = bounded("scales", scales, _LARGEST)
+        self.bias = bounded("bias", bias, _LARGEST)
         self.n_classes, self.n_features = len(self.bias), int(n_features)
         self.starts = _fixed(starts, np.int64)
         self.features, self.weights = _fixed(features, np.uint32), _fixed(weights, np.int8)

@@ -79,9 +79,15 @@ class Checkpoint(ABC):
 
     def load(self) -> dict[str, Any] | None:
         """Return the state, or None if there is none yet."""
-        self._refuse_others()
-        if not self.path.exists():
-            return None
+        try:
+            self._refuse_others()
+            if not self.path.exists():
+                return None
+        except PermissionError as error:
+            raise CheckpointError(
+                f"checkpoint={str(self.path.parent)!r} cannot be looked into ({error}). Choose "
+                "another folder."
+            ) from error
         try:
             state = self._read()
             fingerprint = state.pop("fingerprint")

@@ -144,6 +144,8 @@ def _rate(rates, passed):
 def _encode(rows, first, base, n_rows, weights, batch, plan, who):
     """Rows to logits, chances of the bits, and codes: this thread's share of them."""
     begin, end = n_rows * who[0] // who[1], n_rows * (who[0] + 1) // who[1]
+    if begin == end:
+        return  # behind the last batch there are no rows
     last = rows.indptr[first + end] - 1
     for place in range(begin, end):
         slot = base + place
