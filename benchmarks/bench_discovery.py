@@ -8,10 +8,10 @@ the others. All rows of held-back classes then come without labels. "Right" is c
 the best one-to-one match of groups and classes.
 
 - number given: right, beside k-means on features (sparse rows: on their 100 main directions);
-- number not given: groups for each class that there is, share of the rows in a group, right of these;
-- half known: as many test rows of known classes as new ones among them, and `unknown_share` as it is
-  by default. Of the new rows, how many are in a group and right, with these and without them; of
-  the known rows, how many are in a group.
+- number not given: groups for each class that there is, share of rows in a group, right of these;
+- half known: as many test rows of known classes as new ones among them, `unknown_share` as it is by
+  default. Of the new rows, how many are in a group and right, with these and without them; of the
+  known rows, how many are in a group.
 
 --growth: seconds of `discover_classes` on made-up rows, 20 of a class.
 """

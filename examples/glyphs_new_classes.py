@@ -39,10 +39,10 @@ def main(n_classes: int = 1000, n_new: int = 200, n_per_class: int = 20) -> dict
     print(f"the largest of {len(found)} groups has {len(first)} pictures; it looks like {near}")
 
     print("classes added   old   new   seconds")
-    steps = [*range(1, ONE_BY_ONE + 1), *np.linspace(0, n_new, ADDITIONS + 1).astype(int)[1:]]
-    old = new = before = 0.0
-    for now in sorted(steps):
-        rows = np.isin(labels, held_back[int(before) : now])
+    steps = {*range(1, ONE_BY_ONE + 1), *np.linspace(0, n_new, ADDITIONS + 1).astype(int).tolist()}
+    before, old, new = 0, 0.0, 0.0
+    for now in sorted(steps - {0}):
+        rows = np.isin(labels, held_back[before:now])
         start = time.perf_counter()
         model.add_classes(train.X[rows], labels[rows])
         seconds = time.perf_counter() - start
