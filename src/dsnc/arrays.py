@@ -1,5 +1,6 @@
-"""Checks of arrays that come from a model file, which may be damaged or hostile."""
+"""Arrays: checks of those that come from a file, which may be hostile, and those that grow."""
 
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,33 @@ from numpy.typing import NDArray
 from dsnc.errors import InputError
 
 _LARGEST = float(np.finfo(np.float32).max)
+_SPARE = 8  # of so many rows of an array that grows, one is room for more
+_LOCK = threading.Lock()
+
+
+class _Room(np.ndarray):
+    """Memory of an array, and behind it room for more rows."""
+
+    used: int
+
+
+def appended(array: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """Return an array with more rows behind it, which nobody can change.
+
+    Nothing is copied where there is room behind the array. Room is for who asks first: another
+    array that grows from the same beginning gets memory of its own.
+    """
+    n, end = len(array), len(array) + len(more)
+    with _LOCK:
+        room = array.base
+        if not (isinstance(room, _Room) and room.used == n and end <= len(room)):
+            room = _Room((end + end // _SPARE, *array.shape[1:]), array.dtype)
+            room[:n] = array
+        room[n:end] = more
+        room.used = end
+    result: NDArray[Any] = np.ndarray((end, *array.shape[1:]), array.dtype, buffer=room)
+    result.flags.writeable = False
+    return result
 
 
 def check_arrays(owner: str, arrays: Mapping[str, Any], expected: Mapping[str, str]) -> None:

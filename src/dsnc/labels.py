@@ -142,6 +142,8 @@ class Labels:
         fresh = [label for label in new.tolist() if label not in places]
         staying = {place: label for place, label in self.removed.items() if place not in back}
         _check_kinds(self.names, new, name)
+        if not back and len(new):
+            return self._continued(fresh), np.append(np.arange(len(self)), [-1] * len(new))
         everything = self._everything() | back
         end = len(self.names) + len(self.removed)
         everything |= dict(enumerate(fresh, start=end))
@@ -158,6 +160,13 @@ class Labels:
         }
         names = self.names.tolist()
         return self._renamed(everything, self.removed | {places[k]: names[k] for k in gone})
+
+    def _continued(self, fresh: list[Any]) -> "Labels":
+        """Return these labels, and others behind them."""
+        more = object_array(fresh) if self.names.dtype.kind == "O" else np.array(fresh)
+        labels = Labels(np.concatenate([self.names, more]), self.removed)
+        vars(labels)["_number"] = self._number | dict(zip(fresh, count(len(self)), strict=False))
+        return labels
 
     def _everything(self) -> dict[int, Any]:
         """Return the place of each label among all that there ever were."""

@@ -41,3 +41,12 @@ def test_own_gradient(example, capsys):
 def test_nearest_codes(example, capsys):
     assert example("nearest_codes", n_codes=20_000) == 1000
     assert "exactly" in capsys.readouterr().out
+
+
+def test_glyphs_new_classes(example, monkeypatch, tmp_path, capsys):
+    pytest.importorskip("PIL", reason="drawing characters needs the extra 'report'")
+    monkeypatch.setenv("DSNC_HOME", str(tmp_path))
+    found = example("glyphs_new_classes", n_classes=60, n_new=10, n_per_class=20)
+    assert min(found["old"], found["new"]) > 0.5
+    assert found["sorted"] > 0.3
+    assert "refused" in capsys.readouterr().out

@@ -4,6 +4,7 @@ The encoder stays as it is. What a model remembers of its classes, it rehearses 
 see `dsnc.selection.new_classes`.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,10 +16,10 @@ from dsnc.classifier.inputs import label_column, seed_of
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import Encoded
-from dsnc.codes.soft import octets_of
+from dsnc.codes.soft import SoftCodes, octets_of
 from dsnc.decoders import HeldOut
 from dsnc.decoders.memory import Memory, some_of_each
-from dsnc.decoders.novelty import Novelty, signs_of_novelty
+from dsnc.decoders.novelty import MovedNovelty, Novelty, signs_of_novelty
 from dsnc.errors import InputError, warn
 from dsnc.features import TextRows, are_texts
 from dsnc.labels import label_array
@@ -277,10 +278,15 @@ class OpenWorld(LearnedClassifier):
     ) -> None:
         """Keep what a change has made, all of it at once."""
         if self._novelty is not None and memory is not None and self._memory is not None:
-            rows = memory.held_out.logits()
-            before = _first_stage(self.predictor_, rows, self._memory)
-            after = _first_stage(predictor, rows, memory)
-            self._novelty = self._novelty.moved(before, after)
+            after = partial(_first_stage, predictor, memory)
+            if isinstance(self._novelty, MovedNovelty) and len(memory.held_out) == len(
+                self._memory.held_out
+            ):
+                self._novelty = self._novelty.again(after)
+            else:
+                known = Novelty(self._novelty.usual, self._novelty.quantiles)
+                before = _first_stage(self.predictor_, self._memory, memory.held_out)
+                self._novelty = MovedNovelty(known, before, after)
         self._labels, self.predictor_, self._memory = labels, predictor, memory
         for name in ("_learner", "_evidence"):  # of other classes
             self.__dict__.pop(name, None)
@@ -345,8 +351,9 @@ def _logits(trained: Predictor, examples: "Examples", rows: Any) -> Any:
     return np.concatenate(parts)
 
 
-def _first_stage(predictor: Predictor, logits: Any, memory: Memory) -> Any:
-    """Return the signs of novelty of codes whose rows are not known."""
+def _first_stage(predictor: Predictor, memory: Memory, codes: SoftCodes | None = None) -> Any:
+    """Return the signs of novelty of codes, by default of those that were held out."""
+    logits = (memory.held_out if codes is None else codes).logits()
     if not len(logits):
         return np.empty((0, 2))
     classes, probabilities = predictor.decoder.top_k_proba(Encoded(logits), 1)

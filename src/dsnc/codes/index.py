@@ -23,6 +23,7 @@ _MIN_CODES = 4096  # fewer are scanned faster than they are looked up
 _MIN_SHARE = 64  # a list of more than one in so many codes is scanned faster than looked up
 _MIN_RADIUS = 400  # codes, twice as many for each bit of slack, below which scanning is faster
 _NO_TABLES = no_tables()
+_LATER = 1024  # codes that may come after the tables were made, for one or two microseconds a query
 _PATIENCE = 1 << 28  # octets to compare before a multi-index is worth its making: some 10 ms
 
 
@@ -117,6 +118,21 @@ class HammingIndex:
         keys, owners = self._filled(*self.lists(queries, k, labels, n_jobs=n_jobs), labels)
         return ClassNeighbors((keys >> ROW_BITS).astype(np.int32), owners, keys & _ROW_MASK)
 
+    def with_more(self, codes: PackedCodes) -> "HammingIndex":
+        """Return the index of these codes and others behind them: `codes` are all of them.
+
+        A multi-index is made anew only where many have come.
+        """
+        index = HammingIndex(codes, method="auto" if self.method == "multi_index" else self.method)
+        index.method = self.method
+        multi = self._multi
+        if multi is not None and len(codes) - len(self) + multi.n_later <= _LATER:
+            index._multi = multi.with_more(codes)
+            index._tables = index._multi.tables
+        elif self.method == "multi_index":
+            index.prepare()
+        return index
+
     def prepare(self) -> None:
         """Make the multi-index now, and measure what it costs: the first large search need not."""
         with self._lock:
@@ -135,7 +151,8 @@ class HammingIndex:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a file: the codes, and the multi-index if there is one."""
         multi = self._multi
-        return self.codes.arrays() | ({} if multi is None else multi.arrays())
+        is_whole = multi is not None and not multi.n_later
+        return self.codes.arrays() | (multi.arrays() if multi is not None and is_whole else {})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], *, method: str = "auto") -> Self:

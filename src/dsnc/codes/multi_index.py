@@ -1,5 +1,6 @@
 """Multi-index hashing: exact search in sublinear time (Norouzi, Punjani, Fleet 2014)."""
 
+import copy
 import math
 import time
 from collections.abc import Mapping
@@ -56,6 +57,17 @@ class MultiIndex:
         if arrays is not None:
             self._check_tables()
         self._set_costs(math.inf, 1.0)
+
+    @property
+    def n_later(self) -> int:
+        """How many codes came after the tables were made: each query is compared with them."""
+        return len(self.codes) - len(self.ids) // len(self.chunks)
+
+    def with_more(self, codes: PackedCodes) -> "MultiIndex":
+        """Return the same tables for these codes and some behind them."""
+        more = copy.copy(self)
+        more.codes = codes
+        return more
 
     def update(
         self,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import check_arrays, number_arrays, numbers
+from dsnc.arrays import appended, check_arrays, number_arrays, numbers
 from dsnc.checks import whole
 from dsnc.errors import InputError
 
@@ -119,6 +119,10 @@ class PackedCodes:
         if len(widths) > 1:
             raise InputError(f"parts have different widths: {sorted(widths)} bits.")
         return cls._own(np.concatenate([part.words for part in parts]), widths.pop())
+
+    def with_more(self, others: "PackedCodes") -> "PackedCodes":
+        """Return codes of the same width with others behind them, copied only where it must be."""
+        return PackedCodes._own(appended(self.words, others.words), self.n_bits)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import appended
 from dsnc.errors import InputError
 
 _LEVELS = 16
@@ -54,6 +55,10 @@ class SoftCodes:
     def concatenate(cls, parts: "Sequence[SoftCodes]") -> Self:
         """Put codes of one width behind each other."""
         return cls(np.concatenate([part.octets for part in parts]), parts[0].n_bits)
+
+    def with_more(self, others: "SoftCodes") -> "SoftCodes":
+        """Return codes of the same width with others behind them."""
+        return SoftCodes(appended(self.octets, others.octets), self.n_bits)
 
     def __len__(self) -> int:
         """Return the number of rows."""

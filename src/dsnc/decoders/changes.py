@@ -16,11 +16,17 @@ class Change(NamedTuple):
     linear: LinearDecoder | None = None  # class vectors of all of them, where there are any
     codes: PackedCodes | None = None  # of rows of new classes, or more of known ones,
     labels: Ints | None = None  # and the classes of these, by their numbers from now on
+    keeps_vectors: bool = False  # classes only come, and the vectors of the others are as before
 
     @property
     def n_classes(self) -> int:
         """How many there are from now on."""
         return len(self.before)
+
+    def only_adds(self, n_before: int) -> bool:
+        """Tell whether all classes stay, with the numbers that they have, and others come last."""
+        old, new = self.before[:n_before], self.before[n_before:]
+        return np.array_equal(old, np.arange(n_before)) and bool((new < 0).all())
 
     def kept(self, labels: Ints) -> tuple[Ints, Ints]:
         """Return which of some known codes stay, and the numbers of their classes from now on."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dsnc.arrays import appended
 from dsnc.codes import PackedCodes
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import Evidence
@@ -69,19 +70,24 @@ def changed_codes(
 ) -> tuple[PackedCodes, Ints]:
     """Return known codes of the same kind for classes that have come and gone."""
     linear = needed_vectors(change)
-    ideal = weight_codes(linear)[0]
-    if codes_of == "weights":
-        return ideal, np.arange(linear.n_classes)
-    rows, numbers = change.kept(labels)
+    if codes_of == "weights" and not change.keeps_vectors:
+        return weight_codes(linear)
     new = np.flatnonzero(change.before < 0)
-    parts, owners = [codes.take(rows), ideal.take(new)], [numbers, new]
+    ideal = PackedCodes.from_logits(linear.weight[new])
+    parts, owners = [ideal], [new]
+    if codes_of == "weights":
+        return codes.with_more(ideal), appended(labels, new)
     if change.codes is not None and change.labels is not None and len(change.codes):
         come, of = majority_codes(change.codes, change.labels)
         if codes_of == "leaders":
             come, of = leading_codes(linear, come, of)
         parts.append(come)
         owners.append(of)
-    return PackedCodes.concatenate(parts), np.concatenate(owners)
+    if not change.only_adds(1 + int(labels.max(initial=-1))):
+        rows, labels = change.kept(labels)
+        codes = codes.take(rows)
+    codes = codes.with_more(PackedCodes.concatenate(parts))
+    return codes, appended(labels, np.concatenate(owners))
 
 
 def known_codes(

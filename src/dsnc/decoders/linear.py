@@ -5,6 +5,7 @@ Scores are computed in blocks of rows and classes, which bounds the memory whate
 classes and reads the weights once for many rows.
 """
 
+import copy
 import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.arrays import bounded, check_arrays, number_arrays, numbers
+from dsnc.arrays import appended, bounded, check_arrays, number_arrays, numbers
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, valid_temperature
@@ -103,6 +104,14 @@ class LinearDecoder(Decoder):
         from dsnc.decoders.evidence import Evidence
 
         return Evidence(LinearDecoder(self.weight, self.bias))
+
+    def with_more(self, more: "LinearDecoder") -> "LinearDecoder":
+        """Return class vectors with those of others behind them, copied only where it must be."""
+        both = copy.copy(more)
+        both.n_classes = self.n_classes + more.n_classes
+        both.weight = appended(self.weight, more.weight)
+        both.bias = both._offset = appended(self.bias, more.bias)
+        return both
 
     def _like(self, linear: "LinearDecoder", temperature: float) -> Self:
         return type(self)(linear.weight, linear.bias, temperature)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.arrays import check_arrays
+from dsnc.arrays import appended, check_arrays
 from dsnc.codes.soft import SoftCodes, octets_of
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
@@ -82,15 +82,17 @@ class Memory:
 
     def with_rows(self, logits: NDArray[Any], classes: Ints, most: int, seed: int) -> Self:
         """Remember some of the rows that were learned from, and of each class `most` in all."""
-        codes = SoftCodes.concatenate([self.codes, SoftCodes.from_logits(logits)])
-        owners = np.concatenate([self.classes, classes.astype(np.int64)])
-        described = np.concatenate([self.described, np.zeros(len(classes), np.bool_)])
-        plain = np.flatnonzero(~described)
-        some = plain[some_of_each(owners[plain], most, seed)]
-        rows = np.sort(np.concatenate([some, np.flatnonzero(described)]))
-        return replace(
-            self, codes=codes.take(rows), classes=owners[rows], described=described[rows]
-        )
+        codes = self.codes.with_more(SoftCodes.from_logits(logits))
+        owners = appended(self.classes, classes)
+        described = appended(self.described, np.zeros(len(classes), np.bool_))
+        gets_more = np.zeros(1 + int(owners.max(initial=-1)), np.bool_)
+        gets_more[classes] = True
+        plain = np.flatnonzero(gets_more[owners] & ~described)
+        gone = np.setdiff1d(plain, plain[some_of_each(owners[plain], most, seed)])
+        if len(gone):
+            rows = np.delete(np.arange(len(owners)), gone)
+            codes, owners, described = codes.take(rows), owners[rows], described[rows]
+        return replace(self, codes=codes, classes=owners, described=described)
 
     def with_descriptions(self, logits: NDArray[Any], classes: Ints) -> Self:
         """Remember descriptions, in place of those that their classes had before."""
@@ -113,8 +115,9 @@ class Memory:
 
     def counting(self, classes: Ints) -> Self:
         """Count rows that were learned from, whether they are remembered or not."""
-        more = np.bincount(classes, minlength=len(self.counts))
-        return replace(self, counts=(self.counts + more).astype(np.float32))
+        counts = self.counts.copy()
+        np.add.at(counts, classes, 1)
+        return replace(self, counts=counts)
 
     def with_held_out(self, logits: NDArray[Any], classes: Ints) -> Self:
         """Remember some of the rows that were held out, evenly spaced."""
@@ -124,6 +127,16 @@ class Memory:
 
     def changed(self, change: Change) -> Self:
         """Return what is remembered of classes that stay, by their numbers from now on."""
+        if change.only_adds(len(self.counts)):
+            n_new = change.n_classes - len(self.counts)
+            none = np.zeros(n_new, np.float32)
+            unknown = np.full((n_new, self.attributes.shape[1]), np.nan, np.float32)
+            return replace(
+                self,
+                counts=appended(self.counts, none),
+                offsets=appended(self.offsets, none),
+                attributes=appended(self.attributes, unknown),
+            )
         rows, classes = change.kept(self.classes)
         held, held_classes = change.kept(self.held_out_classes)
         new = change.before < 0
@@ -141,6 +154,24 @@ class Memory:
             described=self.described[rows],
             attributes=np.where(new[:, None], np.float32(np.nan), self.attributes[source]),
             **numbers,
+        )
+
+    def of_classes(self, classes: Ints, most: int, seed: int) -> Self:
+        """Return up to `most` codes of each of some classes, ascending, numbered from 0."""
+        number = np.full(len(self.counts), -1)
+        number[classes] = np.arange(len(classes))
+        rows = np.flatnonzero(number[self.classes] >= 0)
+        rows = rows[some_of_each(self.classes[rows], most, seed)]
+        return replace(
+            self,
+            codes=self.codes.take(rows),
+            classes=number[self.classes[rows]],
+            held_out=self.held_out.take(slice(0)),
+            held_out_classes=self.held_out_classes[:0],
+            counts=self.counts[classes],
+            offsets=self.offsets[classes],
+            described=self.described[rows],
+            attributes=self.attributes[classes],
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -6,8 +6,9 @@ rows held out of training, and the two are added. The same rows tell where to dr
 share of known rows that one is ready to lose.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -91,6 +92,48 @@ class Novelty:
         ):
             raise InputError("novelty: its numbers are not finite, or a deviation is not above 0.")
         return cls(usual, quantiles)
+
+
+class MovedNovelty(Novelty):
+    """What is usual after classes have come: how far the lines move is told when somebody asks.
+
+    Parameters
+    ----------
+    known : Novelty
+        What was usual at some earlier time.
+    before : array of shape (n, 2)
+        What the first stage said of known rows at that time.
+    after : callable
+        Returns what it says of them now.
+    """
+
+    def __init__(
+        self, known: Novelty, before: NDArray[Any], after: Callable[[], NDArray[Any]]
+    ) -> None:
+        vars(self).update(usual=known.usual, known=known, before=before, after=after)
+
+    @cached_property
+    def signs(self) -> NDArray[Any]:
+        """What the first stage says of known rows."""
+        after: Callable[[], NDArray[Any]] = vars(self)["after"]
+        return after()
+
+    @cached_property
+    def quantiles(self) -> NDArray[np.float32]:
+        """Of the novelty of known rows."""
+        known: Novelty = vars(self)["known"]
+        return known.moved(vars(self)["before"], self.signs).quantiles
+
+    def again(self, after: Callable[[], NDArray[Any]]) -> "MovedNovelty":
+        """Return the same after more classes have come; what nobody asked for is left out."""
+        own = vars(self)
+        if "quantiles" in own:
+            return MovedNovelty(Novelty(self.usual, self.quantiles), self.signs, after)
+        return MovedNovelty(own["known"], own["before"], after)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what is usual, and not how that came about."""
+        return Novelty, (self.usual, self.quantiles)
 
 
 def signs_of_novelty(

@@ -200,7 +200,10 @@ class ShortlistDecoder(SearchingDecoder):
 
         linear, settings = needed_vectors(change), {**self._settings(), "prior": 1.0}
         codes, labels = changed_codes(self.codes, self.labels, change, self.codes_of)
-        return type(self)(linear, codes, labels, **settings)
+        found = type(self)(linear, codes, labels, **settings)
+        if change.keeps_vectors and "_index" in vars(self):
+            vars(found)["_index"] = self._index.with_more(codes)
+        return found
 
     def evidence(self) -> "Evidence":
         """Return the class vectors, how they score, and codes that are of training rows."""
@@ -291,6 +294,8 @@ class ShortlistDecoder(SearchingDecoder):
     def reaching(self, size: int, radius: int | None = None) -> Self:
         """Return the same shortlist with at least so many candidates, from as far away."""
         radius = self.n_bits if radius is None else max(radius, self.radius)
+        if size <= self.size and radius == self.radius:
+            return self
         settings = {**self._settings(), "size": max(size, self.size), "radius": radius}
         return type(self)(self.linear, self.codes, self.labels, **settings)
 

@@ -22,7 +22,7 @@ from dsnc.discovery.tree import Floats, Ints, Tree
 from dsnc.errors import InputError
 
 _JUDGES = 1 << 14  # remembered codes that tell what is usual
-_LOOSE = 0.05  # of rows may be left out
+_LOOSE = 0.1  # of rows may be left out
 _ALL = 2048  # centers of which all are looked at
 _NEAR = 32  # centers of the nearest codes, where there are more
 _BLOCK = 1 << 12  # rows at a time
@@ -188,7 +188,7 @@ def settled(
 
 
 def usual_likeness(memory: Memory, centers: Floats) -> float:
-    """Return how alike a row and the middle of its class are at least, but for one in twenty."""
+    """Return how alike a row and the middle of its class are at least, but for one in ten."""
     rows = np.linspace(0, len(memory.codes) - 1, min(len(memory.codes), _JUDGES)).astype(np.int64)
     bits = soft_bits(memory.codes.take(rows).logits())
     likeness = np.einsum("ij,ij->i", bits, centers[memory.classes[rows]])

@@ -1,21 +1,26 @@
 """How class vectors are trained when classes come, under an encoder that stays.
 
-New vectors are trained together with the old ones, on new rows and on remembered codes.
+New vectors are trained together with the old ones, on new rows and on remembered codes. Where few
+classes come to many, old vectors stay as they are: new ones are trained beside those of the classes
+that their rows might be taken for, on what is remembered of these.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import Decoder, LinearDecoder
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
 
 _HARD = 40.0  # a logit whose soft bit is a hard one
+_NEAR, _CODES = 32, 8  # old classes beside a new one, and codes of each, where few come
+_FEW = 64  # old classes for each new one that make them few
+_ROW_STEPS, _FEWEST_EPOCHS = 60_000, 3  # of these, about; and no fewer epochs
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,25 @@ class Lesson:
 
         What is put on top of young classes is `offset`: by default, of new ones.
         """
+        is_young = before < 0 if is_young is None else is_young
+        keeps = False
+        if memory is not None and _are_few(memory, before, rows):
+            linear = self._beside(memory, before, rows, offset)
+            keeps = Change(before).only_adds(self.linear.n_classes)
+        else:
+            linear = self._rehearsed(memory, before, rows, offset, is_young)
+        change = Change(before, linear, PackedCodes.from_logits(rows.logits), rows.classes, keeps)
+        return Changed(self.decoder.with_classes(change), linear)
+
+    def _rehearsed(
+        self,
+        memory: Memory | None,
+        before: Ints,
+        rows: Rows,
+        offset: float,
+        is_young: NDArray[np.bool_],
+    ) -> LinearDecoder:
+        """Return vectors that were all trained, on new rows and on what is remembered."""
         from dsnc.fast.new_classes import Codes, rehearse
 
         start = self._start(before, rows)
@@ -96,11 +120,37 @@ class Lesson:
         linear = rehearse(start, new, old, sharpness=sharpness, epochs=self.epochs, **settings)
         if is_blind:  # nothing says where old vectors may go
             linear = extended(self.linear, linear, before)
-        is_young = before < 0 if is_young is None else is_young
         bias = linear.bias + np.where(is_young, np.float32(offset), on_top)
-        linear = LinearDecoder(linear.weight, bias)
-        change = Change(before, linear, PackedCodes.from_logits(rows.logits), rows.classes)
-        return Changed(self.decoder.with_classes(change), linear)
+        return LinearDecoder(linear.weight, bias)
+
+    def _beside(self, memory: Memory, before: Ints, rows: Rows, offset: float) -> LinearDecoder:
+        """Return the old vectors as they are, and new ones that were trained beside near ones."""
+        classes = np.union1d(self._near(before, rows), np.flatnonzero(before < 0))
+        is_new = before[classes] < 0
+        part = memory.of_classes(classes, _CODES, self.how.seed)
+        epochs = _ROW_STEPS // (len(rows.classes) + len(part.codes))
+        near = taken(self.linear, before[classes[~is_new]])
+        own = replace(self, linear=near, epochs=min(self.epochs, max(_FEWEST_EPOCHS, epochs)))
+        numbered = Rows(rows.logits, np.searchsorted(classes, rows.classes))
+        earlier = np.where(is_new, -1, np.cumsum(~is_new) - 1)
+        found = own._rehearsed(part, earlier, numbered, offset, is_new)
+        new = taken(found, np.flatnonzero(is_new))
+        if Change(before).only_adds(self.linear.n_classes):
+            return self.linear.with_more(new)
+        weight, bias = self.linear.weight[before], self.linear.bias[before]
+        weight[before < 0], bias[before < 0] = new.weight, new.bias
+        return LinearDecoder(weight, bias)
+
+    def _near(self, before: Ints, rows: Rows) -> Ints:
+        """Return the old classes nearest to the middle of new ones, by their numbers now."""
+        _, owners, counts = np.unique(rows.classes, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(counts), self.linear.n_bits), np.float32)
+        np.add.at(sums, owners, np.tanh(rows.logits / 2))
+        middle = Encoded(2 * sums / counts[:, None])
+        found = np.unique(self.decoder.top_k(middle, min(_NEAR, self.linear.n_classes))[0])
+        now = np.full(self.linear.n_classes, -1)
+        now[before[before >= 0]] = np.flatnonzero(before >= 0)
+        return now[found][now[found] >= 0]
 
     def _inputs(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return logits whose soft bits are what the decoder sees."""
@@ -117,6 +167,16 @@ class Lesson:
         sums *= lengths.mean() / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
         bias = np.full(len(before), np.median(self.linear.bias), dtype=np.float32)
         return extended(self.linear, LinearDecoder(sums, bias), before)
+
+
+def _are_few(memory: Memory, before: Ints, rows: Rows) -> bool:
+    """Tell whether few classes come to many, and no old one has more rows."""
+    n_new = int(np.count_nonzero(before < 0))
+    return (
+        0 < _FEW * n_new <= len(before) - n_new
+        and len(memory.codes) > 0
+        and bool((before[rows.classes] < 0).all())
+    )
 
 
 class _Remembered(NamedTuple):
@@ -143,6 +203,8 @@ def scorer(decoder: Decoder) -> LinearDecoder | None:
     if evidence is None:
         return None
     linear = evidence.linear
+    if evidence.scoring.prior == 1:
+        return linear
     return LinearDecoder(linear.weight, np.float32(evidence.scoring.prior) * linear.bias)
 
 
@@ -153,6 +215,8 @@ def taken(linear: LinearDecoder, classes: Ints) -> LinearDecoder:
 
 def extended(old: LinearDecoder, new: LinearDecoder, before: Ints) -> LinearDecoder:
     """Return the vectors of old classes, and those of `new` for the others."""
+    if len(before) > old.n_classes and Change(before).only_adds(old.n_classes):
+        return old.with_more(taken(new, np.arange(old.n_classes, len(before))))
     weight, bias = np.array(new.weight), np.array(new.bias)
     stays = before >= 0
     weight[stays], bias[stays] = old.weight[before[stays]], old.bias[before[stays]]

@@ -133,8 +133,8 @@ def _rows_of_a_class(memory: Memory | None, arrival: Arrival) -> int | None:
     before = arrival.before
     counts = np.bincount(arrival.classes, minlength=len(before))
     if memory is not None:
-        described = np.isin(before, memory.classes[memory.described])
-        counts = np.maximum(counts, 2 * described)
+        described = np.flatnonzero(np.isin(before, memory.classes[memory.described]))
+        counts[described] = np.maximum(counts[described], 2)
     counts = counts[_young(memory, arrival)]
     return None if not len(counts) else 1 << round(np.log2(np.median(counts)))
 

@@ -82,7 +82,7 @@ def fill_buckets(words, n_bits, chunks, offsets, ids, signatures):
 class Tables(NamedTuple):
     """A multi-index, as its kernels see it."""
 
-    words: Any  # of the codes
+    words: Any  # of the codes; of those behind the last one in the tables, a few
     chunks: Any
     offsets: Any  # of each value of each chunk: where its rows begin
     ids: Any  # rows, by chunk and value
@@ -134,6 +134,7 @@ def probe(
             continue
         _set_values(tables, queries, first, last, values)
         for i in range(first, last):
+            _compare_later(tables, queries, i, lists)
             _set_signs(tables, queries, i, last, n_bits, values, signs)
             done[i] = _probe_one(tables, n_radii, queries, i, lists, values, signs, buckets, counts)
             tried += 1
@@ -142,6 +143,25 @@ def probe(
             if failed >= 0.95 * tried:
                 skip = _SKIP
             failed = tried = 0
+
+
+@part
+def n_tabled(tables):
+    """Return how many codes the tables have; others came later, and are compared one by one."""
+    return tables.ids.shape[0] // tables.chunks.shape[0]
+
+
+@inlined
+def _compare_later(tables, queries, i, lists):
+    """Compare a query with the codes that came after the tables were made."""
+    words = tables.words
+    for row in range(n_tabled(tables), words.shape[0]):
+        distance = np.int64(0)
+        for w in range(words.shape[1]):
+            distance += np.int64(popcount(words[row, w] ^ queries[i, w]))
+        key = (distance << ROW_BITS) + row
+        if key < bound_of(lists, i):
+            insert(lists, i, key)
 
 
 @inlined
@@ -162,7 +182,7 @@ def _set_signs(tables, queries, i, last, n_bits, values, signs):
     if i + 1 < last:
         for j in range(chunks.shape[0]):
             bucket = chunks[j, BASE] + values[(i + 1) % AT_ONCE, j]
-            start = j * tables.words.shape[0] + np.int64(tables.offsets[bucket])
+            start = j * n_tabled(tables) + np.int64(tables.offsets[bucket])
             prefetch(tables.signatures, n_parts * start)
     for j in range(chunks.shape[0]):
         for which in range(n_parts):
@@ -220,7 +240,7 @@ def _probe_one(tables, n_radii, queries, i, lists, values, signs, buckets, count
 @inlined
 def _list_buckets(tables, j, value, start, stop, buckets):
     """List where the rows begin and end of the values that some masks give; return how many."""
-    n, n_parts = tables.words.shape[0], tables.signatures.shape[1]
+    n, n_parts = n_tabled(tables), tables.signatures.shape[1]
     n_buckets = 0
     for x in range(start, stop):  # without branches: most buckets may be empty
         place = tables.chunks[j, BASE] + (value ^ np.int64(tables.masks[x]))
