@@ -57,7 +57,8 @@ def _save(world: World, disk: Path) -> None:
     world.other.save(disk / "model", overwrite=True)
 
 
-def _checkpoint(world: World, disk: Path) -> None:
+def train(world: World, disk: Path) -> None:
+    """Train with a checkpoint on the disk."""
     settings = {"n_bits": 16, "max_epochs": 3, "trainer": "fast", "random_state": 0}
     model = dsnc.DSNCClassifier(**settings, checkpoint=disk / "run", decoder="soft", reranker=None)
     model.fit(world.dataset.X, world.dataset.labels)
@@ -92,7 +93,7 @@ def _command(*words: str) -> Callable[[World, Path], None]:
 
 ACTIONS: dict[str, Callable[[World, Path], None]] = {
     "a model saved": _save,
-    "checkpoints": _checkpoint,
+    "checkpoints": train,
     "a data folder": _data,
     "dsnc predict": _command("predict", "MODEL", "ROWS", "-o", "out.csv"),
     "dsnc inspect --html": _command("inspect", "MODEL", "--html", "page.html"),

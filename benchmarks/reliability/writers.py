@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dsnc.data import load_dataset, write_folder
-from dsnc.errors import CheckpointError, DsncError, OutputExistsError
+from dsnc.errors import DsncError, OutputExistsError
 from dsnc.persistence import read_model
 from dsnc.persistence.layout import ARRAYS_FILE, HEADER_FILE
-from reliability.disks import World
-from reliability.disks import _checkpoint as train_with_checkpoint
+from reliability.disks import World, train
 from reliability.trials import WORKS, Trial, Verdict, WrongError
 
 _DONE, _EXISTS, _REFUSED, _OTHER = 0, 10, 11, 12  # how a writer ends
@@ -48,7 +47,7 @@ def trial(world: World, work: Path) -> Trial:
 def _replacing(dice: random.Random, world: World, folder: Path, sound: list[Any]) -> None:
     times = dice.randrange(2, 6)
     writers = [_fork(lambda m=model: _save_often(m, folder, times)) for model in world[:2]]
-    _read_beside(folder, writers, sound)
+    _read_beside(folder, writers)
     if (ends := [_end(child) for child in writers]) != [_DONE, _DONE]:
         raise WrongError(f"writers ended with {ends}")
     _check(folder, sound)
@@ -91,9 +90,7 @@ def _data(dice: random.Random, world: World, folder: Path) -> None:
 
 def _training(dice: random.Random, world: World, folder: Path) -> None:
     pause = dice.uniform(0, 0.1)
-    writers = [
-        _fork(lambda p=p: (time.sleep(p), train_with_checkpoint(world, folder))) for p in (0, pause)
-    ]
+    writers = [_fork(lambda p=p: (time.sleep(p), train(world, folder))) for p in (0, pause)]
     ends = sorted(_end(child) for child in writers)
     if ends != [_DONE, _DONE]:
         raise WrongError(f"trainings ended with {ends}")
@@ -104,7 +101,7 @@ def _save_often(model: Any, folder: Path, times: int) -> None:
         model.save(folder / "model", overwrite=True)
 
 
-def _read_beside(folder: Path, writers: list[int], sound: list[Any]) -> None:
+def _read_beside(folder: Path, writers: list[int]) -> None:
     """Read the model while others write it: it is always one of the two."""
     while any(_is_alive(child) for child in writers):
         if (folder / "model").exists():
@@ -137,9 +134,6 @@ def _fork(work: Callable[[], Any]) -> int:
             os._exit(_DONE)
         except OutputExistsError:
             os._exit(_EXISTS)
-        except CheckpointError as error:
-            print(error, flush=True)
-            os._exit(_REFUSED)
         except DsncError as error:
             print(type(error).__name__, error, flush=True)
             os._exit(_REFUSED)

@@ -86,6 +86,7 @@ HUGE = 10**4000
         ("parameters", "class_weight", [1], "do not fit together"),
         ("parameters", "class_weight", [[[], 1]], "do not fit together"),
         ("parameters", "class_weight", [["a", "z"]], "class_weight.*must be a number"),
+        ("data", "changes", 0.5, "changes is not a list"),
         ("features", "label_kind", "int65", "label_kind='int65' .* Did you mean 'int64'"),
         ("features", "label_kind", "text", "not of kind 'text'"),
         ("features", "label_kind", ["int64"], "do not fit together"),

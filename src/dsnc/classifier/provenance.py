@@ -74,6 +74,8 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     for name, value in test.items():
         if type(value) not in (int, float):
             raise InputError(f"metrics: test: {shorten(name)} is a {type(value).__name__}.")
+    if not isinstance(header["data"].get("changes", []), list):
+        raise InputError("data: changes is not a list.")
     # The first versions knew the accuracy of the linear decoder only.
     is_new = "best_epoch_accuracy" in metrics
     of_epoch = metrics["best_epoch_accuracy" if is_new else "validation_accuracy"]

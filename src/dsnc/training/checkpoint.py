@@ -19,6 +19,7 @@ from dsnc.training.settings import FREE, RunSettings
 FILES = {"torch": "checkpoint.pt", "fast": "checkpoint.safetensors"}
 """Trainer to the name of its file in the folder."""
 _ASIDE = ".checkpoint"
+_ATTEMPTS = 10
 
 
 class Checkpoint(ABC):
@@ -66,16 +67,25 @@ class Checkpoint(ABC):
     def save(self, state: dict[str, Any]) -> None:
         """Write the state aside and rename it: there is always one complete checkpoint."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(self.path, durable=True) as file:
-                self._write({"fingerprint": self._fingerprint, **state}, file)
-            for left in self.path.parent.glob(f"{_ASIDE}*"):  # by a run that was killed
-                left.unlink(missing_ok=True)
+            for attempt in range(_ATTEMPTS):
+                try:
+                    self._put({"fingerprint": self._fingerprint, **state})
+                    break
+                except FileNotFoundError:  # another process of this run took it for left behind
+                    if attempt == _ATTEMPTS - 1:
+                        raise
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             raise CheckpointError(
                 f"checkpoint={str(self.path.parent)!r} cannot be written ({error}). Free some "
                 "space or choose another folder; the previous checkpoint, if any, is intact."
             ) from error
+
+    def _put(self, state: dict[str, Any]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.path, durable=True) as file:
+            self._write(state, file)
+        for left in self.path.parent.glob(f"{_ASIDE}*"):  # by a run that was killed
+            left.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Any] | None:
         """Return the state, or None if there is none yet."""
