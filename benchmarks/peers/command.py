@@ -190,6 +190,7 @@ def row_of(
         values = [run[key] for run in good if run[key] is not None]
         combine = min if key in LEAST else statistics.fmean if key in MEANS else itemgetter(0)
         row[key] = combine(values) if values else None
+    row["remark"] = row["setting"] if good else note
     counts = {
         "label sets": bool(about.get("label sets")),
         "classes": about["classes"],
@@ -270,11 +271,10 @@ def main() -> None:
 
 
 def show_set(rows: list[dict[str, Any]]) -> None:
-    """Print the table of one data set, and why some are not in it."""
-    columns = {key: key for key in ("contestant", *shown(rows[0]), *RATIOS, "setting")}
+    """Print the table of one data set, what was chosen, and why some are not in it."""
+    columns = {key.removesuffix(" %"): key for key in ("contestant", *shown(rows[0]))}
     if rows[0].get("label sets"):  # which have many figures; the record has all
-        kept = [key for key in columns if key not in ("µs single", *RATIOS)]
-        columns = {key.removesuffix(" %"): key for key in kept}
+        del columns["µs single"]
     measured = [{name: row[columns[name]] for name in columns} for row in rows if row["turns"]]
     if measured:
         show(
@@ -282,5 +282,5 @@ def show_set(rows: list[dict[str, Any]]) -> None:
             measured,
         )
     for row in rows:
-        if row["note"]:
-            print(f"{row['data']}, {row['contestant']}: {row['note']}")
+        remark = row["note"] or f"chosen: {row['setting'] or 'defaults'}"
+        print(f"{row['data']}, {row['contestant']}: {remark}")

@@ -19,7 +19,7 @@ from peers.rankings import calibration_error
     ("name", "changed", "ranks", "is_sure"),
     [
         ("linear-svc", {}, True, False),
-        ("sgd", {"alpha": 1e-3}, True, True),
+        ("sgd", {"alpha": 1e-3, "loss": "modified_huber"}, True, True),
         ("output-code", {"n_bits": 12}, False, False),
         ("nearest-centroid", {}, False, False),
         ("mlp", {"n_units": 8, "batch_size": 8}, True, True),
@@ -27,8 +27,9 @@ from peers.rankings import calibration_error
     ],
 )
 def test_contestants_of_our_environment(
-    name, changed, ranks, is_sure, three_classes_folder, tmp_path
+    name, changed, ranks, is_sure, three_classes_folder, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr("peers.measure.SINGLE", 2)
     kind, usual = CONTESTANTS[name]
     contestant = kind(usual | kind.choices[0] | changed, 1, tmp_path)
     data = read(three_classes_folder, "rows")
@@ -48,7 +49,7 @@ def test_label_sets(name, tmp_path):
     X = sp.csr_matrix(np.repeat(Y.toarray(), 2, axis=1) + rng.random((80, 8)) / 9, dtype=np.float32)
     part = Part(X, Y, None)
     kind, usual = CONTESTANTS[name]
-    few = {"max_epochs": 3} if name == "mlp" else {}
+    few = {"max_epochs": 3} if name == "mlp" else {"loss": "modified_huber"}
     contestant = kind(usual | kind.choices[0] | few, 1, tmp_path)
     figures = measure(contestant, Data("sets", 4, False, part, part, part))
     precisions = [figures[f"P@{k} %"] for k in (1, 3, 5)]

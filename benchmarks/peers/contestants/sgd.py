@@ -1,4 +1,4 @@
-"""scikit-learn's SGDClassifier: one-vs-rest, stochastic gradient descent, averaged weights."""
+"""scikit-learn's SGDClassifier: one-vs-rest, plain stochastic gradient descent."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from peers.contestants.scikit_learn import ScikitLearn
 
 
 class SGD(ScikitLearn):
-    """`SGDClassifier` with a smooth margin loss, of which it has probabilities."""
+    """`SGDClassifier`; it has probabilities of some of its losses."""
 
     module = "sklearn.linear_model"
     takes_sets = True
-    choices = ({"alpha": 1e-5}, {"alpha": 1e-6}, {"alpha": 1e-4})
+    choices = ({"alpha": 1e-4}, {"alpha": 1e-5}, {"loss": "modified_huber"})
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int:
@@ -21,5 +21,4 @@ class SGD(ScikitLearn):
         """Return `SGDClassifier`."""
         from sklearn.linear_model import SGDClassifier
 
-        usual = {"loss": "modified_huber", "average": True, "random_state": 0}
-        return SGDClassifier(**usual | {"n_jobs": self.threads} | self.settings)
+        return SGDClassifier(**{"random_state": 0, "n_jobs": self.threads} | self.settings)
