@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from dsnc.pictures.drawing import COLORS, FAINT, look, save
 from records import Records
@@ -76,6 +78,7 @@ def draw_fronts(records: Records, time: str, label: str) -> Figure:
             point(panel, row["contestant"], row[time], accuracy(row))
         n_classes, what = rows[0]["classes"], "labels" if rows[0]["label sets"] else "classes"
         panel.set(xscale="log", title=f"{name}, {n_classes:,} {what}", xlabel=label)
+        plain_numbers(panel.xaxis)
         panel.set_ylabel("P@1, %" if rows[0]["label sets"] else "accuracy, %")
     for panel in panels[len(sets) :]:
         panel.set_visible(False)
@@ -99,8 +102,17 @@ def draw_classes(records: Records) -> Figure:
             for x, y in zip(*places, strict=True):
                 point(panel, name, x, y)
         panel.set(xscale="log", yscale="log", xlabel="classes", title=key.replace("/", " a "))
+        plain_numbers(panel.xaxis)
+        plain_numbers(panel.yaxis)
     legend(figure, rows)
     return figure
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Write 1, 3, 10, 30 at a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=(1, 3)))
+    axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def point(panel: Axes, name: str, x: float, y: float) -> None:

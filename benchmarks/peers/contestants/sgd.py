@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
 from peers.contestants.scikit_learn import ScikitLearn
+from peers.data import Data
 
 
 class SGD(ScikitLearn):
@@ -16,6 +19,12 @@ class SGD(ScikitLearn):
     def most_classes(cls, settings: dict[str, Any]) -> int:
         """Return few: each class is a problem over all rows."""
         return 5000
+
+    def fit(self, data: Data) -> None:
+        """Train, and lay weights out as LinearSVC has them: else each call copies them all."""
+        super().fit(data)
+        if not data.has_sets:
+            self.model.coef_ = np.asfortranarray(self.model.coef_)
 
     def estimator(self, n_classes: int) -> Any:
         """Return `SGDClassifier`."""
