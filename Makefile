@@ -60,7 +60,7 @@ bench-hamming: $(READY)  ## exact Hamming search beside FAISS and usearch, which
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/bench_hamming.py --plot
 
-bench-peers: $(READY)  ## fastText, napkinXC and LinearSVC beside dsnc; DATA='folder ...' for your own
+bench-peers: $(READY)  ## fastText, napkinXC, PECOS and others beside dsnc; DATA='folder ...' for your own
 	$(BIN)/python benchmarks/peers $(DATA)
 
 clean:  ## remove the environment and everything that was made

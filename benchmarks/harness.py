@@ -69,9 +69,10 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
 
 def keep(name: str, rows: list[dict[str, object]], folder: Path = RESULTS) -> None:
     """Add a table to the records of its name: a line of JSON in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
     record = {"measured": _measured(), "rows": [_without_nan(row) for row in rows]}
-    with (folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 

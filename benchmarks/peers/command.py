@@ -2,10 +2,12 @@
 
 python benchmarks/peers [DATA...] [--dsnc n_bits=64] [--only fasttext-hs napkinxc-plt] [--threads 1]
 
-DATA are folders or files that dsnc reads; without any, two synthetic sets. Each tool runs in a
-process and, unless it is part of the project, an environment of its own, which is made at the first
-run. Tools take turns, and the fastest turn of each counts. Times of tools that read texts include
-making features of them; the peak of memory is above that of the data.
+DATA are folders or files that dsnc reads, or "glyphs"; without any, two synthetic sets. Each tool
+runs in a process and, unless it is part of the project, an environment of its own, which is made at
+the first run. In the first turn a tool's settings are tried in order, until --tune seconds of
+training are spent, and validation rows choose; then tools take turns, and the fastest of each
+counts. Times of tools that read texts include making features of them; the peak of memory is above
+that of the data.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import signal
 import statistics
 import sys
 import tempfile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +30,11 @@ from peers.prepare import SYNTHETIC, prepare
 from peers.rankings import KS
 from peers.turn import Job, run
 
-COSTS = ("train s", "MB", "peak MB", "µs/row", "µs single")
+COSTS = ("ECE", "train s", "MB", "peak MB", "µs/row", "µs single")
 SINGLE = ("top-1 %", "top-5 %")
 SETS = tuple(f"{name}@{k} %" for name in ("P", "PSP") for k in KS)
+OURS = ["n_bits=64"], ["n_bits=200"]
+MEANS = ("top-1 %", "top-5 %", "validation %", "ECE", *SETS)
 LEAST = ("train s", "train CPU s", "µs/row", "µs single", "peak MB")
 RATIOS = {"train ratio": "train s", "row ratio": "µs/row"}
 
@@ -43,7 +48,7 @@ class Entry(NamedTuple):
     @property
     def label(self) -> str:
         """Its name in the table."""
-        return " ".join([self.contestant, *(f"{k}={v}" for k, v in self.settings.items())])
+        return " ".join([self.contestant, *words_of(self.settings)])
 
 
 def entries(arguments: argparse.Namespace) -> list[Entry]:
@@ -55,7 +60,7 @@ def entries(arguments: argparse.Namespace) -> list[Entry]:
     for name in arguments.only or CONTESTANTS:
         several = [chosen.get(name, {})]
         if name.startswith("dsnc"):
-            several = [settings_of(pairs) | several[0] for pairs in arguments.dsnc or [[]]]
+            several = [settings_of(pairs) | several[0] for pairs in arguments.dsnc or OURS]
         result += [Entry(name, settings) for settings in several]
     return result
 
@@ -72,6 +77,11 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
         except ValueError:
             settings[name] = {"True": True, "False": False, "None": None}.get(value, value)
     return settings
+
+
+def words_of(settings: dict[str, Any]) -> list[str]:
+    """Return settings as the command line takes them."""
+    return [f"{name}={value}" for name, value in settings.items()]
 
 
 def left_out(entry: Entry, about: dict[str, Any], large: bool) -> str:
@@ -92,15 +102,15 @@ def compare(folder: Path, who: list[Entry], arguments: argparse.Namespace) -> li
     about = read_about(folder)
     runs: dict[str, list[dict[str, Any]]] = {entry.label: [] for entry in who}
     out = {entry.label: left_out(entry, about, arguments.large) for entry in who}
+    chosen = {entry.label: entry for entry in who}
     for turn in range(arguments.repeats):
         for entry in who:
             if out[entry.label]:
                 continue
-            figures = one_turn(entry, folder, arguments)
-            first = shown(about)[0]
-            said = figures.get("note") or f"{figures[first]:.2f} %, {figures['train s']:.1f} s"
-            print(f"{about['name']}, {entry.label}, turn {turn + 1}: {said}", flush=True)
-            keep_run({"data": about["name"], "contestant": entry.label, **figures}, arguments)
+            if turn:
+                figures = one_turn(chosen[entry.label], folder, arguments)
+            else:
+                chosen[entry.label], figures = choose(entry, folder, arguments)
             runs[entry.label].append(figures)
             out[entry.label] = figures.get("note", "")
     rows = [row_of(entry, about, runs[entry.label], out[entry.label], arguments) for entry in who]
@@ -116,9 +126,32 @@ def shown(about: dict[str, Any]) -> tuple[str, ...]:
     return (*(SETS if about.get("label sets") else SINGLE), *COSTS)
 
 
-def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Train and predict once; return the figures, or a note why there are none."""
+def choose(
+    entry: Entry, folder: Path, arguments: argparse.Namespace
+) -> tuple[Entry, dict[str, Any]]:
+    """Try the settings of a contestant; return that which validation rows like best, and its turn.
+
+    A turn that gives no figures ends this, and counts if it is the first.
+    """
     kind, _ = CONTESTANTS[entry.contestant]
+    tries = [entry._replace(settings=choice | entry.settings) for choice in kind.choices]
+    best, found, spent = tries[0], {"validation %": None}, 0.0
+    for i, one in enumerate(tries):
+        figures = one_turn(one, folder, arguments)
+        if "note" in figures:
+            return (best, found) if i else (one, figures)
+        if not i or figures["validation %"] > found["validation %"]:
+            best, found = one, figures
+        spent += figures["train s"]
+        if spent >= arguments.tune or figures["validation %"] is None:
+            break
+    return best, found
+
+
+def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Train and predict once; say and keep the figures, or a note why there are none."""
+    kind, _ = CONTESTANTS[entry.contestant]
+    about = read_about(folder)
     try:
         python = python_for(kind, arguments.environments)
     except NoEnvironmentError as error:
@@ -126,15 +159,19 @@ def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[
         return {"note": "no environment"}
     with tempfile.TemporaryDirectory(prefix="peers-") as work:
         job = Job(entry.contestant, entry.settings, arguments.threads, str(folder.resolve()))
-        return run(python, job, Path(work), arguments.limit)
+        figures = run(python, job, Path(work), arguments.limit)
+    said = figures.get("note") or f"{figures[shown(about)[0]]:.2f} %, {figures['train s']:.1f} s"
+    print(f"{about['name']}, {entry.label}: {said}", flush=True)
+    figures = {"setting": " ".join(words_of(entry.settings)), **figures}
+    keep_run({"data": about["name"], "contestant": entry.contestant, **figures}, arguments)
+    return figures
 
 
 def keep_run(figures: dict[str, Any], arguments: argparse.Namespace) -> None:
     """Add the figures of one turn to those of all turns ever."""
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    with (arguments.results / f"{arguments.record}_turns.jsonl").open(
-        "a", encoding="utf-8"
-    ) as file:
+    path = arguments.results / f"{arguments.record}_turns.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(figures, ensure_ascii=False) + "\n")
 
 
@@ -147,12 +184,13 @@ def row_of(
 ) -> dict[str, Any]:
     """Put turns together: least times and memory, mean accuracies, the first turn's warm-up."""
     good = [run for run in runs if "note" not in run]
-    row = {"data": about["name"], "contestant": entry.label, "note": note}
+    row = {"data": about["name"], "contestant": entry.label, "note": note, "setting": None}
     row |= dict.fromkeys((*shown(about), "train CPU s", "warm-up s", "version"))
     for key in good[0] if good else ():
         values = [run[key] for run in good if run[key] is not None]
-        combine = min if key in LEAST else statistics.fmean if "%" in key else lambda all_: all_[0]
+        combine = min if key in LEAST else statistics.fmean if key in MEANS else itemgetter(0)
         row[key] = combine(values) if values else None
+    row["remark"] = row["setting"] if good else note
     counts = {
         "label sets": bool(about.get("label sets")),
         "classes": about["classes"],
@@ -184,7 +222,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="settings of dsnc's classifier; again for another dsnc beside",
+        help="settings of dsnc's classifier; again for another dsnc beside (64 bits, and 200)",
     )
     add(
         "--set",
@@ -196,6 +234,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     )
     add("--threads", type=int, default=1, help="for those that can use several (%(default)s)")
     add("--repeats", type=int, default=3, help="turns, each with a training (%(default)s)")
+    add("--tune", type=float, default=60, help="seconds of training in tries (%(default)s)")
     add("--limit", type=float, default=1800, help="seconds for one turn (%(default)s)")
     add(
         "--environments",
@@ -232,11 +271,10 @@ def main() -> None:
 
 
 def show_set(rows: list[dict[str, Any]]) -> None:
-    """Print the table of one data set, and why some are not in it."""
-    columns = {key: key for key in ("contestant", *shown(rows[0]), *RATIOS)}
+    """Print the table of one data set, what was chosen, and why some are not in it."""
+    columns = {key.removesuffix(" %"): key for key in ("contestant", *shown(rows[0]))}
     if rows[0].get("label sets"):  # which have many figures; the record has all
-        kept = [key for key in columns if key not in ("µs single", *RATIOS)]
-        columns = {key.removesuffix(" %"): key for key in kept}
+        del columns["µs single"]
     measured = [{name: row[columns[name]] for name in columns} for row in rows if row["turns"]]
     if measured:
         show(
@@ -244,5 +282,5 @@ def show_set(rows: list[dict[str, Any]]) -> None:
             measured,
         )
     for row in rows:
-        if row["note"]:
-            print(f"{row['data']}, {row['contestant']}: {row['note']}")
+        remark = row["note"] or f"chosen: {row['setting'] or 'defaults'}"
+        print(f"{row['data']}, {row['contestant']}: {remark}")

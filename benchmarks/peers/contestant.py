@@ -44,6 +44,8 @@ class Contestant(ABC):
     """"rows", or "texts": those of the data, or else tokens made of feature numbers."""
     needs_texts: ClassVar[bool] = False
     """Whether tokens made of feature numbers are no use to it."""
+    choices: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    """Settings of which validation rows choose, the usual one first."""
 
     def __init__(self, settings: dict[str, Any], threads: int, work: Path) -> None:
         self.settings, self.threads, self.work = settings, threads, work
@@ -68,6 +70,10 @@ class Contestant(ABC):
     @abstractmethod
     def predict(self, rows: Any, k: int) -> Any:
         """Return the best `k` classes of rows or texts, as the tool gives them to its users."""
+
+    def confidences(self, rows: Any) -> NDArray[Any] | None:
+        """Return the probability of the best class of each row, if the tool has probabilities."""
+        return None
 
     def numbers(self, answers: Any) -> NDArray[Any]:
         """Return answers as class numbers (rows, k), -1 where there are fewer; not timed."""

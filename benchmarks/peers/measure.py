@@ -1,7 +1,8 @@
 """Measure one contestant, inside its environment: ``python -m peers.measure JOB.json``.
 
 The job says who, on which data, with which settings and threads; the figures go to the file that it
-names, because libraries print what they like.
+names, because libraries print what they like. With one thread times are those of the processor, in
+which other work of the machine does not count; with several, of the clock on the wall.
 """
 
 import importlib.metadata
@@ -12,11 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from memory import now, peak
 from peers.contestant import Contestant
 from peers.contestants import CONTESTANTS
 from peers.data import Data, read
-from peers.rankings import ranking_figures
+from peers.rankings import KS, calibration_error, ranking_figures
 
 SINGLE = 200  # rows that are asked for one by one
 TURNS = 3  # of which the fastest counts
@@ -25,36 +28,56 @@ TOP = 5
 
 def measure(contestant: Contestant, data: Data) -> dict[str, Any]:
     """Train, predict and save; return the figures."""
+    clock = time.process_time if contestant.threads == 1 else time.perf_counter
     contestant.prepare(data)
     before = now()  # its libraries count, the data does not
-    figures: dict[str, Any] = {"warm-up s": _seconds(lambda: contestant.warm_up(data))}
+    figures: dict[str, Any] = {"warm-up s": _seconds(clock, lambda: contestant.warm_up(data))}
     cpu = time.process_time()
-    figures["train s"] = _seconds(lambda: contestant.fit(data))
+    figures["train s"] = _seconds(clock, lambda: contestant.fit(data))
     figures["train CPU s"] = time.process_time() - cpu
     figures["peak MB"] = peak() - before
+    figures["validation %"] = validation_score(contestant, data)
     rows, y, most = contestant.rows(data.test), data.test.y, min(TOP, data.n_classes)
     several = contestant.numbers(contestant.predict(rows, most))
     if data.has_sets:
         figures |= ranking_figures(data.train.y, y, several)
+        best = several[:, 0]
+        is_right = (np.asarray(y[np.arange(len(best)), best]).ravel() > 0) & (best >= 0)
     else:
         best = contestant.numbers(contestant.predict(rows, 1))[:, 0]
-        figures["top-1 %"] = 100 * float((best == y).mean())
-        figures["top-5 %"] = 100 * float((several == y[:, None]).any(axis=1).mean())
+        is_right = best == y
+        figures["top-1 %"] = 100 * float(is_right.mean())
+        named = (several == y[:, None]).any(axis=1).mean()
+        figures["top-5 %"] = 100 * float(named) if several.shape[1] == most else None
+    confidences = contestant.confidences(rows)
+    figures["ECE"] = None if confidences is None else calibration_error(is_right, confidences)
     n_rows, k = y.shape[0], most if data.has_sets else 1
     ones = [rows[i : i + 1] for i in range(min(SINGLE, n_rows))]
-    batch = min(_seconds(lambda: contestant.predict(rows, k)) for _ in range(TURNS))
+    batch = min(_seconds(clock, lambda: contestant.predict(rows, k)) for _ in range(TURNS))
     single = min(
-        _seconds(lambda: [contestant.predict(one, k) for one in ones]) for _ in range(TURNS)
+        _seconds(clock, lambda: [contestant.predict(one, k) for one in ones]) for _ in range(TURNS)
     )
     figures["µs/row"], figures["µs single"] = 1e6 * batch / n_rows, 1e6 * single / len(ones)
     figures["MB"] = _bytes(contestant.save()) / 1e6
     return figures
 
 
-def _seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def validation_score(contestant: Contestant, data: Data) -> float | None:
+    """Return what settings are chosen by: accuracy, of label sets the mean of P@1, 3 and 5."""
+    rows, y = contestant.rows(data.validation), data.validation.y
+    if not y.shape[0]:
+        return None
+    if not data.has_sets:
+        return 100 * float((contestant.numbers(contestant.predict(rows, 1))[:, 0] == y).mean())
+    answers = contestant.numbers(contestant.predict(rows, min(TOP, data.n_classes)))
+    figures = ranking_figures(data.train.y, y, answers)
+    return float(np.mean([figures[f"P@{k} %"] for k in KS]))
+
+
+def _seconds(clock: Callable[[], float], function: Callable[[], object]) -> float:
+    start = clock()
     function()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def _bytes(path: Path) -> int:

@@ -2,8 +2,9 @@
 
 Sparse counts become (1 + log tf) * idf with the idf of the training rows, other sparse rows stay;
 both get length 1. Dense whole numbers are divided by the largest. Texts become `TextFeatures`.
-Classes are numbered 0..K-1 among those with a training row; rows of others are left out. Of label
-sets the labels are, and all rows stay.
+Where a set has no validation rows, a tenth of its training rows are. Classes are numbered 0..K-1
+among those with a training row; rows of others are left out. Of label sets the labels are, and all
+rows stay.
 """
 
 import gzip
@@ -24,12 +25,13 @@ from dsnc.features import TextFeatures
 from dsnc.files import whole_folder
 from peers.data import PARTS, Part, read_about, write_part
 
-FORMAT = 2  # of the folder; another number writes it again
+FORMAT = 3  # of the folder; another number writes it again
 SYNTHETIC = {
     "documents": lambda: make_sparse_topics(5000, 200, 5000, words_per_row=24),
     "dense codes": lambda: make_dense_codes(5000, 200, 64),
 }
 _STEPS = 9  # levels above nothing that a dense feature has as a token
+_HELD_OUT = 10  # of so many training rows one is for validation, where a set has no such rows
 _TEXTS = "texts.jsonl.gz"
 
 
@@ -111,6 +113,7 @@ def _load(source: str) -> Loaded:
 def _from_dataset(dataset: Dataset, path: Path) -> Loaded:
     """Split; texts that stand beside the arrays of a folder belong to their rows."""
     parts = dataset.predefined_split() if dataset.splits else dataset.split(random_state=0)
+    parts = _with_validation(*parts)
     X = [part.X for part in parts]
     y = [part.targets.classes if part.is_multilabel else np.asarray(part.y) for part in parts]
     if dataset.is_text:
@@ -123,6 +126,15 @@ def _from_dataset(dataset: Dataset, path: Path) -> Loaded:
         if part.labels.tolist() != table.labels.tolist():
             raise InputError(f"{file}: its labels are not those of the rows of {path}.")
     return Loaded(dataset.name, X, y, [table.X.tolist() for table in tables])
+
+
+def _with_validation(train: Dataset, validation: Dataset, test: Dataset) -> list[Dataset]:
+    """Return the parts, validation rows taken from training rows where there are none."""
+    if len(validation):
+        return [train, validation, test]
+    order = np.random.default_rng(0).permutation(len(train))
+    n = len(order) // _HELD_OUT
+    return [train.take(np.sort(order[n:])), train.take(np.sort(order[:n])), test]
 
 
 def _load_texts(path: Path) -> Loaded:

@@ -1,4 +1,7 @@
-"""P@k and PSP@k of label sets, with numpy and scipy only: environments of others have no dsnc."""
+"""P@k and PSP@k of label sets, and calibration, as `dsnc.metrics` has them.
+
+With numpy and scipy only: environments of others have no dsnc.
+"""
 
 from typing import Any
 
@@ -6,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KS = (1, 3, 5)
+_BINS = 15
 
 
 def ranking_figures(train: Any, truth: Any, answers: NDArray[Any]) -> dict[str, float]:
@@ -37,3 +41,9 @@ def ranking_figures(train: Any, truth: Any, answers: NDArray[Any]) -> dict[str, 
     hits = is_right.sum(axis=0).cumsum()
     figures = {f"P@{k} %": 100 * float(hits[k - 1] / (n_rows * k)) for k in KS}
     return figures | {f"PSP@{k} %": 100 * float(earned[k - 1] / whole[k - 1]) for k in KS}
+
+
+def calibration_error(is_right: NDArray[Any], confidences: NDArray[Any]) -> float:
+    """Return how far confidences are from how often they are right (ECE), bins of equal width."""
+    bins = np.maximum(np.ceil(confidences * _BINS).astype(int) - 1, 0)
+    return float(np.abs(np.bincount(bins, is_right - confidences)).sum() / len(bins))

@@ -12,39 +12,31 @@ from peers.contestants import CONTESTANTS
 from peers.contestants.dsnc_classifier import DSNC
 from peers.contestants.linear_svc import SVC
 from peers.contestants.napkinxc_tree import NapkinXC
-from peers.data import Part, read, read_about, write_part
+from peers.data import read, read_about
 from peers.environments import NoEnvironmentError, python_for
 from peers.turn import Job, run
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Three classes, far from each other."""
-    target = tmp_path_factory.mktemp("three")
-    rng = np.random.default_rng(0)
-    for name in ("train", "validation", "test"):
-        y = np.repeat(np.arange(3, dtype=np.int32), 20)
-        X = (3 * np.eye(3)[y] + rng.normal(0, 0.3, (60, 3))).astype(np.float32)
-        write_part(target, name, Part(X, y, [f"word{k}" for k in y]))
-    rows = dict.fromkeys(("train", "validation", "test"), 60)
-    about = {"name": "three", "classes": 3, "features": 3, "rows": rows, "own texts": False}
-    (target / "about.json").write_text(json.dumps(about))
-    return target
-
-
-def test_a_failure_says_why(folder, tmp_path, capsys):
-    figures = run(sys.executable, Job("linear-svc", {"C": -1}, 1, str(folder)), tmp_path, 60)
+def test_a_failure_says_why(three_classes_folder, tmp_path, capsys):
+    figures = run(
+        sys.executable, Job("linear-svc", {"C": -1}, 1, str(three_classes_folder)), tmp_path, 60
+    )
     assert figures["note"].startswith("failed: ") and "'C'" in figures["note"]
     assert "InvalidParameterError" in capsys.readouterr().out
 
 
-def test_who_takes_too_long_is_ended(folder, tmp_path):
-    figures = run(sys.executable, Job("linear-svc", {}, 1, str(folder)), tmp_path, 0.01)
+def test_who_takes_too_long_is_ended(three_classes_folder, tmp_path):
+    figures = run(
+        sys.executable, Job("linear-svc", {}, 1, str(three_classes_folder)), tmp_path, 0.01
+    )
     assert figures == {"note": "over 0 s"}
 
 
-def test_dsnc_takes_any_setting_and_answers_with_numbers(folder, tmp_path):
-    contestant, data = DSNC({"n_bits": 8, "max_epochs": 2}, 1, tmp_path), read(folder, "rows")
+def test_dsnc_takes_any_setting_and_answers_with_numbers(three_classes_folder, tmp_path):
+    contestant, data = (
+        DSNC({"n_bits": 8, "max_epochs": 2}, 1, tmp_path),
+        read(three_classes_folder, "rows"),
+    )
     contestant.fit(data)
     assert contestant.model.n_bits == 8 and contestant.model.n_jobs == 1
     for k in (1, 3):
@@ -52,12 +44,12 @@ def test_dsnc_takes_any_setting_and_answers_with_numbers(folder, tmp_path):
     assert (contestant.save() / "model.json").is_file()
 
 
-def test_a_comparison_has_all_figures(folder, tmp_path, capsys):
-    words = ["--repeats", "1", "--results", str(tmp_path), "--only", "linear-svc", "dsnc-texts"]
-    arguments = parse(words)
-    svc, texts = compare(folder, entries(arguments), arguments)
+def test_a_comparison_has_all_figures(three_classes_folder, tmp_path, capsys):
+    words = ["--repeats", "1", "--tune", "0", "--results", str(tmp_path), "--dsnc", "n_bits=8"]
+    arguments = parse([*words, "--only", "linear-svc", "dsnc-texts"])
+    svc, texts = compare(three_classes_folder, entries(arguments), arguments)
     assert svc["top-1 %"] == svc["top-5 %"] == 100 and svc["classes"] == 3
-    assert svc["version"].startswith("scikit-learn ")
+    assert svc["version"].startswith("scikit-learn ") and svc["setting"] == "C=1.0"
     for key in ("train s", "train CPU s", "warm-up s", "µs/row", "µs single", "MB"):
         assert svc[key] > 0
     assert texts["note"] == "left out: no texts" and texts["train s"] is None
@@ -65,14 +57,16 @@ def test_a_comparison_has_all_figures(folder, tmp_path, capsys):
     assert turn["train s"] == svc["train s"]
     show_set([svc, texts])
     shown = capsys.readouterr().out
-    assert "three, linear-svc, turn 1: 100.00 %" in shown and "3 classes, 60 rows" in shown
-    assert "three, dsnc-texts: left out: no texts" in shown
+    assert "three, linear-svc C=1.0: 100.00 %" in shown and "3 classes, 60 rows" in shown
+    assert "three, dsnc-texts n_bits=8: left out: no texts" in shown
 
 
-def test_of_turns_the_least_times_count_and_the_mean_accuracy(folder):
+def test_of_turns_the_least_times_count_and_the_mean_accuracy(three_classes_folder):
     turns = [{"top-1 %": 50, "train s": 4, "MB": 1}, {"top-1 %": 60, "train s": 3, "MB": 1}]
     late = {"note": "over 9 s"}
-    row = row_of(Entry("dsnc", {}), read_about(folder), [*turns, late], "over 9 s", parse([]))
+    row = row_of(
+        Entry("dsnc", {}), read_about(three_classes_folder), [*turns, late], "over 9 s", parse([])
+    )
     assert (row["top-1 %"], row["train s"], row["turns"], row["note"]) == (55, 3, 2, "over 9 s")
 
 

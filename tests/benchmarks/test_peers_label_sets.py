@@ -52,22 +52,32 @@ def folder(tmp_path_factory):
 def test_labels_without_a_training_row_are_left_out(folder):
     data, about = read(folder, "rows"), read_about(folder)
     assert data.has_sets and about["label sets"] and about["classes"] == 4
-    assert data.train.y.shape == data.test.y.shape == (60, 4)
+    assert data.train.y.shape == (54, 4) and data.test.y.shape == (60, 4)
     assert set(data.train.y.data) == {1}
-    assert left_out(Entry("fasttext-hs", {}), about, False) == "left out: one label a row"
+    assert left_out(Entry("output-code", {}), about, False) == "left out: one label a row"
+
+
+def test_a_set_without_validation_rows_takes_some_of_its_training_rows(folder):
+    data = read(folder, "rows")
+    assert data.validation.y.shape == (6, 4) and data.validation.X.shape[0] == 6
+    features = [part.X.toarray() > 0 for part in (data.train, data.validation)]
+    labels = [part.y.toarray() > 0 for part in (data.train, data.validation)]
+    for X, Y in zip(features, labels, strict=True):
+        np.testing.assert_array_equal(X[:, :8:2], Y)
+
+
+WHO = ("linear-svc", "nearest-centroid")
 
 
 def test_a_comparison_of_label_sets(folder, tmp_path, capsys):
-    arguments = parse(
-        ["--repeats", "1", "--results", str(tmp_path), "--only", "linear-svc", "fasttext"]
-    )
+    arguments = parse(["--repeats", "1", "--tune", "0", "--results", str(tmp_path), "--only", *WHO])
     rows = compare(folder, entries(arguments), arguments)
     svc = rows[0]
     assert svc["label sets"] and svc["PSP@1 %"] > 90 and svc["µs/row"] > 0
     assert svc["P@1 %"] > 80 and svc["P@5 %"] < svc["P@1 %"]  # some rows have no label
     show_set(rows)
     shown = capsys.readouterr().out
-    assert "PSP@5" in shown and "fasttext: left out: one label a row" in shown
+    assert "PSP@5" in shown and "nearest-centroid: left out: one label a row" in shown
     (turn,) = map(json.loads, (tmp_path / "peers_turns.jsonl").read_text().splitlines())
     assert turn["P@1 %"] == svc["P@1 %"]
 

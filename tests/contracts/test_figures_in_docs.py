@@ -5,6 +5,7 @@ import statistics
 
 import pytest
 
+from comparison_records import accuracy_record, behind_record
 from records import Records, write
 from tables import Pages, take
 
@@ -29,6 +30,12 @@ STANDS_FOR = {"aloi72k": "ALOI", "bible12k": "DMOZ-12K", "lshtc1_dryrun": "DMOZ-
 
 def test_all_figures_come_from_records():
     assert list(Pages().problems()) == []
+
+
+@pytest.mark.parametrize("make", [accuracy_record, behind_record])
+def test_where_others_are_better_is_what_their_records_say(make):
+    shown = RECORDS["comparison_" + make.__name__.removesuffix("_record")]
+    assert shown == json.loads(json.dumps(make(RECORDS)))
 
 
 def accuracies(kind):

@@ -6,16 +6,23 @@ from peers.contestant import Contestant
 from peers.contestants.dsnc_classifier import DSNC, DSNCTexts
 from peers.contestants.fasttext_supervised import FastText
 from peers.contestants.linear_svc import SVC
+from peers.contestants.mlp import MLP
 from peers.contestants.napkinxc_tree import NapkinXC
+from peers.contestants.nearest_centroid import Centroid
+from peers.contestants.output_code import OutputCode
 from peers.contestants.pecos_xlinear import Pecos
+from peers.contestants.sgd import SGD
 
 CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "dsnc": (DSNC, {}),
     "dsnc-texts": (DSNCTexts, {}),
-    "linear-svc": (SVC, {"C": 1.0}),
+    "mlp": (MLP, {}),
+    "nearest-centroid": (Centroid, {}),
+    "linear-svc": (SVC, {}),
+    "sgd": (SGD, {}),
+    "output-code": (OutputCode, {}),
     "fasttext": (FastText, {"loss": "softmax", "lr": 1.0, "epoch": 50, "dim": 50}),
     "fasttext-hs": (FastText, {"loss": "hs", "lr": 0.5, "epoch": 50}),
     "napkinxc-plt": (NapkinXC, {}),
-    "napkinxc-plt-l2": (NapkinXC, {"loss": "l2", "liblinear_c": 1.0}),
     "pecos-xlinear": (Pecos, {}),
 }

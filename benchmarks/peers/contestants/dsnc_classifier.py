@@ -65,6 +65,10 @@ class DSNC(Contestant):
             return self.model.predict(rows)
         return self.model.predict_top_k(rows, k)[0]
 
+    def confidences(self, rows: Any) -> Any:
+        """Return them beside the best."""
+        return self.model.predict_top_k(rows, 1)[1][:, 0]
+
     def save(self) -> Path:
         """Write the model folder."""
         self.model.save(self.work / "model")

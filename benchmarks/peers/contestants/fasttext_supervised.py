@@ -6,7 +6,7 @@ their character n-grams as well as their words; nothing is inside tokens made of
 It must have eleven threads: ten fill a tenth each of the matrix of its words with first values, the
 next what is left over, and without them there is whatever was in memory (facebookresearch/fastText,
 issue 1061): accuracy is lost, and often all of it ("Encountered NaN"). They share the cores that
-are allowed. Learning rates and epochs were chosen on validation rows of three data sets.
+are allowed. Of the labels of a set it draws one for each row of an epoch.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from peers.contestant import Contestant
@@ -46,6 +47,8 @@ class FastText(Contestant):
     requirements = ("fasttext-numpy2==0.10.4",)
     if_it_fails = "It needs a C++ compiler where there is no wheel for this Python."
     reads = "texts"
+    takes_sets = True
+    choices = ({}, {"lr": 0.2}, {"wordNgrams": 2, "bucket": 1 << 18})
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int | None:
@@ -54,9 +57,12 @@ class FastText(Contestant):
 
     def prepare(self, data: Data) -> None:
         """Write the file that it trains from."""
-        lines = zip(data.train.y.tolist(), data.train.texts or (), strict=True)
+        y = data.train.y
+        sets = y.tolil().rows.tolist() if data.has_sets else y[:, None].tolist()
         with (self.work / "train.txt").open("w", encoding="utf-8") as file:
-            file.writelines(f"{_LABEL}{number} {text}\n" for number, text in lines)
+            for labels, text in zip(sets, data.train.texts or (), strict=True):
+                if labels:
+                    file.write(" ".join([*(f"{_LABEL}{number}" for number in labels), text, "\n"]))
 
     def fit(self, data: Data) -> None:
         """Train, reading included: it knows no other way."""
@@ -75,6 +81,11 @@ class FastText(Contestant):
         return (
             self.model.predict(rows, k)[0] if len(rows) > 1 else [self.model.predict(rows[0], k)[0]]
         )
+
+    def confidences(self, rows: Any) -> NDArray[Any]:
+        """Return them beside the best, 0 for a text without any word that is known."""
+        found = self.model.predict(rows, 1)[1]
+        return np.array([p[0] if len(p) else 0.0 for p in found]).clip(0, 1)
 
     def numbers(self, answers: Any) -> NDArray[Any]:
         """Read the numbers in the labels."""

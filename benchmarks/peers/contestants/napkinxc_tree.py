@@ -14,6 +14,9 @@ pybind11. What worked for 0.7.2, in the environment that the benchmark has begun
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from peers.contestant import Contestant
 from peers.data import Data
 
@@ -25,6 +28,11 @@ class NapkinXC(Contestant):
     module = "napkinxc.models"
     requirements = ("napkinxc==0.7.2",)
     takes_sets = True
+    choices = (
+        {},
+        {"loss": "l2", "liblinear_c": 1.0},
+        {"loss": "l2", "liblinear_c": 1.0, "arity": 16},
+    )
     if_it_fails = (
         "There is no wheel for this Python: contestants/napkinxc_tree.py says how to build."
     )
@@ -47,6 +55,11 @@ class NapkinXC(Contestant):
     def predict(self, rows: Any, k: int) -> Any:
         """Return lists of class numbers."""
         return self.model.predict(rows, top_k=k)
+
+    def confidences(self, rows: Any) -> NDArray[Any]:
+        """Return its estimate, which can be over 1 where classes share a row."""
+        found = self.model.predict_proba(rows, top_k=1)
+        return np.array([pairs[0][1] if pairs else 0.0 for pairs in found]).clip(0, 1)
 
     def save(self) -> Path:
         """Return what `fit` has written."""

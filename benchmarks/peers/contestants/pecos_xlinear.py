@@ -21,8 +21,9 @@ class Pecos(Contestant):
     module = "pecos.xmc.xlinear.model"
     requirements = ("numpy<2", "scipy<1.14", "scikit-learn")
     alone = ("libpecos==1.2.8",)
-    if_it_fails = "There are wheels for Linux on x86-64 only, up to Python 3.11."
+    if_it_fails = "There are wheels for Linux only, up to Python 3.11."
     takes_sets = True
+    choices = ({}, {"threshold": 0.01, "beam_size": 50}, {"Cp": 4.0, "beam_size": 50})
 
     def prepare(self, data: Data) -> None:
         """Write rows and label sets as it takes them."""
@@ -41,6 +42,7 @@ class Pecos(Contestant):
         features = LabelEmbeddingFactory.create(self.Y, self.X, method="pifa")
         chain = Indexer.gen(features, threads=self.threads, seed=0)
         settings = {"threads": self.threads} | self.settings
+        self.options = {"threads": self.threads, "beam_size": settings.pop("beam_size", 10)}
         model = XLinearModel.train(self.X, self.Y, C=chain, **settings)
         model.save(str(self.work / "model"))
         self.model = XLinearModel.load(str(self.work / "model"), is_predict_only=True)
@@ -48,7 +50,7 @@ class Pecos(Contestant):
     def predict(self, rows: Any, k: int) -> Any:
         """Return a sparse matrix of scores, the k best of each row."""
         rows = sp.csr_matrix(rows, dtype=np.float32)
-        return self.model.predict(rows, only_topk=k, threads=self.threads)
+        return self.model.predict(rows, only_topk=k, **self.options)
 
     def numbers(self, answers: Any) -> NDArray[Any]:
         """Return label numbers by their scores."""
