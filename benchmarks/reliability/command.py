@@ -149,7 +149,8 @@ def limits(asked: Asked) -> Iterator[dict[str, Any]]:
     for name in part.cases(bases):
         trial = part.trial(bases, name, asked.work)
         row = tried(asked._replace(n=1), "limits", name, trial)
-        yield {**row, "file kB": part.size_of(asked.work) / 1000}
+        if row["tried"]:
+            yield {**row, "file kB": part.size_of(asked.work) / 1000}
 
 
 PARTS: dict[str, Callable[[Asked], Iterator[dict[str, Any]]]] = {

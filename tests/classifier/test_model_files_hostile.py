@@ -87,6 +87,8 @@ HUGE = 10**4000
         ("parameters", "class_weight", [[[], 1]], "do not fit together"),
         ("parameters", "class_weight", [["a", "z"]], "class_weight.*must be a number"),
         ("data", "changes", 0.5, "changes is not a list"),
+        ("metrics", "validation_accuracy", 10**400, "too large"),
+        ("metrics", "test", {"accuracy": 10**400}, "too large"),
         ("features", "label_kind", "int65", "label_kind='int65' .* Did you mean 'int64'"),
         ("features", "label_kind", "text", "not of kind 'text'"),
         ("features", "label_kind", ["int64"], "do not fit together"),

@@ -70,10 +70,13 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     for name in (*_REQUIRED, *(name for name in _LATER if name in metrics)):
         if type(metrics[name]) not in _FIGURES[name]:
             raise InputError(f"metrics: {name} is a {type(metrics[name]).__name__}.")
+        if type(metrics[name]) is int:
+            plain_number(f"metrics: {name}", metrics[name])
     test = metrics.get("test", {})
     for name, value in test.items():
         if type(value) not in (int, float):
             raise InputError(f"metrics: test: {shorten(name)} is a {type(value).__name__}.")
+        plain_number(f"metrics: test: {shorten(name)}", value)
     if not isinstance(header["data"].get("changes", []), list):
         raise InputError("data: changes is not a list.")
     # The first versions knew the accuracy of the linear decoder only.
