@@ -104,7 +104,8 @@ def growth(sizes: list[int]) -> list[dict[str, object]]:
     for n_rows in sizes:
         n_classes = n_rows // A_CLASS
         # The same matrix makes features of codes; classes with other numbers are other classes.
-        data = make_dense_codes(n_rows, KNOWN + n_classes, random_state=0, part=1, **SHAPE)
+        n_all = KNOWN + n_classes
+        data = make_dense_codes(A_CLASS * n_all, n_all, random_state=0, part=1, **SHAPE)
         rows = np.flatnonzero(data.y >= KNOWN)
         X, truth = data.X[rows], data.y[rows]
         for how, number in (("given", len(np.unique(truth))), ("not given", None)):

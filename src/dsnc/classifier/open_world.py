@@ -119,8 +119,9 @@ class OpenWorld(LearnedClassifier):
 
         The encoder stays as it is. New classes get codes, class vectors and, where the model has a
         second stage, vectors over features; all class vectors are trained for a moment, on these
-        rows and on what the model remembers of the others (`memory`). The balance between old and
-        new is chosen on remembered codes. Labels that were removed before come back to their
+        rows and on what the model remembers of the others (`memory`). Where few classes come to
+        many, only theirs are, beside those of near classes. The balance between old and new is
+        chosen on remembered codes. Labels that were removed before come back to their
         place; others come last in `classes_`, in sorted order.
 
         Where it fails, everything stays as it was.
