@@ -98,15 +98,15 @@ def draw_classes(records: Records) -> Figure:
         for row, value in zip(rows, values, strict=True):
             point(panel, row["contestant"], row["classes"], value)
         panel.set(xscale="log", yscale="log", xlabel="classes, or labels", title=title)
-        plain_numbers(panel.xaxis)
+        plain_numbers(panel.xaxis, (1,))
         plain_numbers(panel.yaxis)
     legend(figure, rows)
     return figure
 
 
-def plain_numbers(axis: Axis) -> None:
-    """Write 1, 3, 10, 30 at a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=(1, 3)))
+def plain_numbers(axis: Axis, numbers: tuple[int, ...] = (1, 3)) -> None:
+    """Write 1, 3, 10, 30 and so on at a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=numbers))
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
