@@ -32,7 +32,7 @@ LOOKS = {  # of a contestant, by how its name begins
     "fasttext": ("purple", "<"),
     "fasttext-hs": ("purple", ">"),
     "napkinxc-plt": ("sky", "p"),
-    "pecos-xlinear": ("sky", "h"),
+    "pecos-xlinear": ("blue", "*"),
 }
 TIMES = {"predict": ("µs/row", "µs a row"), "train": ("train s", "seconds of training")}
 ACROSS = 2  # panels side by side: more are too small for a phone
@@ -87,30 +87,26 @@ def draw_fronts(records: Records, time: str, label: str) -> Figure:
 
 
 def draw_classes(records: Records) -> Figure:
-    """Draw the times of a row against the number of classes, where rows have one class."""
-    rows = [row for _, rows in data_sets(records) for row in rows if not row["label sets"]]
-    for row in rows:
-        row["training, µs a row"] = 1e6 * row["train s"] / row["train"]
+    """Draw the time of a row, and of training for each of its rows, against the classes."""
+    rows = [row for _, rows in data_sets(records) for row in rows]
+    times = {
+        "µs a row": [row["µs/row"] for row in rows],
+        "training, µs a row": [1e6 * row["train s"] / row["train"] for row in rows],
+    }
     figure = Figure(figsize=(7, 4.6), layout="constrained")
-    panels = figure.subplots(1, 2)
-    for panel, key in zip(panels, ("µs/row", "training, µs a row"), strict=True):
-        for name in LOOKS:
-            own = [row for row in rows if row["contestant"] == name]
-            color, _ = LOOKS[name]
-            places = [row["classes"] for row in own], [row[key] for row in own]
-            panel.plot(*places, color=COLORS[color], linewidth=0.8, alpha=0.6)
-            for x, y in zip(*places, strict=True):
-                point(panel, name, x, y)
-        panel.set(xscale="log", yscale="log", xlabel="classes", title=key.replace("/", " a "))
-        plain_numbers(panel.xaxis)
+    for panel, (title, values) in zip(figure.subplots(1, 2), times.items(), strict=True):
+        for row, value in zip(rows, values, strict=True):
+            point(panel, row["contestant"], row["classes"], value)
+        panel.set(xscale="log", yscale="log", xlabel="classes, or labels", title=title)
+        plain_numbers(panel.xaxis, (1,))
         plain_numbers(panel.yaxis)
     legend(figure, rows)
     return figure
 
 
-def plain_numbers(axis: Axis) -> None:
-    """Write 1, 3, 10, 30 at a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=(1, 3)))
+def plain_numbers(axis: Axis, numbers: tuple[int, ...] = (1, 3)) -> None:
+    """Write 1, 3, 10, 30 and so on at a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=numbers))
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
