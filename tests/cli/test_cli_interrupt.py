@@ -14,6 +14,13 @@ def read_until(stream, text):
     raise AssertionError(f"{text!r} never came")
 
 
+def told(process):
+    """Return what a command says until its end, which is a good one."""
+    said = process.stderr.read().decode()
+    assert process.wait() == 0, said
+    return said
+
+
 def test_interrupted_and_resumed_is_uninterrupted(run, start, files, tmp_path):
     arguments = ["train", files / "train.svm", "-o", "m", *SETTINGS]
     process = start(*arguments, "--verbose")
@@ -32,11 +39,11 @@ def test_interrupted_and_resumed_is_uninterrupted(run, start, files, tmp_path):
     assert "--force" in refused
     other = run(*arguments, "--resume", "--bits", "17", code=1).stderr
     assert "belongs to a run with other data or settings" in other
-    said = run(*arguments, "--resume", "--verbose").stderr
+    said = told(start(*arguments, "--resume", "--verbose"))
     assert "epoch 1/40" not in said
     assert not (tmp_path / "m.checkpoint").exists()
 
-    run("train", files / "train.svm", "-o", "whole", *SETTINGS)
+    told(start("train", files / "train.svm", "-o", "whole", *SETTINGS))
     for name in ("model.json", "model.safetensors"):
         assert (tmp_path / "m" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
