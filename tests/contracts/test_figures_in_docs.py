@@ -19,6 +19,7 @@ METHODS = {
     "DSNC shortlist": "dsnc/shortlist",
     "DSNC shortlist+Reg": "dsnc_reg/shortlist",
     "DSNC table, 16 probes": "dsnc/table",
+    "DSNC as fitted": "dsnc/fitted",
     "MLP": "mlp",
     "MLP+Reg": "mlp_reg",
     "ECOC": "ecoc",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dsnc.paper.experiments import published
 from dsnc.paper.experiments.methods import METHODS, TABLE_BITS
-from dsnc.paper.experiments.record import OWN, Record
+from dsnc.paper.experiments.record import FITTED, OWN, Record
 from dsnc.paper.experiments.tables import Cell, Table
 
 
@@ -37,6 +37,7 @@ COLUMNS = (
     Column("DSNC shortlist", "dsnc", "shortlist"),
     Column("DSNC shortlist+Reg", "dsnc_reg", "shortlist"),
     Column("DSNC table, 16 probes", "dsnc", "table", True),
+    Column("DSNC as fitted", "dsnc", FITTED),
     Column("MLP", "mlp"),
     Column("MLP+Reg", "mlp_reg"),
     Column("ECOC", "ecoc", sublinear=True),
@@ -75,7 +76,8 @@ def accuracy(column: Column, n_bits: int, records: Iterable[Record]) -> Cell:
 
 
 def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
-    columns = [c for c in COLUMNS if any(r.definition.method == c.method for r in records)]
+    known = {(r.definition.method, decoder) for r in records for decoder in r.outcomes}
+    columns = [column for column in COLUMNS if (column.method, column.decoder) in known]
     sizes = sorted({r.definition.n_bits for r in records if r.definition.n_bits is not None})
     paper = published.paper_set(records[0].definition.source, data)
     rows = []

@@ -21,6 +21,7 @@ from dsnc.paper.experiments.methods import METHODS, RECIPES
 
 FORMAT = 2
 OWN = "own"  # the outcome of a method that has one decoder only
+FITTED = "fitted"  # that of a model as `fit` leaves it, a second stage included
 _JSON, _ARRAYS, _DECODERS = "record.json", "arrays.npz", "decoders.npz"
 
 
@@ -32,8 +33,9 @@ class Record:
     ----------
     definition : Definition
     outcomes : dict
-        Decoder (or `OWN`) to its figures: ``accuracy``, ``top_5``, ``calibration_error``,
-        ``microseconds`` of decoding a row, ``operations`` and ``bytes`` of the paper's formulas.
+        Decoder (or `OWN`, or `FITTED`) to its figures: ``accuracy``, ``top_5``,
+        ``calibration_error``, ``operations`` and ``bytes`` of the paper's formulas, and of a
+        decoder alone ``microseconds`` of a row.
     codes : dict
         Statistics of the hard codes by part ("train", "test"): distances, number of codes.
     history : dict

@@ -3,6 +3,7 @@
 import os
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +19,7 @@ from dsnc.paper.experiments.cost_curve import decoding_times
 from dsnc.paper.experiments.definition import Definition
 from dsnc.paper.experiments.methods import METHODS
 from dsnc.paper.experiments.prepare import Prepared, prepare
-from dsnc.paper.experiments.record import OWN, Record, write_record
+from dsnc.paper.experiments.record import FITTED, OWN, Record, write_record
 
 TIMED_ROWS = 2048
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "torch", "numba")
@@ -46,15 +47,16 @@ def run(definition: Definition, runs: Path) -> Record:
     outcomes: dict[str, dict[str, float]] = {}
     arrays: dict[str, Any] = {"y": prepared.parts.test.y}
     choices = method.decoders(definition.n_bits or 0)
-    variants = {name: model.with_decoder(choice) for name, choice in choices.items()}
-    variants = variants or {OWN: model}
+    variants = _with_decoders(model, choices) if choices else {OWN: model}
     logits = model.predictor_.logits(prepared.parts.test.X[:TIMED_ROWS])
     decoders = {name: variant.predictor_.decoder for name, variant in variants.items()}
     encoded = Encoded(logits)
     times = decoding_times({name: (decoder, encoded) for name, decoder in decoders.items()}, 3)
+    if getattr(model, "reranker", None) is not None:
+        variants[FITTED] = model
     for name, variant in variants.items():
         figures, answers = _ask(variant, prepared)
-        outcomes[name] = {**figures, "microseconds": times[name]}
+        outcomes[name] = figures | ({"microseconds": times[name]} if name in times else {})
         arrays |= {f"{key}.{name}": array for key, array in answers.items()}
     codes: dict[str, dict[str, float]] = {}
     if method.codes:
@@ -72,6 +74,16 @@ def fit(model: Any, prepared: Prepared) -> Any:
     if isinstance(model, LearnedClassifier):
         return model.fit(train.X, train.y, validation=(validation.X, validation.y))
     return model.fit(train.X, train.y)
+
+
+def _with_decoders(model: Any, choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the model with each decoder, and with nothing behind it that looks at features."""
+    given = model.reranker
+    try:
+        model.reranker = None
+        return {name: model.with_decoder(choice) for name, choice in choices.items()}
+    finally:
+        model.reranker = given
 
 
 def _ask(model: Any, prepared: Prepared) -> tuple[dict[str, float], dict[str, Any]]:
