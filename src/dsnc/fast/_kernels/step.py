@@ -25,14 +25,17 @@ from dsnc.fast._kernels.losses import padded, sigmoid_loss, softmax_loss
 from dsnc.fast._kernels.meeting import await_work, meet, report, take
 from dsnc.fast._kernels.vectors import (
     LANES,
+    TOGETHER,
     add_scaled,
     chance,
     claim,
     clear,
     dot,
+    dots,
     draw,
     expect,
     fetch,
+    mix,
     pack,
     pass_through,
     probabilities,
@@ -253,10 +256,14 @@ def _score(rows, row, slot, weights, batch, space, plan):
     for m in range(n):
         fetch(weights.classes, classes[min(m + _AHEAD, n - 1)])
         offset = weights.class_bias[classes[m]] + (raised if m >= near else _ZERO)
-        for s in range(n_inputs):
-            scores[s, m] = offset + dot(
-                weights.classes, classes[m], batch.inputs, slot * n_inputs + s
-            )
+        first = slot * n_inputs
+        if n_inputs == TOGETHER:
+            products = dots(weights.classes, classes[m], batch.inputs, first)
+            for s in range(TOGETHER):
+                scores[s, m] = offset + products[s]
+        else:
+            for s in range(n_inputs):
+                scores[s, m] = offset + dot(weights.classes, classes[m], batch.inputs, first + s)
     loss, own = _ZERO, rows.gains[rows.starts[row] : rows.starts[row + 1]]
     for s in range(n_inputs):
         share = plan.soft_share
@@ -318,10 +325,7 @@ def _move_classes(base, n_rows, weights, squares, layout, batch, space, plan, ra
                 most = max(most, abs(scores[s, m]))
             if most < _TINY:
                 continue
-            clear(space.vector, 0)
-            for s in range(n_inputs):
-                add_scaled(space.vector, 0, batch.inputs, slot * n_inputs + s, scores[s, m])
-            square = dot(space.vector, 0, space.vector, 0) / n_bits
+            square = _mixed(space.vector, batch.inputs, slot * n_inputs, scores, m) / n_bits
             squares.classes[k] = plan.fading * squares.classes[k] + square
             step = -rate / math.sqrt(squares.classes[k] + _LEAST)
             add_scaled(weights.classes, k, space.vector, 0, step)
@@ -332,6 +336,19 @@ def _move_classes(base, n_rows, weights, squares, layout, batch, space, plan, ra
             squares.class_bias[k] += total * total
             step = rate * plan.bias_rate / math.sqrt(squares.class_bias[k] + _LEAST)
             weights.class_bias[k] -= step * total
+
+
+@part
+def _mixed(vector, inputs, first, scores, m):
+    """Write the gradient of a class vector; return the sum of its squares."""
+    n_inputs = scores.shape[0]
+    if n_inputs == TOGETHER:
+        shares = scores[0, m], scores[1, m], scores[2, m], scores[3, m], scores[4, m]
+        return mix(vector, 0, inputs, first, shares)
+    clear(vector, 0)
+    for s in range(n_inputs):
+        add_scaled(vector, 0, inputs, first + s, scores[s, m])
+    return dot(vector, 0, vector, 0)
 
 
 @part

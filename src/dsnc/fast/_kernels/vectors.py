@@ -12,6 +12,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 16
+TOGETHER = 5  # rows that `dots` and `mix` look at: four draws and what they are on average
 
 _FLOAT, _INT = ir.FloatType(), ir.IntType(32)
 _FLOATS, _INTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
@@ -66,6 +67,44 @@ def dot(typing, x, i, y, k):
         return _total(builder, builder.load(sums))
 
     return types.float32(x, types.intp, y, types.intp), generate
+
+
+@intrinsic
+def dots(typing, x, i, y, k):
+    """Return ``x[i] @ y[k]`` and so on, up to the TOGETHER-th row of y: x[i] is read once."""
+
+    def generate(context, builder, signature, arguments):
+        sums = [cgutils.alloca_once_value(builder, _floats(0.0)) for _ in range(TOGETHER)]
+        which = 0, *((2, s) for s in range(TOGETHER))
+        with _rows(context, builder, signature, arguments, which) as (b, first, *others):
+            common = first.load(b)
+            for other, total in zip(others, sums, strict=True):
+                b.store(_fused(b, common, other.load(b), b.load(total)), total)
+        totals = [_total(builder, builder.load(total)) for total in sums]
+        return context.make_tuple(builder, signature.return_type, totals)
+
+    kind = types.UniTuple(types.float32, TOGETHER)
+    return kind(x, types.intp, y, types.intp), generate
+
+
+@intrinsic
+def mix(typing, out, i, x, k, shares):
+    """``out[i] = shares @ x[k : k + TOGETHER]``; return ``out[i] @ out[i]``."""
+
+    def generate(context, builder, signature, arguments):
+        square = cgutils.alloca_once_value(builder, _floats(0.0))
+        factors = [_spread(builder, share) for share in cgutils.unpack_tuple(builder, arguments[4])]
+        which = 0, *((2, s) for s in range(TOGETHER))
+        with _rows(context, builder, signature, arguments, which) as (b, target, *others):
+            mixed = _floats(0.0)
+            for other, factor in zip(others, factors, strict=True):
+                mixed = _fused(b, factor, other.load(b), mixed)
+            target.store(b, mixed)
+            b.store(_fused(b, mixed, mixed, b.load(square)), square)
+        return _total(builder, builder.load(square))
+
+    kind = types.UniTuple(types.float32, TOGETHER)
+    return types.float32(out, types.intp, x, types.intp, kind), generate
 
 
 @intrinsic
@@ -255,13 +294,18 @@ class _Lanes:
 
 
 class _rows:  # noqa: N801 - used as `with _rows(...)`
-    """A loop over some rows, LANES numbers at a time; `which` are the places of their arrays."""
+    """A loop over some rows, LANES numbers at a time.
+
+    `which` are the places of their arrays among the arguments, or pairs: the row so many behind.
+    """
 
     def __init__(self, context, builder, signature, arguments, which, width=None) -> None:
         self.builder = builder
         self.rows = []
         for place in which:
+            place, behind = place if isinstance(place, tuple) else (place, 0)
             kind, array, number = signature.args[place], arguments[place], arguments[place + 1]
+            number = builder.add(number, context.get_constant(types.intp, behind))
             row, whole = _row(context, builder, kind, array, number)
             self.rows.append(row)
             width = whole if width is None else width
