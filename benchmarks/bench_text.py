@@ -24,7 +24,7 @@ from dsnc.data import load_dataset
 from dsnc.features import TextFeatures
 from harness import best_of, report
 
-WORDS, CHARACTERS = (1, 2), (3, 5)
+WORDS, CHARACTERS = (1, 2), (1, 5)
 SIZES = {"words": WORDS, "characters": CHARACTERS}
 SINGLE = 50  # single texts in a row
 OURS: dict[str, dict[str, Any]] = {

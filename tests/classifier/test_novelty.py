@@ -59,7 +59,8 @@ def test_nonsense_is_strange():
     texts = [f"{a} {b}" for a in ("red", "green", "blue", "black") for b in ("fox", "dog")] * 30
     model = dsnc.DSNCClassifier(n_bits=16, max_epochs=3).fit(texts, [t.split()[0] for t in texts])
     assert model.predict(["zzqxv wkkyj", texts[0]], unknown="?").tolist()[0] == "?"
-    assert np.isinf(model.novelty(["zzqxv wkkyj"])).all()
+    nonsense, nothing, known = model.novelty(["zzqxv wkkyj", "?!", texts[0]])
+    assert np.isinf(nothing) and nonsense > 10 * max(known, 1)
 
 
 def test_refusals(model):

