@@ -41,6 +41,7 @@ def test_steps_are_those_of_the_twin(n_bits, n_classes):
         {"soft_share": 0},
         {"soft_share": 1},
         {"n_draws": 1},
+        {"n_draws": 4},
         {"n_uniform": 0},
         {"n_uniform": 3, "smoothing": 0.3},
         {"n_draws": 0, "soft_share": 1, "moves_encoder": False, "sharpness": 0.4},

@@ -5,7 +5,7 @@ import pytest
 import vector_kernels as kernels
 
 import oracles
-from dsnc.fast._kernels.vectors import LANES
+from dsnc.fast._kernels.vectors import LANES, TOGETHER
 
 SHAPES = [(3, 16), (3, 32), (5, 208), (2, 3, 16), (2, 2, 208)]
 pytestmark = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -57,6 +57,17 @@ def test_dot(shape):
     exact = flat(x)[1].astype(float) @ y[3]
     assert kernels.dot(x, 1, y, 3) == pytest.approx(exact, abs=1e-5)
     assert kernels.dot(x, 1, x, 1) == pytest.approx(np.square(flat(x)[1], dtype=float).sum(), 1e-6)
+
+
+def test_dots_and_mix(shape):
+    x, y = numbers(shape), numbers((2, TOGETHER, shape[-1]), 1)
+    rows = flat(y)[1 : TOGETHER + 1].astype(float)
+    assert kernels.dots(x, 1, y, 1) == pytest.approx(rows @ flat(x)[1], abs=1e-5)
+    shares = tuple(numbers(TOGETHER, 2))
+    mixed = np.array(shares) @ rows
+    expected = changed(x, 2, mixed)
+    assert kernels.mix(x, 2, y, 1, shares) == pytest.approx(mixed @ mixed, rel=1e-5)
+    np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("sharpness", [1.0, 0.25])

@@ -21,6 +21,16 @@ def dot(x, i, y, k):
 
 
 @kernel
+def dots(x, i, y, k):
+    return vectors.dots(x, i, y, k)
+
+
+@kernel
+def mix(out, i, x, k, shares):
+    return vectors.mix(out, i, x, k, shares)
+
+
+@kernel
 def clear(out, i):
     vectors.clear(out, i)
 
