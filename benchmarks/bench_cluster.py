@@ -73,7 +73,9 @@ def predict(folder: Path, n_rows: int, cores: int) -> None:
     write_rows(folder / "few.parquet", 1000)
     write_rows(folder / "rows.parquet", n_rows)
     rates: dict[str, list[tuple[float, float]]] = {"dsnc predict": [], "cluster": []}
-    ray.init(num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(
+        "local", num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+    )
     for _ in range(REPEATS):
         rates["dsnc predict"].append(_alone(folder, n_rows, cores))
         rates["cluster"].append(_on_ray(folder, cores))
@@ -176,7 +178,13 @@ def memory(folder: Path, workers: int = 2) -> None:
     dsnc.DSNCClassifier(**settings, text=text).fit(texts, y).save(folder / "large")
     size = sum(file.stat().st_size for file in (folder / "large").iterdir()) / 1e6
     write_rows(folder / "some.parquet", 400_000)
-    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(
+        "local",
+        num_cpus=workers,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
     most: dict[int, tuple[float, float, float]] = {}
     over = threading.Event()
 
@@ -240,7 +248,9 @@ def search(n_codes: int = 4_000_000, n_queries: int = 200, plot: bool = True) ->
     one = HammingIndex(codes, method="scan")
     expected = one.search(queries, 10)
     calls = {"HammingIndex": lambda: one.search(queries, 10)}
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(
+        "local", num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+    )
     sent = ray.put(queries.words)
     with contextlib.ExitStack() as stack:
         for shards in SHARDS:

@@ -12,6 +12,7 @@ from dsnc.features.grams import Grams
 from dsnc.features.points import read_points
 
 Rows = tuple[Any, Any, Any]  # indptr, indices and data of a CSR matrix
+_AT_ONCE = 1 << 18  # buckets that are looked at together: all would take 80 bytes of each
 
 
 @cache
@@ -52,11 +53,12 @@ class HashedColumns:
 
     def __init__(self, buckets: NDArray[np.uint32], idf: NDArray[np.float32], grams: Grams) -> None:
         self._grams, self._settings, self._idf = grams, grams.settings(), idf
-        word, bit = buckets >> 6, np.uint64(1) << (buckets.astype(np.uint64) & np.uint64(63))
         self._known = np.zeros((grams.n_hashes // 64, 2), dtype=np.uint64)
-        np.bitwise_or.at(self._known[:, 0], word, bit)
-        in_word = np.bincount(word, minlength=len(self._known))
-        self._known[:, 1] = np.cumsum(in_word) - in_word
+        for start in range(0, len(buckets), _AT_ONCE):
+            some = buckets[start : start + _AT_ONCE].astype(np.uint64)
+            np.bitwise_or.at(self._known[:, 0], some >> 6, np.uint64(1) << (some & np.uint64(63)))
+        in_word = np.bitwise_count(self._known[:, 0])
+        self._known[:, 1] = np.cumsum(in_word, dtype=np.uint64) - in_word
         self._spare: list[tuple[Any, Any]] = []  # scratch that no thread is using
         self._one_row = sp.csr_matrix((1, len(buckets)), dtype=np.float32)
 
