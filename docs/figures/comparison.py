@@ -21,6 +21,7 @@ from records import Records
 
 LOOKS = {  # of a contestant, by how its name begins
     "dsnc n_bits=64": ("vermillion", "o"),
+    "dsnc n_bits=128": ("vermillion", "d"),
     "dsnc n_bits=200": ("vermillion", "D"),
     "dsnc-texts n_bits=64": ("orange", "o"),
     "dsnc-texts n_bits=200": ("orange", "D"),

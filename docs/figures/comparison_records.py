@@ -12,6 +12,7 @@ from records import ROOT, Records, write
 
 NAMES = {
     "dsnc n_bits=64": "dsnc, 64 bits",
+    "dsnc n_bits=128": "dsnc, 128 bits",
     "dsnc n_bits=200": "dsnc, 200 bits",
     "mlp": "MLP",
     "linear-svc": "`LinearSVC`",
@@ -75,7 +76,7 @@ def accuracy_record(records: Records) -> dict[str, Any]:
         texts = {n.replace("-texts", ""): v for n, v in found.items() if n.startswith("dsnc-texts")}
         row = {name: value for name, value in found.items() if name in NAMES}
         title = f"{first['data']} ({first['classes']:,})"
-        if "dsnc n_bits=64" in row:
+        if any(name.startswith("dsnc") for name in row):
             rows.append({"data": title, **row})
             rows += [{"data": "the same, from strings", **texts}] if texts else []
         else:
