@@ -67,6 +67,7 @@ class Lesson:
     linear: LinearDecoder  # its vectors, with biases that count as they are
     epochs: int
     how: Learning
+    share: float = 1.0  # of the way that vectors of other classes go, where all are trained
 
     def learned(
         self,
@@ -124,6 +125,8 @@ class Lesson:
         linear = rehearse(start, new, old, sharpness=sharpness, **settings)
         if is_blind:  # nothing says where old vectors may go
             linear = extended(self.linear, linear, before)
+        else:
+            linear = _moved(start, linear, counts == 0, self.share)
         bias = linear.bias + np.where(is_young, np.float32(offset), on_top)
         return LinearDecoder(linear.weight, bias)
 
@@ -176,6 +179,15 @@ class Lesson:
         sums *= lengths.mean() / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
         bias = np.full(len(before), np.median(self.linear.bias), dtype=np.float32)
         return extended(self.linear, LinearDecoder(sums, bias), before)
+
+
+def _moved(
+    start: LinearDecoder, end: LinearDecoder, is_other: NDArray[np.bool_], share: float
+) -> LinearDecoder:
+    """Return trained vectors; those of other classes go only a share of the way."""
+    on_the_way = np.where(is_other, np.float32(share), np.float32(1))
+    weight = start.weight + on_the_way[:, None] * (end.weight - start.weight)
+    return LinearDecoder(weight, start.bias + on_the_way * (end.bias - start.bias))
 
 
 def _are_few(memory: Memory, before: Ints, rows: Rows) -> bool:
