@@ -5,6 +5,7 @@ classes come to many, old vectors stay as they are: new ones are trained beside 
 that their rows might be taken for, on what is remembered of these.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from dsnc.decoders.memory import Memory
 _HARD = 40.0  # a logit whose soft bit is a hard one
 _NEAR, _CODES = 32, 8  # old classes beside a new one, and codes of each, where few come
 _LEAST_NEAR, _ALL_NEAR = 16, 1 << 14  # half as many are enough where these would be more in all
+_PACE = 5  # other vectors go all the way where a fifth of the classes comes, else less
 _TIMES, _TIMES_BESIDE = 4, 1  # remembered codes of an epoch beside the new rows
 _FEW = 64  # old classes for each new one that make them few
 _ROW_STEPS, _FEWEST_EPOCHS = 60_000, 3  # of these, about; and no fewer epochs
@@ -67,7 +69,6 @@ class Lesson:
     linear: LinearDecoder  # its vectors, with biases that count as they are
     epochs: int
     how: Learning
-    share: float = 1.0  # of the way that vectors of other classes go, where all are trained
 
     def learned(
         self,
@@ -126,7 +127,8 @@ class Lesson:
         if is_blind:  # nothing says where old vectors may go
             linear = extended(self.linear, linear, before)
         else:
-            linear = _moved(start, linear, counts == 0, self.share)
+            share = min(1.0, math.sqrt(_PACE * float((counts > 0).mean())))
+            linear = _moved(start, linear, counts == 0, share)
         bias = linear.bias + np.where(is_young, np.float32(offset), on_top)
         return LinearDecoder(linear.weight, bias)
 

@@ -25,7 +25,6 @@ from dsnc.selection.lesson import Changed, Learning, Lesson, Rows, extended, sco
 from dsnc.selection.new_vectors import SECOND_LOOK, Seen, with_new_vectors, with_vectors
 
 _EPOCHS, _DENSE_EPOCHS = 3, 10  # over the new rows, of length 1 and others
-_PACE = 4.5  # other vectors go so many times the share of classes that come, all the way at most
 _REACHED, _WITHIN = 32, 0.1875  # candidates of few rows, and how far away, as a share of the bits
 
 
@@ -169,8 +168,7 @@ def _learned(
     epochs = _EPOCHS if getattr(predictor.encoder, "row_normalize", False) else _DENSE_EPOCHS
     is_young = _young(memory, arrival)
     n_new = int(np.count_nonzero(is_young))
-    share = min(1.0, _PACE * len(np.unique(arrival.classes)) / len(before))
-    lesson = Lesson(decoder, linear, epochs, how, share)
+    lesson = Lesson(decoder, linear, epochs, how)
     offset, kept = offset_of_new(lesson, memory, kept, n_rows, n_new)
     changed = lesson.learned(kept, before, rows, offset, is_young)
     if kept is not None:
