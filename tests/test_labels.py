@@ -174,3 +174,14 @@ def test_labels_of_another_kind_do_not_come():
     with pytest.raises(UnknownLabelError):
         Labels(["a", "b"]).removing(["c"])
     assert Labels(["a", "b"]).adding(["longer"])[0].names.tolist() == ["a", "b", "longer"]
+
+
+def test_labels_that_grow_apart_do_not_know_each_other():
+    labels = Labels(["a", "b"])
+    one, _ = labels.adding(["c", "d"])
+    other, _ = labels.adding(["d"])
+    assert labels.find(["a", "c", "d"]).tolist() == [0, -1, -1]
+    assert one.find(["b", "c", "d"]).tolist() == [1, 2, 3]
+    assert other.find(["b", "c", "d"]).tolist() == [1, -1, 2]
+    assert one.adding(["e"])[0].names.tolist() == ["a", "b", "c", "d", "e"]
+    assert other.names.tolist() == ["a", "b", "d"]

@@ -5,6 +5,7 @@ place where they meet, and `Targets` the one that knows whether an answer is rig
 """
 
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,12 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import appended
 from dsnc.errors import DataFileError, InputError, shorten
 
 # What a right answer of a set is worth at each rank: its share of the mean of P@1, P@3 and P@5.
 _RANKS = np.array([23, 8, 8, 3, 3], dtype=np.float64) / 45
 
 NONE: Mapping[int, Any] = MappingProxyType({})
+_LOCK = threading.Lock()
 
 
 class UnknownLabelError(InputError):
@@ -118,7 +121,9 @@ class Labels:
         """Return the class numbers of labels, in an array of the same shape; -1 where unknown."""
         array, get = label_array(labels), self._number.get
         found = (get(label, -1) for label in array.ravel().tolist())
-        return np.fromiter(found, dtype=np.int32, count=array.size).reshape(array.shape)
+        numbers = np.fromiter(found, dtype=np.int32, count=array.size).reshape(array.shape)
+        numbers[numbers >= len(self)] = -1  # of labels that have come to others: see `_continued`
+        return numbers
 
     def numbers(self, labels: Any, name: str = "labels") -> NDArray[np.int32]:
         """Return the class number of each label; an unknown one is an error."""
@@ -162,10 +167,20 @@ class Labels:
         return self._renamed(everything, self.removed | {places[k]: names[k] for k in gone})
 
     def _continued(self, fresh: list[Any]) -> "Labels":
-        """Return these labels, and others behind them."""
+        """Return these labels, and others behind them.
+
+        Both share one dictionary, which is not copied unless others have come to these before.
+        """
         more = object_array(fresh) if self.names.dtype.kind == "O" else np.array(fresh)
-        labels = Labels(np.concatenate([self.names, more]), self.removed)
-        vars(labels)["_number"] = self._number | dict(zip(fresh, count(len(self)), strict=False))
+        alike = more.dtype == self.names.dtype
+        names = appended(self.names, more) if alike else np.concatenate([self.names, more])
+        labels = Labels(names, self.removed)
+        with _LOCK:
+            number = self._number
+            if len(number) > len(self):
+                number = {label: i for label, i in number.items() if i < len(self)}
+            number.update(zip(fresh, count(len(self)), strict=False))
+        vars(labels)["_number"] = number
         return labels
 
     def _everything(self) -> dict[int, Any]:

@@ -39,6 +39,26 @@ def test_only_so_many_are_remembered_and_all_are_counted(memory):
     assert (memory.counts == 10).all()
 
 
+def test_codes_are_in_the_order_of_their_classes(memory):
+    grown = memory.changed(Change(np.append(np.arange(6), [-1] * 4)))
+    more = grown.with_rows(LOGITS[:3], np.array([9, 2, 2]), 4, 0)
+    said = more.with_descriptions(LOGITS[:2], np.array([7, 1]))
+    changed = said.changed(Change(np.array([5, 3, -1, 2])))
+    for known in (memory, more, said, changed):
+        assert (np.diff(known.classes) >= 0).all()
+    some = more.of_classes(np.array([2, 9]), 3, 0)
+    assert some.classes.tolist() == [0, 0, 0, 1]
+    assert (some.codes.octets[-1] == SoftCodes.from_logits(LOGITS[:1]).octets).all()
+
+
+def test_files_of_earlier_versions_are_in_any_order(memory):
+    arrays = memory.arrays()
+    order = RNG.permutation(len(memory.classes))
+    mixed = {**arrays, "codes": arrays["codes"][order], "classes": arrays["classes"][order]}
+    again = Memory.from_arrays(mixed, 5, 6)
+    assert (again.classes == memory.classes).all()
+
+
 def test_classes_come_and_go(memory):
     changed = memory.changed(Change(np.array([0, -1, 5, 4])))
     assert np.bincount(changed.classes, minlength=4).tolist() == [4, 0, 4, 4]

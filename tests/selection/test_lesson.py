@@ -100,3 +100,13 @@ def test_the_line_of_novelty_moves_when_somebody_asks(model):
     come(model, 102)
     come(later, 102)
     assert np.allclose(model._novelty.quantiles, later._novelty.quantiles, atol=1e-4)
+
+
+def test_the_fewer_come_the_less_old_vectors_move(model):
+    weight = model.predictor_.decoder.linear.weight
+    far = [
+        np.abs(come(copy.deepcopy(model), *classes).predictor_.decoder.linear.weight[:100] - weight)
+        for classes in ([100], [100, 101], [100, 101, 102, 103])
+    ]
+    alone, two, four = (float(each.mean()) for each in far)
+    assert alone == 0 < two < four

@@ -1,5 +1,6 @@
 """Exact nearest neighbors in Hamming space, by whichever way is faster for each query."""
 
+import copy
 import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -123,8 +124,10 @@ class HammingIndex:
 
         A multi-index is made anew only where many have come.
         """
-        index = HammingIndex(codes, method="auto" if self.method == "multi_index" else self.method)
-        index.method = self.method
+        index = copy.copy(self)
+        index.codes, index._scan = codes, self._scan.with_more(codes)
+        index._multi, index._tables = None, _NO_TABLES
+        index._pending, index._lock = _PATIENCE, threading.Lock()
         multi = self._multi
         if multi is not None and len(codes) - len(self) + multi.n_later <= _LATER:
             index._multi = multi.with_more(codes)

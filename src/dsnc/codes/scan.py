@@ -32,6 +32,15 @@ class CodeScan:
         kernels.fill_planes(octets_of(codes), self.planes)
         self.planes.flags.writeable = False
 
+    def with_more(self, codes: PackedCodes) -> "CodeScan":
+        """Return the scan of these codes and others behind them: `codes` are all of them."""
+        done = self.n_codes // kernels.BLOCK  # blocks that stay as they are
+        more = CodeScan(codes.take(slice(done * kernels.BLOCK, None)))
+        more.planes = np.concatenate([self.planes[:done], more.planes])
+        more.planes.flags.writeable = False
+        more.n_codes, more._words = len(codes), codes.words
+        return more
+
     def head(self, n: int) -> Self:
         """Return the scan of the first n codes or so, whole blocks of them."""
         part = copy.copy(self)

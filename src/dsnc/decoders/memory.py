@@ -35,6 +35,7 @@ class Memory:
     codes : SoftCodes
         Of rows that were learned from.
     classes : int array of shape (len(codes),)
+        Ascending: the codes of a class are found without looking at all.
     held_out : SoftCodes
         Of rows that were not.
     held_out_classes : int array of shape (len(held_out),)
@@ -82,26 +83,42 @@ class Memory:
 
     def with_rows(self, logits: NDArray[Any], classes: Ints, most: int, seed: int) -> Self:
         """Remember some of the rows that were learned from, and of each class `most` in all."""
-        codes = self.codes.with_more(SoftCodes.from_logits(logits))
-        owners = appended(self.classes, classes)
-        described = appended(self.described, np.zeros(len(classes), np.bool_))
-        gets_more = np.zeros(1 + int(owners.max(initial=-1)), np.bool_)
-        gets_more[classes] = True
-        plain = np.flatnonzero(gets_more[owners] & ~described)
-        gone = np.setdiff1d(plain, plain[some_of_each(owners[plain], most, seed)])
-        if len(gone):
-            rows = np.delete(np.arange(len(owners)), gone)
-            codes, owners, described = codes.take(rows), owners[rows], described[rows]
-        return replace(self, codes=codes, classes=owners, described=described)
+        first = int(np.searchsorted(self.classes, classes.min(initial=len(self.counts))))
+        head = self if first == len(self.codes) else self._taken(slice(first))
+        tail = self._taken(slice(first, None))._joined(logits, classes, is_described=False)
+        plain = np.flatnonzero(np.isin(tail.classes, classes) & ~tail.described)
+        gone = np.setdiff1d(plain, plain[some_of_each(tail.classes[plain], most, seed)])
+        tail = tail._taken(np.delete(np.arange(len(tail.codes)), gone))
+        return replace(
+            self,
+            codes=head.codes.with_more(tail.codes),
+            classes=appended(head.classes, tail.classes),
+            described=appended(head.described, tail.described),
+        )
 
     def with_descriptions(self, logits: NDArray[Any], classes: Ints) -> Self:
         """Remember descriptions, in place of those that their classes had before."""
-        kept = np.flatnonzero(~(self.described & np.isin(self.classes, classes)))
+        kept = self._taken(~(self.described & np.isin(self.classes, classes)))
+        return kept._joined(logits, classes, is_described=True)
+
+    def _joined(self, logits: NDArray[Any], classes: Ints, *, is_described: bool) -> Self:
+        """Return these codes and others, in the order of their classes."""
+        owners = np.concatenate([self.classes, classes.astype(np.int64)])
+        both = replace(
+            self,
+            codes=SoftCodes.concatenate([self.codes, SoftCodes.from_logits(logits)]),
+            classes=owners,
+            described=np.append(self.described, np.full(len(classes), is_described)),
+        )
+        return both._taken(np.argsort(owners, kind="stable"))
+
+    def _taken(self, rows: Any) -> Self:
+        """Return some of the codes: a slice, a mask or their numbers."""
         return replace(
             self,
-            codes=SoftCodes.concatenate([self.codes.take(kept), SoftCodes.from_logits(logits)]),
-            classes=np.concatenate([self.classes[kept], classes.astype(np.int64)]),
-            described=np.concatenate([self.described[kept], np.ones(len(classes), np.bool_)]),
+            codes=self.codes.take(rows),
+            classes=self.classes[rows],
+            described=self.described[rows],
         )
 
     def with_attributes(self, attributes: NDArray[Any], classes: Ints) -> Self:
@@ -138,6 +155,8 @@ class Memory:
                 attributes=appended(self.attributes, unknown),
             )
         rows, classes = change.kept(self.classes)
+        order = np.argsort(classes, kind="stable")
+        rows, classes = rows[order], classes[order]
         held, held_classes = change.kept(self.held_out_classes)
         new = change.before < 0
         source = np.where(new, 0, change.before)
@@ -158,14 +177,16 @@ class Memory:
 
     def of_classes(self, classes: Ints, most: int, seed: int) -> Self:
         """Return up to `most` codes of each of some classes, ascending, numbered from 0."""
-        number = np.full(len(self.counts), -1)
-        number[classes] = np.arange(len(classes))
-        rows = np.flatnonzero(number[self.classes] >= 0)
-        rows = rows[some_of_each(self.classes[rows], most, seed)]
+        starts, ends = self.places(classes)
+        counts = ends - starts
+        numbers = np.repeat(np.arange(len(classes)), counts)
+        rows = np.arange(len(numbers)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+        some = some_of_each(numbers, most, seed)
+        rows, numbers = rows[some], numbers[some]
         return replace(
             self,
             codes=self.codes.take(rows),
-            classes=number[self.classes[rows]],
+            classes=numbers,
             held_out=self.held_out.take(slice(0)),
             held_out_classes=self.held_out_classes[:0],
             counts=self.counts[classes],
@@ -173,6 +194,11 @@ class Memory:
             described=self.described[rows],
             attributes=self.attributes[classes],
         )
+
+    def places(self, classes: Ints) -> tuple[Ints, Ints]:
+        """Return where the codes of each class begin, and where they end."""
+        starts, ends = (np.searchsorted(self.classes, classes, side) for side in ("left", "right"))
+        return starts, ends
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
@@ -221,7 +247,10 @@ class Memory:
         found = {int(rows): float(offset) for rows, offset in balance.tolist()}
         parts: dict[str, Any] = {**codes, **owners, "described": described}
         parts["attributes"] = attributes
-        return cls(**parts, counts=counts, offsets=offsets, balance=found)
+        memory = cls(**parts, counts=counts, offsets=offsets, balance=found)
+        if (np.diff(memory.classes) >= 0).all():
+            return memory
+        return memory._taken(np.argsort(memory.classes, kind="stable"))  # of an earlier version
 
 
 def some_of_each(classes: Ints, most: int, seed: int) -> Ints:

@@ -174,16 +174,14 @@ def _directions(logits: NDArray[Any]) -> NDArray[np.float32]:
 
 def _nearest(bits: NDArray[np.float32], classes: Ints, memory: Memory) -> NDArray[np.float64]:
     """Return the cosine to the nearest code of a row's class; -1 where none is remembered."""
-    order = np.argsort(memory.classes, kind="stable")
-    owners = memory.classes[order]
-    starts, ends = (np.searchsorted(owners, classes, side=side) for side in ("left", "right"))
+    starts, ends = memory.places(classes)
     most = int((ends - starts).max(initial=1))
     near = np.empty(len(bits))
     for first in range(0, len(bits), _ROWS):
         block = slice(first, first + _ROWS)
         places = starts[block, None] + np.arange(most)
         known = places < ends[block, None]
-        rows = order[np.minimum(places, len(order) - 1)]
+        rows = np.minimum(places, len(memory.codes) - 1)
         codes = _directions(memory.codes.take(rows.ravel()).logits()).reshape(*rows.shape, -1)
         cosines = np.einsum("imj,ij->im", codes, bits[block])
         near[block] = np.where(known, cosines, -1).max(axis=1, initial=-1)

@@ -137,11 +137,12 @@ class ShortlistDecoder(SearchingDecoder):
         self.linear, self.codes = linear, codes
         self.labels = valid_classes("labels", labels, len(codes), self.n_classes)
         self.labels.flags.writeable = False
-        without = np.flatnonzero(np.bincount(self.labels, minlength=self.n_classes) == 0)
-        if len(without):
-            raise InputError(f"labels: class {without[0]} has no code; every class needs one.")
         # One code for each class, in their order: a search then need not look at labels.
         self._is_codebook = np.array_equal(self.labels, np.arange(self.n_classes))
+        if not self._is_codebook:
+            without = np.flatnonzero(np.bincount(self.labels, minlength=self.n_classes) == 0)
+            if len(without):
+                raise InputError(f"labels: class {without[0]} has no code; every class needs one.")
         default = "weights" if self._is_codebook else "training"
         self.codes_of = one_of("codes_of", codes_of or default, KNOWN)
         self.size = _SETTINGS["size"]("size", size)

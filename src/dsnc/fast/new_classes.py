@@ -26,7 +26,7 @@ from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 
-_AT_LEAST, _TIMES = 4000, 4  # remembered codes of an epoch: so many, or so many times the new rows
+_AT_LEAST = 4000  # remembered codes of an epoch
 _MORE_WEIGHTS = 2  # than the other classes have on average
 _LEAST_WEIGHTS = 64
 
@@ -46,6 +46,7 @@ def rehearse(
     *,
     sharpness: float,
     epochs: int,
+    times: int,
     seed: int,
     n_threads: int = 1,
 ) -> LinearDecoder:
@@ -60,6 +61,8 @@ def rehearse(
     sharpness : float
         Of the soft bits.
     epochs : int
+    times : int
+        So many remembered codes are seen in an epoch for each new row, or some thousand at least.
     seed : int
     n_threads : int
         The vectors do not depend on it.
@@ -71,23 +74,30 @@ def rehearse(
     )
     alike = np.eye(n_bits, dtype=np.float32), np.zeros(n_bits, np.float32)  # logits stay
     model = Model.of(*alike, linear.weight, linear.bias)
-    most = max(_AT_LEAST, _TIMES * len(new.logits))
-    share = np.float32(max(1.0, len(remembered.logits) / most))  # that each one stands for
+    n_old, most = len(remembered.logits), max(_AT_LEAST, times * len(new.logits))
+    steps: FastSteps | None = None
     for epoch in range(epochs):
-        some = np.arange(len(remembered.logits))
-        if len(some) > most:
-            some = np.sort(rng.choice(some, most, replace=False))
-        weight = share * remembered.weight[some]
-        old = Codes(remembered.logits[some], remembered.classes[some], weight)
-        parts = [new, old]
-        logits, classes, weight = map(np.concatenate, zip(*parts, strict=True))
-        targets = Targets(classes.astype(np.int32), linear.n_classes)
-        weight = (weight / weight.mean()).astype(np.float32)
-        feed = Feed(Examples(sp.csr_array(logits), targets, weight), Scaling())
-        FastSteps(model, feed, settings, plan, seed=seed, n_threads=n_threads).run(
-            epoch, lambda: False
-        )
+        if steps is None or n_old > most:  # others of the remembered ones each time
+            some = np.arange(n_old)
+            if n_old > most:
+                some = np.sort(rng.choice(n_old, most, replace=False))
+            weight = np.float32(max(1.0, n_old / most)) * remembered.weight[some]
+            old = Codes(remembered.logits[some], remembered.classes[some], weight)
+            feed = _feed(new, old, linear.n_classes)
+            steps = FastSteps(model, feed, settings, plan, seed=seed, n_threads=n_threads)
+        steps.run(epoch, lambda: False)
     return LinearDecoder(model.weights.classes[:, :n_bits].copy(), model.weights.class_bias.copy())
+
+
+def _feed(new: Codes, old: Codes, n_classes: int) -> Feed:
+    """Return codes to learn from, as rows of features."""
+    parts = [new, old]
+    logits, classes, weight = map(np.concatenate, zip(*parts, strict=True))
+    targets = Targets(classes.astype(np.int32), n_classes)
+    weight = (weight / weight.mean()).astype(np.float32)
+    n_bits = logits.shape[1]
+    as_they_are = Scaling(shift=np.zeros(n_bits, np.float32), factor=np.ones(n_bits, np.float32))
+    return Feed(Examples(logits, targets, weight), as_they_are)
 
 
 def new_feature_vectors(

@@ -5,6 +5,7 @@ classes come to many, old vectors stay as they are: new ones are trained beside 
 that their rows might be taken for, on what is remembered of these.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +20,9 @@ from dsnc.decoders.memory import Memory
 
 _HARD = 40.0  # a logit whose soft bit is a hard one
 _NEAR, _CODES = 32, 8  # old classes beside a new one, and codes of each, where few come
+_LEAST_NEAR, _ALL_NEAR = 16, 1 << 14  # half as many are enough where these would be more in all
+_PACE = 5  # other vectors go all the way where a fifth of the classes comes, else less
+_TIMES, _TIMES_BESIDE = 4, 1  # remembered codes of an epoch beside the new rows
 _FEW = 64  # old classes for each new one that make them few
 _ROW_STEPS, _FEWEST_EPOCHS = 60_000, 3  # of these, about; and no fewer epochs
 
@@ -81,8 +85,8 @@ class Lesson:
         is_young = before < 0 if is_young is None else is_young
         keeps = False
         if memory is not None and _are_few(memory, before, rows):
-            linear = self._beside(memory, before, rows, offset)
             keeps = Change(before).only_adds(self.linear.n_classes)
+            linear = self._beside(memory, before, rows, offset, keeps=keeps)
         else:
             linear = self._rehearsed(memory, before, rows, offset, is_young)
         change = Change(before, linear, PackedCodes.from_logits(rows.logits), rows.classes, keeps)
@@ -95,6 +99,7 @@ class Lesson:
         rows: Rows,
         offset: float,
         is_young: NDArray[np.bool_],
+        times: int = _TIMES,
     ) -> LinearDecoder:
         """Return vectors that were all trained, on new rows and on what is remembered."""
         from dsnc.fast.new_classes import Codes, rehearse
@@ -117,40 +122,49 @@ class Lesson:
         )
         sharpness = float(getattr(self.decoder, "sharpness", 1.0))
         settings: dict[str, Any] = {"seed": self.how.seed, "n_threads": self.how.n_threads}
-        linear = rehearse(start, new, old, sharpness=sharpness, epochs=self.epochs, **settings)
+        settings |= {"epochs": self.epochs, "times": times}
+        linear = rehearse(start, new, old, sharpness=sharpness, **settings)
         if is_blind:  # nothing says where old vectors may go
             linear = extended(self.linear, linear, before)
+        else:
+            share = min(1.0, math.sqrt(_PACE * float((counts > 0).mean())))
+            linear = _moved(start, linear, counts == 0, share)
         bias = linear.bias + np.where(is_young, np.float32(offset), on_top)
         return LinearDecoder(linear.weight, bias)
 
-    def _beside(self, memory: Memory, before: Ints, rows: Rows, offset: float) -> LinearDecoder:
+    def _beside(
+        self, memory: Memory, before: Ints, rows: Rows, offset: float, *, keeps: bool
+    ) -> LinearDecoder:
         """Return the old vectors as they are, and new ones that were trained beside near ones."""
-        classes = np.union1d(self._near(before, rows), np.flatnonzero(before < 0))
+        near = self._near(rows)
+        if not keeps:
+            now = np.full(self.linear.n_classes, -1)
+            now[before[before >= 0]] = np.flatnonzero(before >= 0)
+            near = now[near][now[near] >= 0]
+        classes = np.union1d(near, np.flatnonzero(before < 0))
         is_new = before[classes] < 0
         part = memory.of_classes(classes, _CODES, self.how.seed)
         epochs = _ROW_STEPS // (len(rows.classes) + len(part.codes))
-        near = taken(self.linear, before[classes[~is_new]])
-        own = replace(self, linear=near, epochs=min(self.epochs, max(_FEWEST_EPOCHS, epochs)))
+        others = taken(self.linear, before[classes[~is_new]])
+        own = replace(self, linear=others, epochs=min(self.epochs, max(_FEWEST_EPOCHS, epochs)))
         numbered = Rows(rows.logits, np.searchsorted(classes, rows.classes))
         earlier = np.where(is_new, -1, np.cumsum(~is_new) - 1)
-        found = own._rehearsed(part, earlier, numbered, offset, is_new)
+        found = own._rehearsed(part, earlier, numbered, offset, is_new, _TIMES_BESIDE)
         new = taken(found, np.flatnonzero(is_new))
-        if Change(before).only_adds(self.linear.n_classes):
+        if keeps:
             return self.linear.with_more(new)
         weight, bias = self.linear.weight[before], self.linear.bias[before]
         weight[before < 0], bias[before < 0] = new.weight, new.bias
         return LinearDecoder(weight, bias)
 
-    def _near(self, before: Ints, rows: Rows) -> Ints:
-        """Return the old classes nearest to the middle of new ones, by their numbers now."""
+    def _near(self, rows: Rows) -> Ints:
+        """Return the classes nearest to the middle of new ones, by their numbers so far."""
         _, owners, counts = np.unique(rows.classes, return_inverse=True, return_counts=True)
         sums = np.zeros((len(counts), self.linear.n_bits), np.float32)
         np.add.at(sums, owners, np.tanh(rows.logits / 2))
         middle = Encoded(2 * sums / counts[:, None])
-        found = np.unique(self.decoder.top_k(middle, min(_NEAR, self.linear.n_classes))[0])
-        now = np.full(self.linear.n_classes, -1)
-        now[before[before >= 0]] = np.flatnonzero(before >= 0)
-        return now[found][now[found] >= 0]
+        near = max(_LEAST_NEAR, min(_NEAR, _ALL_NEAR // len(counts)))
+        return np.unique(self.decoder.top_k(middle, min(near, self.linear.n_classes))[0])
 
     def _inputs(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return logits whose soft bits are what the decoder sees."""
@@ -167,6 +181,15 @@ class Lesson:
         sums *= lengths.mean() / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
         bias = np.full(len(before), np.median(self.linear.bias), dtype=np.float32)
         return extended(self.linear, LinearDecoder(sums, bias), before)
+
+
+def _moved(
+    start: LinearDecoder, end: LinearDecoder, is_other: NDArray[np.bool_], share: float
+) -> LinearDecoder:
+    """Return trained vectors; those of other classes go only a share of the way."""
+    on_the_way = np.where(is_other, np.float32(share), np.float32(1))
+    weight = start.weight + on_the_way[:, None] * (end.weight - start.weight)
+    return LinearDecoder(weight, start.bias + on_the_way * (end.bias - start.bias))
 
 
 def _are_few(memory: Memory, before: Ints, rows: Rows) -> bool:

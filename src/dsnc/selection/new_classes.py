@@ -118,11 +118,13 @@ def without_classes(
 
 def _young(memory: Memory | None, arrival: Arrival) -> NDArray[np.bool_]:
     """Tell which classes get rows or descriptions and have never had a row."""
-    before = arrival.before
-    comes = np.bincount(arrival.classes, minlength=len(before)) > 0
-    if memory is None:
-        return np.asarray(comes & (before < 0))
-    return np.asarray(comes & ~np.append(memory.has_rows, [False])[before])  # -1 is the last
+    is_young = np.zeros(len(arrival.before), np.bool_)
+    classes = np.unique(arrival.classes)
+    before = arrival.before[classes]
+    is_young[classes] = before < 0
+    if memory is not None:
+        is_young[classes] |= memory.counts[before] == 0
+    return is_young
 
 
 def _rows_of_a_class(memory: Memory | None, arrival: Arrival) -> int | None:
@@ -130,12 +132,11 @@ def _rows_of_a_class(memory: Memory | None, arrival: Arrival) -> int | None:
 
     A class that was described before is worth one of two rows at least.
     """
-    before = arrival.before
-    counts = np.bincount(arrival.classes, minlength=len(before))
+    classes, counts = np.unique(arrival.classes, return_counts=True)
     if memory is not None:
-        described = np.flatnonzero(np.isin(before, memory.classes[memory.described]))
+        described = np.isin(arrival.before[classes], memory.classes[memory.described])
         counts[described] = np.maximum(counts[described], 2)
-    counts = counts[_young(memory, arrival)]
+    counts = counts[_young(memory, arrival)[classes]]
     return None if not len(counts) else 1 << round(np.log2(np.median(counts)))
 
 
@@ -165,14 +166,15 @@ def _learned(
     if size > 1:
         decoder = decoder.reaching(size, round(_WITHIN * decoder.n_bits))
     epochs = _EPOCHS if getattr(predictor.encoder, "row_normalize", False) else _DENSE_EPOCHS
-    lesson = Lesson(decoder, linear, epochs, how)
     is_young = _young(memory, arrival)
     n_new = int(np.count_nonzero(is_young))
+    lesson = Lesson(decoder, linear, epochs, how)
     offset, kept = offset_of_new(lesson, memory, kept, n_rows, n_new)
     changed = lesson.learned(kept, before, rows, offset, is_young)
     if kept is not None:
-        on_top = np.where(is_young, np.float32(offset), kept.offsets)
-        kept = replace(kept, offsets=on_top.astype(np.float32))
+        on_top = kept.offsets.copy()
+        on_top[is_young] = offset
+        kept = replace(kept, offsets=on_top)
     trained = predictor.trained and extended(predictor.trained, changed.linear, before)
     reranker = predictor.reranker
     if reranker is not None and is_young.any():
