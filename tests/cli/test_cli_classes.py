@@ -53,7 +53,7 @@ def test_describe_by_several_columns_and_json_lines(run, model, tmp_path):
 
 def test_describe_refuses(run, model, tmp_path):
     before = (model / "model.json").read_bytes()
-    (tmp_path / "new.csv").write_text("label,text\nchef,zzqq xxyy\n")
+    (tmp_path / "new.csv").write_text("label,text\nchef,?! - ...\n")
     said = run("classes", "describe", model, tmp_path / "new.csv", code=1).stderr
     assert "no n-gram that the model knows" in said
     (tmp_path / "new.csv").write_text("label,a,b\nchef,1,2\n")

@@ -14,8 +14,9 @@ def parts(tmp_path, rows):
 
 
 def test_fields_have_ngrams_of_their_own():
-    features = TextFeatures(min_rows=1).fit(["ab cd\x1fab", "ab\x1fcd"])
-    together = TextFeatures(min_rows=1).fit(["ab cd ab", "ab cd"])
+    features, together = (TextFeatures(min_rows=1, characters=(2, 5)) for _ in range(2))
+    features.fit(["ab cd\x1fab", "ab\x1fcd"])
+    together.fit(["ab cd ab", "ab cd"])
     assert features.n_features_ > together.n_features_
     one, other = features.transform(["ab\x1fcd", "cd\x1fab"])
     assert one.multiply(other).sum() == 0
