@@ -48,20 +48,22 @@ def test_rows_come_scaled_in_their_order(scaling, dense, chosen):
 
 
 def test_features_are_left_out_by_lot():
-    examples = make_rows(7)
-    rows = Feed(examples, Scaling()).take(np.arange(90))
+    feed = Feed(make_rows(7), Scaling())
 
     def table(some):
         return sp.csr_array((some.values, some.indices, some.indptr), shape=(90, 40)).toarray()
 
-    draws = np.array([table(without_some(rows, 0.2, (3, place))) for place in range(400)])
-    whole = table(rows)
+    def drawn(seed):
+        return table(without_some(feed.take(np.arange(90)), 0.2, np.uint32(seed)))
+
+    draws = np.array([drawn(seed) for seed in range(400)])
+    whole = table(feed.take(np.arange(90)))
     seen = draws[:, whole != 0]
     assert np.all(np.isclose(seen, whole[whole != 0] / 0.8) | (seen == 0))
     assert (draws[:, whole == 0] == 0).all()
     errors = np.sqrt(0.2 * 0.8 / len(draws)) * np.ones(seen.shape[1])
     assert (abs((seen == 0).mean(axis=0) - 0.2) < 5 * errors).all()
-    assert np.array_equal(draws[0], table(without_some(rows, 0.2, (3, 0))))
+    assert np.array_equal(draws[0], drawn(0))
     assert not np.array_equal(draws[0], draws[1])
 
 

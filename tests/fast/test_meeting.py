@@ -17,3 +17,17 @@ def test_nobody_goes_on_before_all_have_come(n_threads):
         ]
         assert [job.result() for job in jobs] == [0] * n_threads
     assert gate[0] == 0 and (board == 200).all()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 5])
+@pytest.mark.parametrize("n_pieces", [1, 2, 7])
+def test_each_piece_is_taken_once_in_a_round(n_threads, n_pieces):
+    board, gate = np.zeros((n_threads, n_pieces), np.int64), np.zeros(GATE, np.int64)
+    with ThreadPoolExecutor(n_threads) as pool:
+        jobs = [
+            pool.submit(kernels.share_out, board, gate, (thread, n_threads), 100)
+            for thread in range(n_threads)
+        ]
+        for job in jobs:
+            job.result()
+    assert (board.sum(axis=0) == 100).all()

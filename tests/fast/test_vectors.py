@@ -52,6 +52,19 @@ def test_add_scaled(shape):
     np.testing.assert_allclose(out, expected, rtol=1e-6, atol=1e-6)
 
 
+def test_move_tells_whether_a_sign_has_changed(shape):
+    out, x = np.abs(numbers(shape)), np.zeros((4, shape[-1]), np.float32)
+    moves = [(1, -2, True), (-1, 2, True), (0, 1, True), (1, -1, True)]
+    moves += [(2, -1, False), (-1, -1, False), (0, -1, False)]
+    for place in range(shape[-1]):
+        for value, step, flips in moves:
+            flat(out)[2, place], x[1, place] = value, 2 * step
+            expected = changed(out, 2, flat(out)[2] + np.float32(0.5) * x[1])
+            assert kernels.move(out, 2, x, 1, np.float32(0.5)) == flips
+            assert np.array_equal(out, expected)
+        flat(out)[2, place], x[1, place] = 1, 0
+
+
 def test_dot(shape):
     x, y = numbers(shape), numbers((4, shape[-1]), 1)
     exact = flat(x)[1].astype(float) @ y[3]

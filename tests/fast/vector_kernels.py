@@ -2,7 +2,7 @@
 
 from dsnc.codes._kernels.tools import kernel
 from dsnc.fast._kernels import vectors
-from dsnc.fast._kernels.meeting import meet
+from dsnc.fast._kernels.meeting import meet, offer, take_end
 
 
 @kernel
@@ -13,6 +13,11 @@ def set_row(out, i, x, k):
 @kernel
 def add_scaled(out, i, x, k, scale):
     vectors.add_scaled(out, i, x, k, scale)
+
+
+@kernel
+def move(out, i, x, k, scale):
+    return vectors.move(out, i, x, k, scale)
 
 
 @kernel
@@ -98,3 +103,18 @@ def count_together(board, gate, thread, n_threads, n_rounds):
             wrong += board[other] != number
         meet(gate, n_threads)
     return wrong
+
+
+@kernel
+def share_out(board, gate, who, n_rounds):
+    """Take pieces in rounds, those of an even thread from the front; count who had which."""
+    thread, n_threads = who
+    for _ in range(n_rounds):
+        if thread == 0:
+            offer(gate)
+        meet(gate, n_threads)
+        piece = take_end(gate, board.shape[1], thread % 2 == 1)
+        while piece >= 0:
+            board[thread, piece] += 1
+            piece = take_end(gate, board.shape[1], thread % 2 == 1)
+        meet(gate, n_threads)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.fast import recipe
+from dsnc.fast._kernels.leaving_out import leave_out
 from dsnc.fast._kernels.state import Rows
 from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
@@ -91,18 +92,14 @@ class Feed:
         return unit_rows(sp.csr_array(picked, dtype=np.float32))
 
 
-def without_some(rows: Rows, share: float, seed: tuple[int, ...]) -> Rows:
+def without_some(rows: Rows, share: float, seed: np.uint32) -> Rows:
     """Return rows without a share of their features, drawn by lot; the others count for them too.
 
-    Rows that never come twice with the same words are not learned by heart.
+    Rows that never come twice with the same words are not learned by heart. The arrays are those
+    of `rows`, written over.
     """
-    left = np.random.default_rng(seed).random(len(rows.values), dtype=np.float32) >= share
-    before = np.concatenate(([0], np.cumsum(left)))
-    return rows._replace(
-        indptr=before[rows.indptr],
-        indices=rows.indices[left],
-        values=rows.values[left] / np.float32(1 - share),
-    )
+    n = leave_out(rows.indptr, rows.indices, rows.values, np.float32(share), seed)
+    return rows._replace(indices=rows.indices[:n], values=rows.values[:n])
 
 
 def _full(rows: NDArray[np.float32]) -> Any:

@@ -179,7 +179,8 @@ class FastSteps(Steps):
         gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits) // 2)
         taken = self._feed.take(rows)
         if self._left_out:
-            taken = without_some(taken, self._left_out, (int(seed), place))
+            lots = np.random.SeedSequence([int(seed), place]).generate_state(1)[0]
+            taken = without_some(taken, self._left_out, lots)
         given = taken, self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:

@@ -7,9 +7,11 @@ from numba.extending import intrinsic
 
 from dsnc.codes._kernels.tools import part
 
-GATE = 32  # numbers of a gate: those that it uses are in different cache lines
+GATE = 40  # numbers of a gate: those that it uses are in different cache lines
 _ROUND = 8  # where the number of the round is; the number of those who wait is in front
 _DONE, _TAKEN = 16, 24  # where work is counted that others wait for, and work that is shared out
+_ENDS = 32  # where work is counted that is taken from both ends,
+_BACK = 1 << 32  # and what a piece from the back counts
 _SPINS = 4096  # before a thread lets others have its core
 _NAME = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 _give_way = types.ExternalFunction(_NAME, types.int32())
@@ -47,6 +49,26 @@ def await_work(gate, n):
 def take(gate):
     """Return the number of a piece of work that no other thread takes: 0, 1, 2 and so on."""
     return _add(gate, _TAKEN, 1)
+
+
+@part
+def offer(gate):
+    """Say, in one thread, that work may be taken from both ends again, from the next meeting on."""
+    _add(gate, _ENDS, -_load(gate, _ENDS))
+
+
+@part
+def take_end(gate, n, from_back):
+    """Return the number of one of n pieces of work that no other thread takes; -1: none is left.
+
+    Some threads take from the front and others from the back: those of the one kind get to see
+    the same pieces again and again, as far as that goes.
+    """
+    taken = _add(gate, _ENDS, _BACK if from_back else 1)
+    front, back = taken % _BACK, taken // _BACK
+    if front + back >= n:
+        return -1
+    return n - 1 - back if from_back else front
 
 
 @part

@@ -2,10 +2,10 @@
 
 A step is a small batch of rows. Some threads score its rows: softmax over a few classes, gradients.
 Meanwhile others encode the rows of the next batch; drawn and soft bits and the classes to score are
-found by whoever has time. Then the former move the classes, each its share, and the latter the
-features, row by row in their order. So the same numbers come out whatever the number of threads,
-and hardly any vector is read by one core and written by another. (The price: a row is encoded
-before the batch in front of it has moved anything.)
+found by whoever has time. Then the latter move the features, and the former the classes, in which
+the latter help as soon as they can, row by row in their order. So the same numbers come out
+whatever the number of threads, and few vectors are read by one core and written by another. (The
+price: a row is encoded before the batch in front of it has moved anything.)
 
 A row's classes are its own, the nearest by code, and some at random, whose scores are raised by the
 logarithm of how many classes each stands for. Steps are those of AdaGrad with one size for all
@@ -22,7 +22,7 @@ from dsnc.codes._kernels.nearest import FREE, ROW_BITS
 from dsnc.codes._kernels.scan import BLOCK
 from dsnc.codes._kernels.tools import kernel, part
 from dsnc.fast._kernels.losses import padded, sigmoid_loss, softmax_loss
-from dsnc.fast._kernels.meeting import await_work, meet, report, take
+from dsnc.fast._kernels.meeting import await_work, meet, offer, report, take, take_end
 from dsnc.fast._kernels.vectors import (
     LANES,
     TOGETHER,
@@ -36,6 +36,7 @@ from dsnc.fast._kernels.vectors import (
     expect,
     fetch,
     mix,
+    move,
     pack,
     pass_through,
     probabilities,
@@ -50,6 +51,7 @@ _LEAST = np.float32(1e-10)  # in square roots
 _STREAM = 1 << 16  # places of noise apart; no code is longer
 _APART = 6  # bits: what shares a cache line belongs to one thread
 _PIECE = 2  # rows whose classes a thread finds before it looks for others
+_SHARES = 2  # for each thread: who has time moves more of the classes
 _AHEAD = 4  # vectors that are on their way from memory
 
 
@@ -80,6 +82,7 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
     n_rows, size, n_threads = rows.weight.shape[0], batch.logits.shape[0] // 2, who[1]
     scorers, finders = _roles(who)
     base, taken = 0, 0  # where the slots of the batch begin; pieces of work before it
+    n_shares = _SHARES * n_threads if n_threads > 1 else 1  # of the classes to move
     for first in range(-size, n_rows, size):
         n, after, free = min(size, n_rows - first), first + size, size - base
         n_next = max(0, min(size, n_rows - after))
@@ -100,15 +103,19 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
             )
             piece = take(gate) - taken
         taken += (n_next + _PIECE - 1) // _PIECE + n_threads  # each took one that was not there
+        if who[0] == 0:
+            offer(gate)
         meet(gate, n_threads)
         if first >= 0:
             passed = np.float32(first) / np.float32(n_rows)
-            if scorers[1]:
-                rate = _rate(rates[1], passed)
-                _move_classes(base, n, weights, squares, layout, batch, space, plan, rate, scorers)
             if finders[1] and plan.moves_encoder:
                 rate = _rate(rates[0], passed)
                 _move_features(rows, first, base, n, weights, squares, batch, plan, rate, finders)
+            rate, share = _rate(rates[1], passed), take_end(gate, n_shares, not scorers[1])
+            while share >= 0:
+                mine = share, n_shares
+                _move_classes(base, n, weights, squares, layout, batch, space, plan, rate, mine)
+                share = take_end(gate, n_shares, not scorers[1])
         meet(gate, n_threads)
         base = free
 
@@ -117,8 +124,8 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
 def _roles(who):
     """Return a thread's number among those that score and how many these are; the same of finders.
 
-    Class vectors are the business of the former, the encoder that of the latter: what one core
-    writes, no other has to read. One thread alone does both; 0 of 0 is none of it.
+    Class vectors are the business of the former, the encoder that of the latter: most of what one
+    core writes, no other has to read. One thread alone does both; 0 of 0 is none of it.
     """
     thread, n_threads = who
     if n_threads == 1:
@@ -305,19 +312,18 @@ def _owner(number, n_threads):
 
 
 @part
-def _move_classes(base, n_rows, weights, squares, layout, batch, space, plan, rate, who):
-    """Move this thread's share of the classes that were scored, and their codes."""
-    thread, n_threads = who
+def _move_classes(base, n_rows, weights, squares, layout, batch, space, plan, rate, share):
+    """Move a share of the classes that were scored, and their codes."""
     planes = layout[0]
     n_inputs, n_bits = batch.inputs.shape[1], np.float32(plan.n_bits)
     for slot in range(base, base + n_rows):
         scores = batch.scores[slot]
         for m in range(batch.n_classes[slot]):
             k = batch.classes[slot, m]
-            if n_threads > 1 and _owner(k, n_threads) != thread:
+            if share[1] > 1 and _owner(k, share[1]) != share[0]:
                 continue
             later = batch.classes[slot, min(m + _AHEAD, batch.n_classes[slot] - 1)]
-            if n_threads > 1 and _owner(later, n_threads) == thread:
+            if share[1] > 1 and _owner(later, share[1]) == share[0]:
                 claim(weights.classes, later)
             total, most = _ZERO, _ZERO
             for s in range(n_inputs):
@@ -328,10 +334,9 @@ def _move_classes(base, n_rows, weights, squares, layout, batch, space, plan, ra
             square = _mixed(space.vector, batch.inputs, slot * n_inputs, scores, m) / n_bits
             squares.classes[k] = plan.fading * squares.classes[k] + square
             step = -rate / math.sqrt(squares.classes[k] + _LEAST)
-            add_scaled(weights.classes, k, space.vector, 0, step)
-            pack(space.octets, 0, weights.classes, k)
-            for p in range(planes.shape[1]):
-                if planes[k // BLOCK, p, k % BLOCK] != space.octets[0, p]:  # others read it, too
+            if move(weights.classes, k, space.vector, 0, step):
+                pack(space.octets, 0, weights.classes, k)
+                for p in range(planes.shape[1]):
                     planes[k // BLOCK, p, k % BLOCK] = space.octets[0, p]
             squares.class_bias[k] += total * total
             step = rate * plan.bias_rate / math.sqrt(squares.class_bias[k] + _LEAST)

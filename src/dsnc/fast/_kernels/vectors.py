@@ -57,6 +57,32 @@ def add_scaled(typing, out, i, x, k, scale):
 
 
 @intrinsic
+def move(typing, out, i, x, k, scale):
+    """``out[i] += scale * x[k]``; return whether the octets that `pack` makes of it have changed.
+
+    They seldom do, and to look takes less time than to pack.
+    """
+
+    def generate(context, builder, signature, arguments):
+        factor = _spread(builder, arguments[4])
+        flips = cgutils.alloca_once_value(builder, _ints(0))
+        with _rows(context, builder, signature, arguments, (0, 2)) as (b, target, source):
+            before = target.load(b)
+            after = _fused(b, factor, source.load(b), before)
+            target.store(b, after)
+            signs = (
+                b.sext(b.fcmp_ordered(">", value, _floats(0.0)), _INTS) for value in (before, after)
+            )
+            b.store(b.or_(b.load(flips), b.xor(*signs)), flips)
+        kind = ir.FunctionType(_INT, [_INTS])
+        function = _declare(builder, kind, f"llvm.vector.reduce.or.v{LANES}i32")
+        any_flip = builder.call(function, [builder.load(flips)])
+        return builder.icmp_unsigned("!=", any_flip, _INT(0))
+
+    return types.boolean(out, types.intp, x, types.intp, types.float32), generate
+
+
+@intrinsic
 def dot(typing, x, i, y, k):
     """Return ``x[i] @ y[k]``."""
 
