@@ -7,7 +7,7 @@ Data are what `dsnc.data.load_dataset` reads, by default the built-in glyphs. A 
 is held back, drawn at random by each of the choices. It comes in ten additions of as many classes;
 after each, test rows of old classes, and of those that have come, are predicted with all classes as
 candidates. Beside them stands a model that is fitted to everything, and one that all come to at
-once, of all their training rows and (--rows) of a few rows each.
+once, of all their training rows and (--rows) of a few rows each, drawn at random.
 
 --growth: what the processor takes to add one class, and a thousand, of five rows each, to models of
 more and more classes: the first time, and again. And a row of `predict` before and after. The
@@ -17,6 +17,7 @@ encoder is learned from few classes; the vectors of many are the middle of two r
 import argparse
 import copy
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from dsnc import DSNCClassifier
 from dsnc.codes import PackedCodes
 from dsnc.data import make_dense_codes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
-from dsnc.decoders.memory import Memory
+from dsnc.decoders.memory import Memory, some_of_each
 from dsnc.labels import Labels
 from harness import report
 
@@ -37,18 +38,27 @@ SHAPE = {"n_features": 64, "n_bits": 64}
 
 
 def measure(
-    name: str, parts: Any, choice: int, n_bits: int, few: list[int]
+    path: str, choices: list[int], n_bits: int, few: list[int]
+) -> Iterator[dict[str, object]]:
+    """Let a fifth of the classes come, for each choice of them; yield rows of the table."""
+    name, parts = load(path)
+    anew = DSNCClassifier(n_bits=n_bits, random_state=0)
+    anew.fit(parts[0].X, parts[0].y, validation=(parts[1].X, parts[1].y))
+    for choice in choices:
+        yield from compared(name, parts, anew, choice, few)
+
+
+def compared(
+    name: str, parts: Any, anew: DSNCClassifier, choice: int, few: list[int]
 ) -> list[dict[str, object]]:
-    """Let a fifth of the classes come; return rows of the table."""
+    """Let a choice of classes come; return rows of the table."""
     train, validation, test = parts
     classes = np.unique(train.y)
     new = np.random.default_rng(choice).permutation(classes)[: int(SHARE * len(classes))]
     old_rows, old_held = (~np.isin(part.y, new) for part in (train, validation))
-    settings: dict[str, Any] = {"n_bits": n_bits, "random_state": 0}
     held = validation.X[old_held], validation.y[old_held]
-    model = DSNCClassifier(**settings).fit(train.X[old_rows], train.y[old_rows], validation=held)
-    anew = DSNCClassifier(**settings)
-    anew.fit(train.X, train.y, validation=(validation.X, validation.y))
+    model = DSNCClassifier(n_bits=anew.n_bits, random_state=0)
+    model.fit(train.X[old_rows], train.y[old_rows], validation=held)
     table = []
 
     def row(how: str, judged: Any, come: Any, seconds: float | None = None) -> None:
@@ -63,9 +73,8 @@ def measure(
     row("ten additions", model, new[:0])
     for n_rows in [*few, None]:
         grown, places = copy.deepcopy(model), np.flatnonzero(~old_rows)
-        if n_rows is not None:
-            parts_ = [np.flatnonzero(train.y == k)[:n_rows] for k in new]
-            places = np.concatenate(parts_)
+        if n_rows is not None:  # at random: neighbors in a file may be alike
+            places = places[some_of_each(train.y[places], n_rows, choice)]
         seconds = added(grown, train, places)
         row("one addition" if n_rows is None else f"{n_rows} rows", grown, new, seconds)
     edges = np.linspace(0, len(new), ADDITIONS + 1).astype(int)
@@ -166,8 +175,7 @@ def main() -> None:
         rows = [
             row
             for path in arguments.data
-            for choice in arguments.choices
-            for row in measure(*load(path), choice, arguments.bits, arguments.rows)
+            for row in measure(path, arguments.choices, arguments.bits, arguments.rows)
         ]
     report("additions", rows)
 
