@@ -17,6 +17,7 @@ from dsnc.labels import object_array
 
 FIELD = "\x1f"  # between texts with n-grams of their own, as `dsnc.features` has it
 _CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
+_LARGEST = 3e38  # float32 has little more
 _MOST_VALUES = 1000  # of a category
 _SHOWN = 5  # lines that a message names
 
@@ -105,10 +106,14 @@ class RowMaker:
         """Return the numbers of a row; NaN where one is missing and nothing fills it."""
         cells, values, comma = row.known(), [], self.table.decimal_comma
         for column, place in enumerate(self._numbers):
-            value = number(cells[place], decimal_comma=comma)
+            value = cells[place]
+            if type(value) is float and abs(value) <= _LARGEST:  # almost all of Parquet
+                values.append(value)
+                continue
+            value = number(value, decimal_comma=comma)
             if is_missing(cells[place]):
                 value = float("nan") if fill is None else fill[column]
-            elif value is None or not np.isfinite(value) or abs(value) > 3e38:
+            elif value is None or not abs(value) <= _LARGEST:
                 raise DataFileError.at(
                     self.table.path,
                     f"has what is not a number in column {self.columns.numbers[column]!r}",
