@@ -7,7 +7,7 @@ found as one index finds them. The fast trainer on parts of the rows, averaged a
 compared with the same trainer on all rows, and with torch, which the cluster takes.
 
     python benchmarks/bench_cluster.py                      all of it, a million rows
-    python benchmarks/bench_cluster.py --only predict --rows 10000000 --cores 16
+    python benchmarks/bench_cluster.py --only predict --rows 10000000 --features 32
     python benchmarks/bench_cluster.py --only scale     what the records say of a billion rows
 """
 
@@ -24,14 +24,14 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import dsnc
-from dsnc.data.synthetic import make_sparse_topics
+from dsnc.data.synthetic import make_dense_codes, make_sparse_topics
 from harness import best_of, report
 
 SECTIONS = ("predict", "memory", "search", "train", "scale")
@@ -42,41 +42,70 @@ MAIN = "from dsnc.cli import main; main()"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "cluster_search.png"
 
 
+class Problem(NamedTuple):
+    """What is predicted: rows of so many numbers, or texts where there are none."""
+
+    n_features: int
+    n_classes: int
+
+    @property
+    def name(self) -> str:
+        """How tables call it."""
+        return f"{self.n_features} numbers" if self.n_features else "texts"
+
+    def draw(self, n: int, part: int = 0) -> tuple[Any, Any]:
+        """Return rows and their classes."""
+        if not self.n_features:
+            return texts_of(n, part)
+        data = make_dense_codes(n, self.n_classes, self.n_features, feature_noise=0.5, part=part)
+        return data.X, data.y
+
+    def settings(self) -> dict[str, Any]:
+        """Return those of the model."""
+        return {"n_bits": 32 if self.n_features else 64, "max_epochs": 3}
+
+
+TEXTS = Problem(0, N_CLASSES)
+
+
 def texts_of(n: int, part: int = 0) -> tuple[list[str], Any]:
     """Return synthetic texts of six words, and their classes."""
     topics = make_sparse_topics(n, N_CLASSES, 20_000, words_per_row=6, part=part)
     return [" ".join(f"w{j}" for j in row.indices) for row in topics.X], topics.y
 
 
-def write_rows(path: Path, n: int) -> None:
-    """Write a Parquet file of ids and texts; a million texts are drawn, and come again."""
+def write_rows(path: Path, n: int, problem: Problem = TEXTS) -> None:
+    """Write a Parquet file of ids and rows; a hundred thousand are drawn, and come again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    texts, _ = texts_of(min(n, 100_000), part=1)
-    with pq.ParquetWriter(path, pa.schema([("id", pa.int64()), ("text", pa.string())])) as file:
+    rows, _ = problem.draw(min(n, 100_000), part=1)
+    columns = {f"x{i}": rows[:, i] for i in range(problem.n_features)} or {"text": rows}
+    drawn = pa.table(columns)
+    schema = pa.schema([("id", pa.int64()), *drawn.schema])
+    with pq.ParquetWriter(path, schema) as file:
         for start in range(0, n, GROUP):
-            ids = range(start, min(n, start + GROUP))
-            some = [texts[i % len(texts)] for i in ids]
-            file.write_table(pa.table({"id": list(ids), "text": some}))
+            ids = np.arange(start, min(n, start + GROUP))
+            some = drawn.take(pa.array(ids % len(drawn)))
+            file.write_table(some.add_column(0, "id", pa.array(ids)))
 
 
 # Prediction
 
 
-def predict(folder: Path, n_rows: int, cores: int) -> None:
-    """Compare throughputs with the same cores."""
+def predict(folder: Path, problem: Problem, n_rows: int, cores: int, repeats: int) -> None:
+    """Compare throughputs with the same cores; what the record has of other rows stays there."""
     import ray
 
-    texts, y = texts_of(20_000)
-    dsnc.DSNCClassifier(n_bits=64, max_epochs=3).fit(texts, y).save(folder / "model")
-    write_rows(folder / "few.parquet", 1000)
-    write_rows(folder / "rows.parquet", n_rows)
+    X, y = problem.draw(20_000)
+    dsnc.DSNCClassifier(**problem.settings()).fit(X, y).save(folder / "model")
+    write_rows(folder / "few.parquet", 1000, problem)
+    write_rows(folder / "rows.parquet", n_rows, problem)
     rates: dict[str, list[tuple[float, float]]] = {"dsnc predict": [], "cluster": []}
     ray.init(
         "local", num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
     )
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         rates["dsnc predict"].append(_alone(folder, n_rows, cores))
         rates["cluster"].append(_on_ray(folder, cores))
     ray.shutdown()
@@ -85,6 +114,7 @@ def predict(folder: Path, n_rows: int, cores: int) -> None:
     size += sum(part.stat().st_size for part in (folder / "parts").glob("part-*"))
     rows: list[dict[str, object]] = [
         {
+            "data": problem.name,
             "what": name,
             "cores": cores,
             "rows": n_rows,
@@ -96,7 +126,8 @@ def predict(folder: Path, n_rows: int, cores: int) -> None:
         }
         for name in best
     ]
-    report("cluster_predict", rows)
+    known = json.loads((RECORDS / "cluster_predict.json").read_text())["rows"]
+    report("cluster_predict", [row for row in known if row["data"] != problem.name] + rows)
 
 
 def _alone(folder: Path, n_rows: int, cores: int) -> tuple[float, float]:
@@ -377,8 +408,9 @@ ROWS, CLASSES, BATCH = 1_000_000_000, 100_000_000, 1 << 14
 def scale() -> None:
     """Calculate, from the records of the others, what to expect of a billion rows."""
     known = {path.stem: json.loads(path.read_text())["rows"] for path in RECORDS.glob("cl*.json")}
-    [cluster] = [row for row in known["cluster_predict"] if row["what"] == "cluster"]
-    of_row = known["cluster_predict"][0]["bytes a row"]
+    of_texts = [row for row in known["cluster_predict"] if row["data"] == TEXTS.name]
+    [cluster] = [row for row in of_texts if row["what"] == "cluster"]
+    of_row = cluster["bytes a row"]
     scan = known["cluster_search"][0]
     [torch] = [row for row in known["cluster_train"] if row["trainer"] == "torch"]
     cores = NODES * CORES
@@ -422,13 +454,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=0, help="numbers of a row; 0 for texts")
+    parser.add_argument("--classes", type=int, default=N_CLASSES, help="of rows of numbers")
+    parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, help="where there is room")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
         if "predict" in given.only:
-            predict(folder, given.rows, given.cores)
+            problem = Problem(given.features, given.classes)
+            predict(folder, problem, given.rows, given.cores, given.repeats)
         if "memory" in given.only:
             memory(folder)
         if "search" in given.only:
