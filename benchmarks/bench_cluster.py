@@ -38,6 +38,7 @@ SECTIONS = ("predict", "memory", "search", "train", "scale")
 RECORDS = Path(__file__).parents[1] / "docs" / "records"
 N_CLASSES, GROUP, REPEATS = 1000, 1 << 15, 2
 SHARDS = (1, 2, 4)
+BATCHES = (4096, 1024)  # rows at a time: the default, and few
 MAIN = "from dsnc.cli import main; main()"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "cluster_search.png"
 
@@ -195,10 +196,6 @@ def _cpu_of_workers() -> float:
 
 def memory(folder: Path, workers: int = 2) -> None:
     """Measure what workers have for themselves while they use a model of 1 GB."""
-    import ray
-
-    from dsnc import cluster
-
     random = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in letters[random.integers(26, size=(600_000, 9))]]
@@ -208,14 +205,19 @@ def memory(folder: Path, workers: int = 2) -> None:
     settings: dict[str, Any] = {"n_bits": 64, "max_epochs": 1, "reranker": None}
     dsnc.DSNCClassifier(**settings, text=text).fit(texts, y).save(folder / "large")
     size = sum(file.stat().st_size for file in (folder / "large").iterdir()) / 1e6
-    write_rows(folder / "some.parquet", 400_000)
-    ray.init(
-        "local",
-        num_cpus=workers,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
+    write_rows(folder / "some.parquet", 200_000)
+    rows = [_memory_with(folder, batch, workers) | {"model, MB": round(size)} for batch in BATCHES]
+    report("cluster_memory", rows)
+
+
+def _memory_with(folder: Path, batch: int, workers: int) -> dict[str, object]:
+    """Return the most that a worker has, with so many rows at a time."""
+    import ray
+
+    from dsnc import cluster
+
+    options: Any = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    ray.init("local", num_cpus=workers, **options)
     most: dict[int, tuple[float, float, float]] = {}
     over = threading.Event()
 
@@ -227,15 +229,15 @@ def memory(folder: Path, workers: int = 2) -> None:
 
     thread = threading.Thread(target=watch)
     thread.start()
-    places = folder / "large", folder / "some.parquet", folder / "of-large"
-    cluster.predict(*places, workers=workers, rows_per_part=GROUP)
+    places = folder / "large", folder / "some.parquet", folder / f"of-large-{batch}"
+    cluster.predict(*places, workers=workers, rows_per_part=GROUP, batch=batch)
     over.set()
     thread.join()
     ray.shutdown()
     bare, private, shared = (round(max(values)) for values in zip(*most.values(), strict=True))
-    row = {"workers": workers, "model, MB": round(size), "private, MB": private}
+    row: dict[str, object] = {"workers": workers, "batch": batch, "private, MB": private}
     row |= {"before the model, MB": bare, "ours, MB": private - bare}
-    report("cluster_memory", [{**row, "mapped, MB": shared}])
+    return {**row, "mapped, MB": shared}
 
 
 def _pids() -> list[int]:

@@ -1,5 +1,6 @@
 """What a worker of a cluster does with a unit, in this process."""
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_cluster_data import save_model, texts
@@ -52,6 +53,24 @@ def test_rows_that_cannot_be_read_are_named(model, tmp_path):
     path.write_text('{"id": 1, "text": "w1"}\n' * 1000 + '{"id": "two", "text": "w2"}\n')
     [told], _ = work(model, path, tmp_path / "types")
     assert told["problem"].startswith(f"{path}: ")
+
+
+def test_sets_of_labels_are_lists(tmp_path):
+    rows = texts(40, 9)
+    sets = [[f"class {i % 5}", "all"] for i in range(40)]
+    settings = {"n_bits": 16, "max_epochs": 2, "n_jobs": 1}
+    fitted = dsnc.DSNCMultiLabelClassifier(**settings).fit(rows, sets)
+    fitted.save(tmp_path / "model")
+    table = pa.table({"id": range(40), "text": rows})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=10)
+    source = tmp_path / "rows.parquet"
+    [told], found = work(tmp_path / "model", source, tmp_path / "sets")
+    expected, shares = fitted.sets_and_probabilities(rows)
+    assert told["rows"] == 40
+    assert found["prediction"].to_pylist() == [list(names) for names in expected]
+    assert found["probability"].to_pylist() == [list(some) for some in shares]
+    _, found = work(tmp_path / "model", source, tmp_path / "best", Question(top_k=1))
+    assert set(found["prediction"].to_pylist()) == {"all"}
 
 
 def test_what_is_asked_is_checked_before_anything_starts(model, tmp_path):
