@@ -133,14 +133,16 @@ def test_flags_have_no_type(run):
 def test_the_time_limit_is_part_of_what_is_left(capsys, monkeypatch):
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    logs = [log_epochs(limit) for limit in (30.0, None)]
-    monkeypatch.setattr(time, "monotonic", lambda: now + 20)
-    epoch = Epoch(1, 10, 0.5, 0, 0, 1, 0.1, 20)
-    for log in logs:
-        log(Progress(epoch, History([epoch]), 100))
-    first, second = capsys.readouterr().err.splitlines()
-    assert first.endswith(", 10.0 s left")
-    assert second.endswith(", 33 min 0 s left")
+    logs = [log_epochs(limit) for limit in (120.0, None)]
+    for seconds, number in ((80, 1), (100, 2)):  # the first epoch compiles kernels
+        monkeypatch.setattr(time, "monotonic", lambda at=now + seconds: at)
+        epoch = Epoch(number, 10, 0.5, 0, 0, 1, 0.1, 20)
+        for log in logs:
+            log(Progress(epoch, History([epoch]), 100))
+    *first, limited, second = capsys.readouterr().err.splitlines()
+    assert len(first) == 2 and not any("left" in line for line in first)
+    assert limited.endswith(", 20.0 s left")
+    assert second.endswith(", 32 min 40 s left")
 
 
 def test_demo_fails_at_the_door_without_its_extra(run, tmp_path, monkeypatch):

@@ -24,21 +24,23 @@ def log_epochs(
     `measure` is what validation rows are measured by, in words.
     """
     last = begin = time.monotonic()
-    first: int | None = None
+    first: tuple[int, float] | None = None
 
     def show(progress: "Progress") -> None:
         nonlocal last, first
-        epoch, n_epochs = progress.epoch, progress.max_epochs
-        first = epoch.epoch - 1 if first is None else first  # a resumed run starts later
-        now = time.monotonic()
+        epoch, n_epochs, now = progress.epoch, progress.max_epochs, time.monotonic()
+        if first is None:  # how long this one took says little: kernels may have been compiled
+            first = epoch.epoch, now
         if not STATE.verbose and now - last < _EVERY:
             return
-        last = now
-        left = (now - begin) / (epoch.epoch - first) * (n_epochs - epoch.epoch)
-        if time_limit is not None:
-            left = min(left, max(0.0, time_limit - (now - begin)))
-        figures = str(epoch).replace("accuracy", measure)
-        note(f"epoch {epoch.epoch}/{n_epochs}: {figures}, {duration(left)} left")
+        last, done = now, epoch.epoch - first[0]
+        text = f"epoch {epoch.epoch}/{n_epochs}: {str(epoch).replace('accuracy', measure)}"
+        if done:
+            left = (now - first[1]) / done * (n_epochs - epoch.epoch)
+            if time_limit is not None:
+                left = min(left, max(0.0, time_limit - (now - begin)))
+            text += f", {duration(left)} left"
+        note(text)
 
     return show
 
