@@ -26,9 +26,11 @@ def _changes(n_bits: int) -> None:
 
 
 def _training(n_bits: int) -> None:
-    examples = Examples(np.eye(4, dtype=np.float32), Targets(np.arange(4, dtype=np.int32), 4))
-    learner = FastLearner(Settings(n_bits=n_bits, max_epochs=1), examples, 4, 0, n_jobs=1)
-    learner.fit(examples, examples)
+    rows, targets = np.eye(4, dtype=np.float32), Targets(np.arange(4, dtype=np.int32), 4)
+    for X in (rows, sp.csr_matrix(rows)):  # of sparse rows, some features are left out
+        examples = Examples(X, targets)
+        learner = FastLearner(Settings(n_bits=n_bits, max_epochs=1), examples, 4, 0, n_jobs=1)
+        learner.fit(examples, examples)
 
 
 def _choosing() -> None:
