@@ -273,12 +273,13 @@ def row_seed(seed, place):
     return x >> 32
 
 
-def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size, n_nearest):
+def training_steps(rows, y, weight, weights, squares, plan, rates, seed, near, *, size, n_nearest):
     """Take the steps over all rows, moving float64 arrays in place; return the sum of the losses.
 
     `rows` are lists of (feature, value), `y` dicts of class to gain, `weights` and `squares` those
-    of `dsnc.fast`. The rows of a batch are encoded, and their classes found, before those of the
-    batch in front are moved.
+    of `dsnc.fast`. `near` is a list of the nearest classes of each row; where there is None, they
+    are looked for and written there. The rows of a batch are encoded, and their classes found,
+    before those of the batch in front are moved.
     """
     total = 0.0
     batches = [range(first, min(first + size, len(y))) for first in range(0, len(y), size)]
@@ -287,11 +288,11 @@ def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size
         window = _window(row_seed(seed ^ 0x5851F42D4C957F2D, batch[0]), len(weights.classes), plan)
         result = []
         for row in batch:
-            logits = weights.bias[0].copy()
-            for feature, value in rows[row]:
-                logits += value * weights.encoder[feature]
+            logits = _logits(rows[row], weights)
+            if near[row] is None:
+                near[row] = nearest_classes(logits, weights, window, n_nearest)
             chosen = row_seed(seed, row)
-            result.append(prepared_row(logits, y[row], weights, plan, chosen, window, n_nearest))
+            result.append(prepared_row(logits, y[row], near[row], weights, plan, chosen))
         return result
 
     ready = prepared(batches[0])
@@ -313,6 +314,13 @@ def training_steps(rows, y, weight, weights, squares, plan, rates, seed, *, size
     return total
 
 
+def _logits(row, weights):
+    logits = weights.bias[0].copy()
+    for feature, value in row:
+        logits += value * weights.encoder[feature]
+    return logits
+
+
 def _window(chosen, n_classes, plan):
     """Classes among which the nearest are looked for: blocks of 512, from a random one on."""
     n_blocks = -(-n_classes // 512)
@@ -322,11 +330,14 @@ def _window(chosen, n_classes, plan):
     return range(512 * first, min(512 * (first + size), n_classes))
 
 
-def prepared_row(logits, own, weights, plan, chosen, window, n_nearest):
+def nearest_classes(logits, weights, window, n_nearest):
+    codes = weights.classes[window.start : window.stop] > 0
+    return [window.start + row for _, row in neighbors(codes, [logits > 0], n_nearest)[0]]
+
+
+def prepared_row(logits, own, near, weights, plan, chosen):
     """Chances of the bits, classes and how many each stands for, and inputs with their shares."""
     n_all, n_bits, stream = len(weights.classes), len(logits), 1 << 16
-    codes = weights.classes[window.start : window.stop] > 0
-    near = [window.start + row for _, row in neighbors(codes, [logits > 0], n_nearest)[0]]
     near = [*own, *(k for k in near if k not in own)]
     drawn = []
     if len(near) < n_all:

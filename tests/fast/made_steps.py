@@ -20,6 +20,7 @@ def make_plan(**changes):
         "soft_share": 0.25,
         "sharpness": 1,
         "n_uniform": 20,
+        "searches": True,
         "window": 128,
         "smoothing": 0,
         "fading": 0.999,
@@ -67,7 +68,7 @@ def run_twin(steps, examples, plan, *, epochs, seed=3, size=32, gains=None):
     own = [classes[starts[i] : starts[i + 1]].tolist() for i in range(n)]
     y = [{k: float(gains[k]) for k in some} for some in own]
     weight = np.ones(n) if examples.weight is None else examples.weight
-    X, losses = examples.X, []
+    X, losses, near = examples.X, [], [None] * n
     for epoch in range(epochs):
         sequence = np.random.SeedSequence([seed, epoch])
         order = np.random.default_rng(sequence).permutation(n)
@@ -78,7 +79,10 @@ def run_twin(steps, examples, plan, *, epochs, seed=3, size=32, gains=None):
         n_nearest = min(recipe.N_NEAREST, examples.targets.n_classes)
         how = {"size": size, "n_nearest": n_nearest}
         given = rows, [y[i] for i in order], weight[order], weights, squares, plan, rates, noise
-        losses.append(oracles.training_steps(*given, **how) / n)
+        known = [None if recipe.searches(epoch) else near[i] for i in order]
+        losses.append(oracles.training_steps(*given, known, **how) / n)
+        for i, classes in zip(order, known, strict=True):
+            near[i] = classes
     return weights, losses
 
 

@@ -205,7 +205,11 @@ def test_entries_in_pieces_count_as_their_sum(scaling):
     halves = np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), 2 * rows.indptr
     pieces = sp.csr_array(halves, shape=rows.shape)
     one, other = (quick(scaling=scaling).fit(each, Y) for each in (rows, pieces))
-    assert same_model(one, other)
+    expected, found = one.predictor_.arrays(), other.predictor_.arrays()
+    assert expected.keys() == found.keys()
+    for name, array in expected.items():  # only the temperature sees how the sums are rounded
+        tolerance = 1e-6 if name == "decoder.temperature" else 0
+        np.testing.assert_allclose(found[name], array, rtol=tolerance, err_msg=name)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

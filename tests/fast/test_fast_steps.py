@@ -7,6 +7,7 @@ from made_steps import make_plan, make_rows, make_steps
 
 from dsnc.codes import Encoded
 from dsnc.decoders import SoftDecoder
+from dsnc.fast import recipe
 from dsnc.fast import rows as fast_rows
 from dsnc.fast import steps as fast_steps
 from dsnc.fast.model import Model, log_frequencies, log_odds, padded
@@ -35,7 +36,7 @@ def test_rows_come_scaled_in_their_order(scaling, dense, chosen):
         examples = examples._replace(X=examples.X.toarray().astype(np.float16))
     feed = Feed(examples._replace(rows=chosen), SCALINGS[scaling][0])
     which = np.array([5, 0, 29, 5])
-    indptr, indices, values, starts, y, gains, weight = feed.take(which)
+    indptr, indices, values, starts, y, gains, weight, _ = feed.take(which)
     rows = which if chosen is None else chosen[which]
     X = examples.X if dense else examples.X.toarray()
     found = sp.csr_array((values, indices, indptr), shape=(4, 40)).toarray()
@@ -77,6 +78,41 @@ def test_all_rows_are_passed_however_many_are_ready_at_a_time(at_once, monkeypat
     assert (passed.rows, passed.is_whole, len(looks)) == (90, True, 3)
     cut = steps.run(1, lambda: True)
     assert (cut.rows, cut.is_whole) == (32, False)
+
+
+def same_arrays(a, b):
+    assert a.keys() == b.keys()
+    return all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def test_nearest_classes_are_part_of_the_state():
+    """An epoch that does not look for them goes on after a restart as if nothing had happened."""
+    examples, plan = make_rows(150), make_plan(n_bits=16)
+    steps, others = (make_steps(examples, plan, max_epochs=8) for _ in range(2))
+    epoch = next(epoch for epoch in range(8) if not recipe.searches(epoch))
+    for earlier in range(epoch):
+        steps.run(earlier, lambda: False)
+    others.load_state({"arrays": {k: v.copy() for k, v in steps.state()["arrays"].items()}})
+    before = steps._near.copy()
+    for each in (steps, others):
+        each.run(epoch, lambda: False)
+    assert same_arrays(steps.state()["arrays"], others.state()["arrays"])
+    assert np.array_equal(steps._near, before)  # this epoch did not look
+    steps.run(epoch + 1, lambda: False)
+    assert not np.array_equal(steps._near, before)  # and the next one did
+
+
+def test_nearest_classes_are_kept_only_where_they_are_taken_again(monkeypatch):
+    examples, plan = make_rows(150), make_plan(n_bits=16)
+
+    def kept(epochs):
+        steps = make_steps(examples, plan, max_epochs=epochs)
+        steps.run(0, lambda: False)
+        return steps._near is not None
+
+    assert kept(8) and not kept(2)
+    monkeypatch.setattr(recipe, "MOST_KEPT", 90 * 32 - 1)
+    assert not kept(8)
 
 
 @pytest.fixture

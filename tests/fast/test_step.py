@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_steps import exact, make_plan, make_rows, make_sets, make_steps, run_twin
 
+from dsnc.fast import recipe
 from dsnc.fast._kernels.state import Weights
 
 
@@ -13,7 +14,7 @@ def check_against_twin(
     plan, *, n_classes, size=32, weighted=False, n=60, epochs=2, sets=False, gains=None
 ):
     examples = make_sets(n_classes, n) if sets else make_rows(n_classes, n=n, weighted=weighted)
-    steps = make_steps(examples, plan, size=size, gains=gains)
+    steps = make_steps(examples, plan, size=size, gains=gains, max_epochs=epochs)
     before = exact(steps.model.weights, plan)
     expected, losses = run_twin(steps, examples, plan, epochs=epochs, size=size, gains=gains)
     passes = [steps.run(epoch, lambda: False) for epoch in range(epochs)]
@@ -66,6 +67,14 @@ def test_a_window_of_the_classes(window):
     """Three blocks of 512 classes, the last one nearly empty."""
     plan = make_plan(n_bits=24, window=window, n_uniform=4)
     check_against_twin(plan, n_classes=1030, size=8, epochs=1)
+
+
+@pytest.mark.parametrize("sets", [False, True])
+def test_later_epochs_take_the_nearest_classes_of_earlier_ones(sets, monkeypatch):
+    monkeypatch.setattr(recipe, "_SEARCHED", 1)
+    assert [recipe.searches(epoch) for epoch in range(4)] == [True, False, True, False]
+    plan = make_plan(n_bits=16, n_uniform=4)
+    check_against_twin(plan, n_classes=150, n=30, epochs=4, sets=sets)
 
 
 @pytest.mark.parametrize("n_classes", [2, 7, 150])

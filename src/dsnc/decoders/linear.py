@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
-_BLOCK = 1 << 18  # numbers in a temporary: a megabyte stays in the cache
-_MIN_ROWS = 256  # rows that share one reading of the weights when classes are many
+_BLOCK = 1 << 20  # numbers in a temporary: four megabytes stay in a cache
+_MIN_ROWS = 64  # rows that share one reading of the weights when classes are many
 _FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it saves
 _GROUPS = 32  # groups of classes for each wanted one
 _KEY_SHIFT = 32

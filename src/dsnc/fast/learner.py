@@ -1,6 +1,7 @@
 """From arrays to trained arrays without torch: the fast twin of `dsnc.training.learner`."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -214,6 +215,7 @@ class FastLearner:
         pace: Settings,
         *,
         validation: Examples | None = None,
+        searches: Callable[[int], bool] = recipe.searches,
         call: int = 0,
         **plan: Any,
     ) -> FastSteps:
@@ -230,6 +232,7 @@ class FastLearner:
             seed=derived_seed(self.seed, call),
             n_threads=self._n_threads,
             held_out=held_out,
+            searches=searches,
             batch_size=recipe.BATCH if isinstance(size, str) else int(size),
             left_out=recipe.LEFT_OUT if self._sparse and self._scaling.factor is None else 0.0,
         )
@@ -246,6 +249,7 @@ class FastLearner:
     ) -> FastSteps:
         plan: dict[str, Any] = {"n_draws": 0, "soft_share": np.float32(1), "moves_encoder": False}
         plan["sharpness"] = np.float32(sharpness)
+        plan["searches"] = recipe.searches_once  # the encoder stays, and class codes nearly so
         call += SOFT_SEED
         return self._steps(model, examples, pace, validation=validation, call=call, **plan)
 
@@ -257,6 +261,7 @@ def _plan(settings: Settings, *, each_alone: bool) -> Plan:
         soft_share=np.float32(settings.soft_share),
         sharpness=np.float32(1),
         n_uniform=recipe.ALONE_UNIFORM if each_alone else recipe.N_UNIFORM,
+        searches=True,
         window=recipe.WINDOW,
         smoothing=np.float32(settings.label_smoothing),
         fading=np.float32(recipe.ALONE_FADING if each_alone else recipe.FADING),

@@ -7,6 +7,7 @@ from dsnc.training.settings import RunSettings
 
 N_NEAREST, N_UNIFORM = 32, 32  # classes that are scored beside a row's own
 WINDOW = 128  # blocks of 512 classes in which the nearest are looked for
+MOST_KEPT = 1 << 24  # nearest classes of all rows that are kept from one epoch to the next
 BATCH = 16  # rows between two moves of the weights
 FADING = 0.9999  # of sums of squared gradients
 ALONE_UNIFORM, ALONE_FADING = 128, 0.999  # the same, where each class is decided alone
@@ -19,6 +20,8 @@ _CLASS_RATE = 1.2  # as a share of that
 _FEW_STEPS, _MANY_STEPS = 250_000, 3_000_000  # rows to pass, at least and at most
 _EPOCHS = (5, 20, 100)  # of very many rows, of most, and of very few
 _LONGER = 2  # rows that are dense take more epochs: there is less to learn by heart
+_SEARCHED = 5  # first epochs in which the nearest classes of all rows are looked for;
+_AGAIN = 2  # then only every second time, for class codes hardly change any more
 _FIRST, _LAST = 0.2, 0.02  # rates as a share of the peak
 _RISE = 0.2  # share of the epochs in which rates rise, but one epoch at most
 
@@ -45,6 +48,16 @@ def epochs_for(settings: RunSettings, n_rows: int, *, sparse: bool) -> int:
     longer = 1 if sparse else _LONGER
     epochs = min(usual, max(least, _MANY_STEPS // n_rows))
     return min(most, longer * max(epochs, -(-_FEW_STEPS // n_rows)))
+
+
+def searches(epoch: int) -> bool:
+    """Tell whether an epoch looks for the nearest classes, or takes those of the one before."""
+    return epoch < _SEARCHED or (epoch - _SEARCHED) % _AGAIN == _AGAIN - 1
+
+
+def searches_once(epoch: int) -> bool:
+    """Do so where codes are known when training begins."""
+    return epoch == 0
 
 
 def share_of_peak(epoch: float, n_epochs: int, schedule: str) -> float:

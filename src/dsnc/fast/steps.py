@@ -93,6 +93,8 @@ class FastSteps(Steps):
     n_threads : int
         The result does not depend on it.
     held_out : HeldOutRows, optional
+    searches : callable
+        Tells whether an epoch looks for the nearest classes, or takes those of the one before.
     batch_size : int
     left_out : float
         Share of a row's features that a step does not see, others each time.
@@ -108,6 +110,7 @@ class FastSteps(Steps):
         seed: int,
         n_threads: int = 1,
         held_out: HeldOutRows | None = None,
+        searches: Callable[[int], bool] = recipe.searches,
         batch_size: int = recipe.BATCH,
         left_out: float = 0.0,
     ) -> None:
@@ -120,6 +123,10 @@ class FastSteps(Steps):
         self._is_best = False  # whether the weights are the best, and not copied yet
         n_classes, width = model.weights.classes.shape
         n_nearest = min(recipe.N_NEAREST, n_classes)
+        self._searches = searches
+        self._near: NDArray[np.int32] | None = None  # the nearest classes of all rows
+        is_needed = not all(map(searches, range(int(settings.max_epochs))))
+        self._keeps_near = is_needed and feed.n_rows * n_nearest <= recipe.MOST_KEPT
         self._layout = _laid_out(model)
         n_octets = max(self._layout.planes.shape[1], width // 8)
         n_inputs = plan.n_draws + (plan.soft_share > 0)
@@ -158,10 +165,11 @@ class FastSteps(Steps):
         order = np.random.default_rng(noise).permutation(self._feed.n_rows)
         seed = noise.generate_state(1, np.uint64)[0]
         total, done = 0.0, 0
+        searches = self._near is None or self._searches(epoch)
         with ThreadPoolExecutor(self._n_threads) as pool:
             for start in range(0, len(order), self._at_once):
                 part = order[start : start + self._at_once]
-                total += self._learn(pool, part, seed, start, epoch)
+                total += self._learn(pool, part, seed, start, epoch, searches)
                 done += len(part)
                 if is_late():
                     break
@@ -170,28 +178,49 @@ class FastSteps(Steps):
         return Pass(rows=done, loss=total / done, learning_rate=rate, is_whole=is_whole)
 
     def _learn(
-        self, pool: ThreadPoolExecutor, rows: NDArray[np.int64], seed: Any, place: int, epoch: int
+        self,
+        pool: ThreadPoolExecutor,
+        rows: NDArray[np.int64],
+        seed: Any,
+        place: int,
+        epoch: int,
+        searches: bool,
     ) -> float:
         """Take the steps over some rows; return the sum of their losses."""
         n_threads, n_rows = self._n_threads, self._feed.n_rows
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
-        gate, losses = np.zeros(GATE, np.int64), np.zeros(len(self._batch.logits) // 2)
-        taken = self._feed.take(rows)
+        gates, losses = np.zeros((2, GATE), np.int64), np.zeros(len(self._batch.logits) // 2)
+        near = self._near_of(rows, searches)
+        plan, taken = self._plan._replace(searches=searches), self._feed.take(rows)
         if self._left_out:
             lots = np.random.SeedSequence([int(seed), place]).generate_state(1)[0]
             taken = without_some(taken, self._left_out, lots)
+        taken = taken._replace(near=near)
         given = taken, self.model.weights, self.model.squares, tuple(self._layout)
 
         def work(thread: int) -> None:
-            mine = self._batch, self._spaces[thread], self._plan, rates, seed, place
-            kernels.run(*given, *mine, (thread, n_threads), gate, losses)
+            mine = self._batch, self._spaces[thread], plan, rates, seed, place
+            kernels.run(*given, *mine, (thread, n_threads), gates, losses)
 
         if n_threads == 1:
             work(0)
         else:
             _in_all(pool, work, n_threads)
+        if searches and self._keeps_near:
+            self._keep_near(rows, near)
         return float(losses.sum())
+
+    def _near_of(self, rows: NDArray[np.int64], searches: bool) -> NDArray[np.int32]:
+        """Return the nearest classes of some rows, or room for them."""
+        if searches or self._near is None:
+            return np.empty((len(rows), self._spaces[0].keys.shape[1]), np.int32)
+        return self._near[rows]
+
+    def _keep_near(self, rows: NDArray[np.int64], near: NDArray[np.int32]) -> None:
+        if self._near is None:
+            self._near = np.empty((self._feed.n_rows, near.shape[1]), np.int32)
+        self._near[rows] = near
 
     def _rates(self, epochs: float) -> recipe.Rates:
         peak = recipe.peak_rates(self.settings)
@@ -234,7 +263,7 @@ class FastSteps(Steps):
         return weights._replace(encoder=weights.encoder[:0], bias=weights.bias[:0])
 
     def state(self) -> dict[str, Any]:
-        """Return weights, sums of squared gradients, and the best weights."""
+        """Return weights, sums of squared gradients, the best weights, and the nearest classes."""
         self._copy_best()
         sets = {"weights": self.model.weights, "squares": self.model.squares, "best": self._best}
         arrays = {
@@ -243,11 +272,12 @@ class FastSteps(Steps):
             if known is not None
             for field, array in known._asdict().items()
         }
-        return {"arrays": arrays}
+        return {"arrays": arrays | ({} if self._near is None else {"near": self._near})}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `state` gave."""
         arrays = state["arrays"]
+        self._near = arrays.get("near")
         if "best.classes" in arrays:
             self.keep()
             self._copy_best()  # makes room

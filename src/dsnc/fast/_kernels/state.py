@@ -13,6 +13,7 @@ class Rows(NamedTuple):
     classes: Any  # of all rows, one row after the other
     gains: Any  # how much each of these counts
     weight: Any
+    near: Any = None  # (n_rows, n_nearest): the nearest classes, -1 where there are no more
 
 
 class Weights(NamedTuple):
@@ -58,6 +59,7 @@ class Plan(NamedTuple):
     soft_share: Any  # of the loss; where it is 0, no soft bits are looked at
     sharpness: Any  # of the soft bits
     n_uniform: Any
+    searches: Any  # whether the nearest classes are searched, or are those that the rows have
     window: Any  # blocks of classes in which the nearest are looked for
     smoothing: Any
     fading: Any  # what is left of a sum of squares after a step

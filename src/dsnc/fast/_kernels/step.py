@@ -1,11 +1,11 @@
 """Whole training steps of a linear encoder and its class vectors, without the GIL.
 
 A step is a small batch of rows. Some threads score its rows: softmax over a few classes, gradients.
-Meanwhile others encode the rows of the next batch; drawn and soft bits and the classes to score are
-found by whoever has time. Then the latter move the features, and the former the classes, in which
-the latter help as soon as they can, row by row in their order. So the same numbers come out
-whatever the number of threads, and few vectors are read by one core and written by another. (The
-price: a row is encoded before the batch in front of it has moved anything.)
+Meanwhile others encode the rows of the next batch, find their drawn and soft bits and the classes
+to score. Then the latter move the features, and the former the classes, row by row in their order.
+Who is ready helps the others. So the same numbers come out whatever the number of threads, and few
+vectors are read by one core and written by another. (The price: a row is encoded before the batch
+in front of it has moved anything.)
 
 A row's classes are its own, the nearest by code, and some at random, whose scores are raised by the
 logarithm of how many classes each stands for. Steps are those of AdaGrad with one size for all
@@ -56,7 +56,7 @@ _AHEAD = 4  # vectors that are on their way from memory
 
 
 @kernel
-def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, who, gate, losses):
+def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, who, gates, losses):
     """Take the steps of one thread over all rows.
 
     Parameters
@@ -76,9 +76,11 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
         Of the first row among those of the seed.
     who : (int, int)
         Number of this thread, and of all threads.
-    gate, losses
-        See `meet`; the losses are summed for each place in the batch, whoever's it is.
+    gates, losses
+        See `meet`; at the second gate, rows to score are shared out. The losses are summed for each
+        place in the batch, whoever's it is.
     """
+    gate, to_score = gates
     n_rows, size, n_threads = rows.weight.shape[0], batch.logits.shape[0] // 2, who[1]
     scorers, finders = _roles(who)
     base, taken = 0, 0  # where the slots of the batch begin; pieces of work before it
@@ -92,8 +94,10 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
                 gate, n_next * (finders[0] + 1) // finders[1] - n_next * finders[0] // finders[1]
             )
         if scorers[1] and first >= 0:
-            for slot in range(n * scorers[0] // scorers[1], n * (scorers[0] + 1) // scorers[1]):
+            slot = take_end(to_score, n, False)
+            while slot >= 0:
                 losses[slot] += _score(rows, first + slot, base + slot, weights, batch, space, plan)
+                slot = take_end(to_score, n, False)
         await_work(gate, min(n_rows, after + size))
         piece = take(gate) - taken
         while piece * _PIECE < n_next:
@@ -103,6 +107,11 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
             )
             piece = take(gate) - taken
         taken += (n_next + _PIECE - 1) // _PIECE + n_threads  # each took one that was not there
+        if not scorers[1] and first >= 0:
+            slot = take_end(to_score, n, True)
+            while slot >= 0:
+                losses[slot] += _score(rows, first + slot, base + slot, weights, batch, space, plan)
+                slot = take_end(to_score, n, True)
         if who[0] == 0:
             offer(gate)
         meet(gate, n_threads)
@@ -116,6 +125,8 @@ def run(rows, weights, squares, layout, batch, space, plan, rates, seed, place, 
                 mine = share, n_shares
                 _move_classes(base, n, weights, squares, layout, batch, space, plan, rate, mine)
                 share = take_end(gate, n_shares, not scorers[1])
+        if who[0] == 0:
+            offer(to_score)
         meet(gate, n_threads)
         base = free
 
@@ -173,8 +184,10 @@ def _prepare(rows, first, base, begin, end, weights, layout, batch, space, plan,
     window = _hash(seed ^ np.uint64(0x5851F42D4C957F2D), place + first)
     for slot in range(begin, end):
         _list_own(rows, first + slot, base + slot, batch)
-    _find(layout, batch, base + begin, base + end, space, plan, window)
+    if plan.searches:
+        _search(rows, first, base, begin, end, layout, batch, space, plan, window)
     for slot in range(begin, end):
+        _list_near(rows, first + slot, base + slot, batch)
         noise = _hash(seed, place + first + slot)
         _choose(base + slot, weights, batch, plan, noise)
 
@@ -190,37 +203,43 @@ def _list_own(rows, row, slot, batch):
 
 
 @part
-def _find(layout, batch, begin, end, space, plan, noise):
+def _search(rows, first, base, begin, end, layout, batch, space, plan, noise):
     """Find the nearest classes by code, within a window of all classes where these are many."""
     planes, gone, holes = layout
     n_blocks = planes.shape[0]
-    size, first = min(n_blocks, plan.window), 0
+    size, start = min(n_blocks, plan.window), 0
     if size < n_blocks:
-        first = min(np.int64(chance(noise, 0) * np.float32(n_blocks - size + 1)), n_blocks - size)
+        start = min(np.int64(chance(noise, 0) * np.float32(n_blocks - size + 1)), n_blocks - size)
     nearest_keys(
         planes,
         gone,
         holes,
-        first,
-        first + size,
+        start,
+        start + size,
         plan.n_bits,
-        batch.octets[begin:end],
+        batch.octets[base + begin : base + end],
         space.keys,
         space.sums,
         space.lows,
         space.notes,
     )
     for slot in range(begin, end):
-        keys, classes = space.keys[slot - begin], batch.classes[slot]
-        own = batch.n_own[slot]
-        n = own
+        keys, near = space.keys[slot - begin], rows.near[first + slot]
         for entry in range(keys.shape[0]):
-            if keys[entry] != FREE:
-                k = np.int32(keys[entry] & _ROW_MASK)
-                if not _is_among(k, classes, own):
-                    classes[n] = k
-                    n += 1
-        batch.n_near[slot] = n
+            is_there = keys[entry] != FREE
+            near[entry] = np.int32(keys[entry] & _ROW_MASK) if is_there else np.int32(-1)
+
+
+@part
+def _list_near(rows, row, slot, batch):
+    """List the nearest classes behind those that a row has."""
+    classes, own = batch.classes[slot], batch.n_own[slot]
+    n = own
+    for k in rows.near[row]:
+        if k >= 0 and not _is_among(k, classes, own):
+            classes[n] = k
+            n += 1
+    batch.n_near[slot] = n
 
 
 @part
