@@ -85,8 +85,9 @@ def same_arrays(a, b):
     return all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def test_nearest_classes_are_part_of_the_state():
+def test_nearest_classes_are_part_of_the_state(monkeypatch):
     """An epoch that does not look for them goes on after a restart as if nothing had happened."""
+    monkeypatch.setattr(recipe, "FEW", 100)
     examples, plan = make_rows(150), make_plan(n_bits=16)
     steps, others = (make_steps(examples, plan, max_epochs=8) for _ in range(2))
     epoch = next(epoch for epoch in range(8) if not recipe.searches(epoch))
@@ -110,6 +111,8 @@ def test_nearest_classes_are_kept_only_where_they_are_taken_again(monkeypatch):
         steps.run(0, lambda: False)
         return steps._near is not None
 
+    assert not kept(8)  # so few classes are quickly looked through
+    monkeypatch.setattr(recipe, "FEW", 149)
     assert kept(8) and not kept(2)
     monkeypatch.setattr(recipe, "MOST_KEPT", 90 * 32 - 1)
     assert not kept(8)

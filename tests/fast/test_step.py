@@ -72,6 +72,7 @@ def test_a_window_of_the_classes(window):
 @pytest.mark.parametrize("sets", [False, True])
 def test_later_epochs_take_the_nearest_classes_of_earlier_ones(sets, monkeypatch):
     monkeypatch.setattr(recipe, "_SEARCHED", 1)
+    monkeypatch.setattr(recipe, "FEW", 100)
     assert [recipe.searches(epoch) for epoch in range(4)] == [True, False, True, False]
     plan = make_plan(n_bits=16, n_uniform=4)
     check_against_twin(plan, n_classes=150, n=30, epochs=4, sets=sets)

@@ -7,6 +7,7 @@ from dsnc.training.settings import RunSettings
 
 N_NEAREST, N_UNIFORM = 32, 32  # classes that are scored beside a row's own
 WINDOW = 128  # blocks of 512 classes in which the nearest are looked for
+FEW = 4096  # classes that are looked through so fast that no row need remember its nearest
 MOST_KEPT = 1 << 24  # nearest classes of all rows that are kept from one epoch to the next
 BATCH = 16  # rows between two moves of the weights
 FADING = 0.9999  # of sums of squared gradients

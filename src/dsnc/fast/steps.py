@@ -126,7 +126,8 @@ class FastSteps(Steps):
         self._searches = searches
         self._near: NDArray[np.int32] | None = None  # the nearest classes of all rows
         is_needed = not all(map(searches, range(int(settings.max_epochs))))
-        self._keeps_near = is_needed and feed.n_rows * n_nearest <= recipe.MOST_KEPT
+        is_few = feed.n_rows * n_nearest <= recipe.MOST_KEPT
+        self._keeps_near = is_needed and is_few and n_classes > recipe.FEW
         self._layout = _laid_out(model)
         n_octets = max(self._layout.planes.shape[1], width // 8)
         n_inputs = plan.n_draws + (plan.soft_share > 0)
