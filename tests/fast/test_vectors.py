@@ -5,7 +5,8 @@ import pytest
 import vector_kernels as kernels
 
 import oracles
-from dsnc.fast._kernels.vectors import LANES, TOGETHER
+from dsnc.fast._kernels.lanes import LANES
+from dsnc.fast._kernels.vectors import TOGETHER
 
 SHAPES = [(3, 16), (3, 32), (5, 208), (2, 3, 16), (2, 2, 208)]
 pytestmark = pytest.mark.parametrize("shape", SHAPES, ids=str)

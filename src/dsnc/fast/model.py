@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from dsnc.codes.encode import encode_csr
 from dsnc.decoders import LinearDecoder
+from dsnc.fast._kernels.lanes import LANES
 from dsnc.fast._kernels.state import Weights
-from dsnc.fast._kernels.vectors import LANES
 
 Floats = NDArray[np.float32]
 _FIRST = 0.1  # deviation of the encoder's first weights

@@ -14,9 +14,9 @@ from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.scoring import Candidates, Scoring, accuracy
 from dsnc.fast import recipe
 from dsnc.fast._kernels import step as kernels
+from dsnc.fast._kernels.lanes import LANES
 from dsnc.fast._kernels.meeting import GATE
 from dsnc.fast._kernels.state import Batch, Plan, Space, Weights
-from dsnc.fast._kernels.vectors import LANES
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling, without_some
 from dsnc.labels import Targets

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from dsnc.codes._kernels.tools import part
-from dsnc.fast._kernels.vectors import LANES, exponentials, largest, scale, sigmoids
+from dsnc.fast._kernels.lanes import LANES
+from dsnc.fast._kernels.vectors import exponentials, largest, scale, sigmoids
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NEVER = np.float32(-1e30)  # the score of no class
