@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from bench_accuracy import load
 from dsnc import DSNCClassifier
 from dsnc.codes import PackedCodes
+from dsnc.codes.soft import SoftCodes
 from dsnc.data import make_dense_codes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders.memory import Memory, some_of_each
@@ -141,8 +142,12 @@ def given_classes(model: Any, n_classes: int, n_all: int, held_out: Any) -> None
     sums *= length / np.linalg.norm(sums, axis=1, keepdims=True)
     linear = LinearDecoder(sums, np.zeros(n_classes, np.float32))
     decoder = ShortlistDecoder(linear, PackedCodes.from_logits(sums), np.arange(n_classes))
-    memory = Memory.empty(64, n_classes).with_rows(logits, y, A_CLASS, 0).counting(y)
-    memory = memory.with_held_out(predictor.logits(held_out[0]), held_out[1])
+    memory = (
+        Memory.empty(64, n_classes)
+        .with_rows(SoftCodes.from_logits(logits), y, A_CLASS, 0)
+        .counting(y)
+    )
+    memory = memory.with_held_out(SoftCodes.from_logits(predictor.logits(held_out[0])), held_out[1])
     model.predictor_, model._memory = predictor.with_decoder(decoder), memory
     model._labels = Labels(np.arange(n_classes))
 

@@ -15,8 +15,10 @@ LOGITS, CLASSES = RNG.normal(size=(60, 5)).astype(np.float32) * 3, np.arange(60)
 
 @pytest.fixture
 def memory():
-    full = Memory.empty(5, 6).with_rows(LOGITS, CLASSES, 4, 0).counting(CLASSES)
-    return full.with_held_out(LOGITS[:12], CLASSES[:12])
+    full = (
+        Memory.empty(5, 6).with_rows(SoftCodes.from_logits(LOGITS), CLASSES, 4, 0).counting(CLASSES)
+    )
+    return full.with_held_out(SoftCodes.from_logits(LOGITS[:12]), CLASSES[:12])
 
 
 @pytest.mark.parametrize("n_bits", [1, 5, 64])
@@ -41,8 +43,8 @@ def test_only_so_many_are_remembered_and_all_are_counted(memory):
 
 def test_codes_are_in_the_order_of_their_classes(memory):
     grown = memory.changed(Change(np.append(np.arange(6), [-1] * 4)))
-    more = grown.with_rows(LOGITS[:3], np.array([9, 2, 2]), 4, 0)
-    said = more.with_descriptions(LOGITS[:2], np.array([7, 1]))
+    more = grown.with_rows(SoftCodes.from_logits(LOGITS[:3]), np.array([9, 2, 2]), 4, 0)
+    said = more.with_descriptions(SoftCodes.from_logits(LOGITS[:2]), np.array([7, 1]))
     changed = said.changed(Change(np.array([5, 3, -1, 2])))
     for known in (memory, more, said, changed):
         assert (np.diff(known.classes) >= 0).all()
@@ -74,13 +76,13 @@ def test_arrays_and_back(memory):
 
 
 def test_descriptions_stay_beside_rows(memory):
-    said = memory.with_descriptions(LOGITS[:2], np.array([1, 4]))
+    said = memory.with_descriptions(SoftCodes.from_logits(LOGITS[:2]), np.array([1, 4]))
     assert said.classes[said.described].tolist() == [1, 4]
     assert (said.counts == memory.counts).all()
-    more = said.with_rows(LOGITS, CLASSES, 2, 0)
+    more = said.with_rows(SoftCodes.from_logits(LOGITS), CLASSES, 2, 0)
     assert (np.bincount(more.classes[~more.described]) == 2).all()
     assert more.described.sum() == 2
-    again = more.with_descriptions(LOGITS[5:6], np.array([4]))
+    again = more.with_descriptions(SoftCodes.from_logits(LOGITS[5:6]), np.array([4]))
     assert again.described.sum() == 2
     gone = again.changed(Change(np.array([0, 4, -1])))
     assert gone.classes[gone.described].tolist() == [1]

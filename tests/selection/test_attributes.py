@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.memory import Memory
 from dsnc.errors import InputError
 from dsnc.rerank import ClassVectors
@@ -16,7 +17,7 @@ LOGITS = A @ RNG.normal(size=(3, 8)) + RNG.normal(size=(40, 8)) * 0.1
 
 @pytest.fixture
 def memory():
-    memory = Memory.empty(8, 40).with_rows(LOGITS[:30], np.arange(30), 1, 0)
+    memory = Memory.empty(8, 40).with_rows(SoftCodes.from_logits(LOGITS[:30]), np.arange(30), 1, 0)
     return memory.counting(np.arange(30)).with_attributes(A, np.arange(40))
 
 

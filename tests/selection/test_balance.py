@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.memory import Memory
 from dsnc.selection import balance
 from dsnc.selection.balance import DESCRIBED, OF_ATTRIBUTES
@@ -15,9 +16,11 @@ HELD_OUT = np.arange(0, N, 5)
 @pytest.fixture(scope="module")
 def memory():
     logits = np.random.default_rng(0).normal(size=(len(CLASSES), 8)).astype(np.float32)
-    memory = Memory.empty(8, N).with_rows(logits, CLASSES, 2, 0).counting(CLASSES)
-    memory = memory.with_held_out(logits[: len(HELD_OUT)], HELD_OUT)
-    memory = memory.with_descriptions(logits[:3000], np.arange(3000))
+    memory = (
+        Memory.empty(8, N).with_rows(SoftCodes.from_logits(logits), CLASSES, 2, 0).counting(CLASSES)
+    )
+    memory = memory.with_held_out(SoftCodes.from_logits(logits[: len(HELD_OUT)]), HELD_OUT)
+    memory = memory.with_descriptions(SoftCodes.from_logits(logits[:3000]), np.arange(3000))
     return memory.with_attributes(np.ones((500, 2)), np.arange(500))
 
 

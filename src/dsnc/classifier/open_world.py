@@ -322,15 +322,15 @@ class OpenWorld(LearnedClassifier):
         n_rows = len(y) - run.n_described
         rows, described = rows[rows < n_rows], rows[rows >= n_rows]
         some = rows[some_of_each(y[rows], most, seed)]
-        memory = memory.with_rows(_logits(trained, run.examples, some), y[some], most, seed)
+        memory = memory.with_rows(_codes(trained, run.examples, some), y[some], most, seed)
         memory = memory.counting(y[rows])
         if len(described):
-            logits = _logits(trained, run.examples, described)
-            memory = memory.with_descriptions(logits, y[described])
+            codes = _codes(trained, run.examples, described)
+            memory = memory.with_descriptions(codes, y[described])
         if run.held_out is not None and run.held_out.n_rows:
             held = _used(run.held_out)
             memory = memory.with_held_out(
-                _logits(trained, run.held_out, held), run.held_out.targets.y[held]
+                _codes(trained, run.held_out, held), run.held_out.targets.y[held]
             )
         return memory
 
@@ -345,11 +345,11 @@ def _used(examples: "Examples") -> Any:
     return np.arange(examples.n_rows) if examples.rows is None else examples.rows
 
 
-def _logits(trained: Predictor, examples: "Examples", rows: Any) -> Any:
-    """Return the logits of some rows, block by block: X may be a memory map."""
+def _codes(trained: Predictor, examples: "Examples", rows: Any) -> SoftCodes:
+    """Return the codes of some rows, block by block: X may be a memory map."""
     starts = range(0, max(1, len(rows)), _ROWS)
-    parts = [trained.logits(examples.X[rows[start : start + _ROWS]]) for start in starts]
-    return np.concatenate(parts)
+    parts = (trained.logits(examples.X[rows[start : start + _ROWS]]) for start in starts)
+    return SoftCodes.concatenate([SoftCodes.from_logits(logits) for logits in parts])
 
 
 def _first_stage(predictor: Predictor, memory: Memory, codes: SoftCodes | None = None) -> Any:

@@ -81,11 +81,11 @@ class Memory:
         """Whether each class was ever learned from a row, and not from a description alone."""
         return np.asarray(self.counts > 0)
 
-    def with_rows(self, logits: NDArray[Any], classes: Ints, most: int, seed: int) -> Self:
+    def with_rows(self, codes: SoftCodes, classes: Ints, most: int, seed: int) -> Self:
         """Remember some of the rows that were learned from, and of each class `most` in all."""
         first = int(np.searchsorted(self.classes, classes.min(initial=len(self.counts))))
         head = self if first == len(self.codes) else self._taken(slice(first))
-        tail = self._taken(slice(first, None))._joined(logits, classes, is_described=False)
+        tail = self._taken(slice(first, None))._joined(codes, classes, is_described=False)
         plain = np.flatnonzero(np.isin(tail.classes, classes) & ~tail.described)
         gone = np.setdiff1d(plain, plain[some_of_each(tail.classes[plain], most, seed)])
         tail = tail._taken(np.delete(np.arange(len(tail.codes)), gone))
@@ -96,17 +96,17 @@ class Memory:
             described=appended(head.described, tail.described),
         )
 
-    def with_descriptions(self, logits: NDArray[Any], classes: Ints) -> Self:
+    def with_descriptions(self, codes: SoftCodes, classes: Ints) -> Self:
         """Remember descriptions, in place of those that their classes had before."""
         kept = self._taken(~(self.described & np.isin(self.classes, classes)))
-        return kept._joined(logits, classes, is_described=True)
+        return kept._joined(codes, classes, is_described=True)
 
-    def _joined(self, logits: NDArray[Any], classes: Ints, *, is_described: bool) -> Self:
+    def _joined(self, codes: SoftCodes, classes: Ints, *, is_described: bool) -> Self:
         """Return these codes and others, in the order of their classes."""
         owners = np.concatenate([self.classes, classes.astype(np.int64)])
         both = replace(
             self,
-            codes=SoftCodes.concatenate([self.codes, SoftCodes.from_logits(logits)]),
+            codes=SoftCodes.concatenate([self.codes, codes]),
             classes=owners,
             described=np.append(self.described, np.full(len(classes), is_described)),
         )
@@ -136,11 +136,12 @@ class Memory:
         np.add.at(counts, classes, 1)
         return replace(self, counts=counts)
 
-    def with_held_out(self, logits: NDArray[Any], classes: Ints) -> Self:
+    def with_held_out(self, codes: SoftCodes, classes: Ints) -> Self:
         """Remember some of the rows that were held out, evenly spaced."""
         rows = np.linspace(0, len(classes) - 1, min(_HELD_OUT, len(classes))).astype(np.int64)
-        codes = SoftCodes.from_logits(logits[rows])
-        return replace(self, held_out=codes, held_out_classes=classes[rows].astype(np.int64))
+        return replace(
+            self, held_out=codes.take(rows), held_out_classes=classes[rows].astype(np.int64)
+        )
 
     def changed(self, change: Change) -> Self:
         """Return what is remembered of classes that stay, by their numbers from now on."""

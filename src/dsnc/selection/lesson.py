@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded, PackedCodes
+from dsnc.codes.soft import SoftCodes
 from dsnc.decoders import Decoder, LinearDecoder
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
@@ -52,6 +53,10 @@ class Rows(NamedTuple):
 
     logits: NDArray[np.float32]
     classes: Ints
+
+    def codes(self) -> SoftCodes:
+        """Return what is remembered of them."""
+        return SoftCodes.from_logits(self.logits)
 
 
 class Changed(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
+from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
@@ -55,7 +56,7 @@ def with_new_classes(
     n_rows = _rows_of_a_class(memory, arrival)
     predictor, kept = _learned(predictor, memory, arrival, rows, n_rows, how, second)
     if kept is not None:
-        kept = kept.with_rows(rows.logits, rows.classes, how.most, how.seed)
+        kept = kept.with_rows(rows.codes(), rows.classes, how.most, how.seed)
         kept = kept.counting(rows.classes)
     return predictor, kept
 
@@ -69,14 +70,14 @@ def with_described_classes(
     """
     new, known = arrival.divided(_young(memory, arrival))
     if memory is not None and len(known.classes):
-        logits = predictor.logits(known.X)
-        memory = memory.with_descriptions(logits, known.before[known.classes])
+        codes = SoftCodes.from_logits(predictor.logits(known.X))
+        memory = memory.with_descriptions(codes, known.before[known.classes])
     if not len(new.classes):
         return predictor, memory
     rows = Rows(predictor.logits(new.X), new.classes)
     second = _vectors_from_rows(predictor, None, new, rows, how)
     predictor, kept = _learned(predictor, memory, new, rows, DESCRIBED, how, second)
-    return predictor, kept and kept.with_descriptions(*rows)
+    return predictor, kept and kept.with_descriptions(rows.codes(), rows.classes)
 
 
 def with_attributes(
@@ -99,7 +100,9 @@ def with_attributes(
         return with_vectors(reranker, before, meaning.vectors(reranker.vectors, new.X[order]))
 
     predictor, kept = _learned(predictor, memory, new, rows, OF_ATTRIBUTES, how, second)
-    kept = kept and kept.with_descriptions(*rows).with_attributes(new.X, new.classes)
+    kept = kept and kept.with_descriptions(rows.codes(), rows.classes).with_attributes(
+        new.X, new.classes
+    )
     return predictor, kept
 
 
