@@ -245,7 +245,7 @@ def _pids() -> list[int]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if b"ray::MapWorker" in (process / "cmdline").read_bytes():
+            if b"ray::UnitWorker" in (process / "cmdline").read_bytes():
                 found.append(int(process.name))
     return found
 

@@ -1,18 +1,21 @@
-"""Units of work through actors of Ray Data, which starts anew what a lost node had in hand."""
+"""Units of work through actors of Ray; what a lost worker had in hand is done again by another.
 
-import contextlib
+Ray Data would do the same, but its actors have twice the memory before any work begins.
+"""
+
+import sys
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dsnc.cluster.connection import quiet
-from dsnc.errors import require
+from dsnc.errors import ClusterError, require
 
 _FRUGAL = {  # allocators are to keep little of what is freed: a node has many such processes
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TRIM_THRESHOLD_": "1000000",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-_IN_FLIGHT = 2  # units that an actor has in hand: it need not wait for the next
+_TRIES = 4  # workers that may be lost with the same unit: one that kills them would kill all
 
 
 def run_units(
@@ -32,45 +35,81 @@ def run_units(
     workers, cpus : int
         How many actors, and how many cores each.
     """
-    data = require("ray.data", extra="ray", caller="dsnc.cluster")
-    context = data.DataContext.get_current()
-    with (
-        quiet(),
-        _settings(context, enable_progress_bars=False, enable_operator_progress_bars=False),
-    ):
-        items = [{"unit": int(number)} for number in numbers]
-        units = data.from_items(items, override_num_blocks=len(items))
-        done = units.map_batches(
-            _Each,
-            fn_constructor_args=(worker, job),
-            batch_size=1,
-            num_cpus=cpus,
-            runtime_env={"env_vars": _FRUGAL},
-            compute=data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=_IN_FLIGHT),
-        )
-        yield from done.iter_rows()
+    ray = require("ray", extra="ray", caller="dsnc.cluster")
+    actor = ray.remote(num_cpus=cpus, runtime_env={"env_vars": _FRUGAL})(UnitWorker)
+    told = ray.put((worker, job))
+    waiting, left, lost = deque(numbers), len(numbers), Counter[int | None]()
+    busy: dict[Any, tuple[Any, int | None]] = {}  # by what it will say: who, and the unit
+
+    def start() -> None:
+        one = actor.remote()
+        busy[one.start.remote(told)] = one, None
+
+    for _ in range(workers):
+        start()
+    try:
+        while left:
+            [said], _ = ray.wait(list(busy), num_returns=1)
+            one, number = busy.pop(said)
+            try:
+                found = ray.get(said)
+            except ray.exceptions.RayTaskError:  # of our own code: another worker would say it, too
+                raise
+            except ray.exceptions.RayError as error:
+                lost[number] += 1
+                if lost[number] == _TRIES:
+                    raise ClusterError(f"{_TRIES} workers in a row were lost: {error}") from error
+                waiting.extend([] if number is None else [number])
+                ray.kill(one)
+                start()
+                continue
+            lost.pop(number, None)
+            if waiting:
+                next_ = waiting.popleft()
+                busy[one.work.remote(next_)] = one, next_
+            else:
+                ray.kill(one)  # its cores are for one that takes the place of a lost one
+            if number is not None:
+                left -= 1
+                yield found
+    finally:
+        for one, _ in busy.values():
+            ray.kill(one)
 
 
-class _Each:
-    """A worker, as Ray Data calls one: batches in, batches out."""
+class UnitWorker:
+    """A worker in a process of its own."""
 
-    def __init__(self, worker: type, job: Any) -> None:
+    _worker: Any
+
+    def start(self, told: tuple[type, Any]) -> None:
+        """Make the worker; here and not at birth, so that its errors arrive as they are."""
+        _let_arrow_do_without_pandas()
+        worker, job = told
         self._worker = worker(job)
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Work on the units of a batch."""
-        found = [self._worker(int(number)) for number in batch["unit"]]
-        return {key: [one[key] for one in found] for key in found[0]}
+    def work(self, number: int) -> dict[str, Any]:
+        """Return what the worker says of a unit."""
+        found: dict[str, Any] = self._worker(number)
+        return found
 
 
-@contextlib.contextmanager
-def _settings(context: Any, **settings: Any) -> Iterator[None]:
-    """Set some of a context, and set them back."""
-    before = {name: getattr(context, name) for name in settings}
+def _let_arrow_do_without_pandas() -> None:
+    """Let pyarrow look for pandas in vain: it takes 30 MB to tell a list from a Series."""
+    if "pandas" in sys.modules:
+        return
+    pyarrow = require("pyarrow", extra="ray", caller="dsnc.cluster")
+    sys.meta_path.insert(0, _Hidden)
     try:
-        for name, value in settings.items():
-            setattr(context, name, value)
-        yield
+        pyarrow.array([])  # it looks once
     finally:
-        for name, value in before.items():
-            setattr(context, name, value)
+        sys.meta_path.remove(_Hidden)
+
+
+class _Hidden:
+    """Says that there is no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)
