@@ -16,8 +16,9 @@ import dsnc
 from dsnc import DSNCClassifier, cluster
 from dsnc.cli import app
 from dsnc.cluster.connection import check_nodes
+from dsnc.cluster.jobs import run_units
 from dsnc.codes import HammingIndex, PackedCodes
-from dsnc.errors import CheckpointError, ClusterError, OutputExistsError
+from dsnc.errors import CheckpointError, ClusterError, InputError, OutputExistsError
 from dsnc.rerank.class_vectors import ClassVectors
 
 pytestmark = [
@@ -130,6 +131,24 @@ def test_nodes_that_are_not_as_the_driver_is(nodes, monkeypatch):
     monkeypatch.setattr(dsnc, "__version__", "99.1")
     with pytest.raises(ClusterError, match=r"has dsnc 0.* \(the driver 99\.1\)"):
         check_nodes(ray)
+
+
+def test_a_unit_that_kills_its_workers_is_not_tried_for_ever(nodes):
+    def worker(job):
+        return lambda number: os.kill(os.getpid(), 9) if number == job else {"unit": number}
+
+    found = run_units(worker, 2, [1, 2], workers=1, cpus=1)
+    assert next(found) == {"unit": 1}
+    with pytest.raises(ClusterError, match="4 workers in a row were lost"):
+        next(found)
+
+
+def test_a_worker_that_cannot_be_made_says_why(nodes):
+    def worker(job):
+        raise InputError(job)
+
+    with pytest.raises(InputError, match="no such model"):
+        next(run_units(worker, "no such model", [0], workers=1, cpus=1))
 
 
 # Search

@@ -5,7 +5,7 @@ Ray Data would do the same, but its actors have twice the memory before any work
 
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dsnc.errors import ClusterError, require
@@ -19,13 +19,13 @@ _TRIES = 4  # workers that may be lost with the same unit: one that kills them w
 
 
 def run_units(
-    worker: type, job: Any, numbers: Sequence[int], *, workers: int, cpus: int
+    worker: Callable[[Any], Any], job: Any, numbers: Sequence[int], *, workers: int, cpus: int
 ) -> Iterator[dict[str, Any]]:
     """Yield what workers say of each unit, as they get done, in any order.
 
     Parameters
     ----------
-    worker : type
+    worker : type or callable
         ``worker(job)`` is made once for each actor; called with the number of a unit, it returns a
         dict of plain values.
     job : object
@@ -82,7 +82,7 @@ class UnitWorker:
 
     _worker: Any
 
-    def start(self, told: tuple[type, Any]) -> None:
+    def start(self, told: tuple[Callable[[Any], Any], Any]) -> None:
         """Make the worker; here and not at birth, so that its errors arrive as they are."""
         _let_arrow_do_without_pandas()
         worker, job = told
