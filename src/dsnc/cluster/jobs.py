@@ -6,6 +6,7 @@ Ray Data would do the same, but its actors have twice the memory before any work
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 from dsnc.errors import ClusterError, require
@@ -36,21 +37,12 @@ def run_units(
         How many actors, and how many cores each.
     """
     ray = require("ray", extra="ray", caller="dsnc.cluster")
-    actor = ray.remote(num_cpus=cpus, runtime_env={"env_vars": _FRUGAL})(UnitWorker)
-    told = ray.put((worker, job))
     waiting, left, lost = deque(numbers), len(numbers), Counter[int | None]()
-    busy: dict[Any, tuple[Any, int | None]] = {}  # by what it will say: who, and the unit
-
-    def start() -> None:
-        one = actor.remote()
-        busy[one.start.remote(told)] = one, None
-
-    for _ in range(workers):
-        start()
-    try:
+    with closing(_Crew(ray, worker, job, cpus)) as crew:
+        for _ in range(workers):
+            crew.hire()
         while left:
-            [said], _ = ray.wait(list(busy), num_returns=1)
-            one, number = busy.pop(said)
+            one, number, said = crew.hear()
             try:
                 found = ray.get(said)
             except ray.exceptions.RayTaskError:  # of our own code: another worker would say it, too
@@ -61,20 +53,41 @@ def run_units(
                     raise ClusterError(f"{_TRIES} workers in a row were lost: {error}") from error
                 waiting.extend([] if number is None else [number])
                 ray.kill(one)
-                start()
+                crew.hire()
                 continue
             lost.pop(number, None)
             if waiting:
-                next_ = waiting.popleft()
-                busy[one.work.remote(next_)] = one, next_
+                crew.give(one, waiting.popleft())
             else:
                 ray.kill(one)  # its cores are for one that takes the place of a lost one
             if number is not None:
                 left -= 1
                 yield found
-    finally:
-        for one, _ in busy.values():
-            ray.kill(one)
+
+
+class _Crew:
+    """Actors, and the unit that each has in hand: None while it gets ready."""
+
+    def __init__(self, ray: Any, worker: Callable[[Any], Any], job: Any, cpus: int) -> None:
+        self._ray, self._told = ray, ray.put((worker, job))
+        self._actor = ray.remote(num_cpus=cpus, runtime_env={"env_vars": _FRUGAL})(UnitWorker)
+        self._busy: dict[Any, tuple[Any, int | None]] = {}  # by what they will say
+
+    def hire(self) -> None:
+        one = self._actor.remote()
+        self._busy[one.start.remote(self._told)] = one, None
+
+    def give(self, one: Any, number: int) -> None:
+        self._busy[one.work.remote(number)] = one, number
+
+    def hear(self) -> tuple[Any, int | None, Any]:
+        """Wait for one of them; return who it is, its unit, and what it says."""
+        [said], _ = self._ray.wait(list(self._busy), num_returns=1)
+        return *self._busy.pop(said), said
+
+    def close(self) -> None:
+        for one, _ in self._busy.values():
+            self._ray.kill(one)
 
 
 class UnitWorker:
@@ -99,17 +112,9 @@ def _let_arrow_do_without_pandas() -> None:
     if "pandas" in sys.modules:
         return
     pyarrow = require("pyarrow", extra="ray", caller="dsnc.cluster")
-    sys.meta_path.insert(0, _Hidden)
+    modules: dict[str, Any] = sys.modules
+    modules["pandas"] = None  # who imports it now is told that it is not there
     try:
         pyarrow.array([])  # it looks once
     finally:
-        sys.meta_path.remove(_Hidden)
-
-
-class _Hidden:
-    """Says that there is no pandas."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name, name=name)
+        del modules["pandas"]
