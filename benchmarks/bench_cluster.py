@@ -38,7 +38,7 @@ SECTIONS = ("predict", "memory", "search", "train", "scale")
 RECORDS = Path(__file__).parents[1] / "docs" / "records"
 N_CLASSES, GROUP, REPEATS = 1000, 1 << 15, 2
 SHARDS = (1, 2, 4)
-BATCHES = (4096, 1024)  # rows at a time: the default, and few
+BATCHES = (1024, 4096)  # rows at a time: the default, and many
 MAIN = "from dsnc.cli import main; main()"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "cluster_search.png"
 
@@ -166,7 +166,7 @@ def _on_ray(folder: Path, cores: int) -> tuple[float, float]:
             if spent := _cpu_of_workers():
                 seen.append((len(list(out.glob("part-*"))), spent))
 
-    thread = threading.Thread(target=watch)
+    thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     places = folder / "model", folder / "rows.parquet", out
     cluster.predict(*places, workers=cores, rows_per_part=GROUP)
@@ -227,7 +227,7 @@ def _memory_with(folder: Path, batch: int, workers: int) -> dict[str, object]:
                 bare, *known = most.get(pid, (private, 0.0, 0.0))
                 most[pid] = bare, max(known[0], private), max(known[1], shared)
 
-    thread = threading.Thread(target=watch)
+    thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     places = folder / "large", folder / "some.parquet", folder / f"of-large-{batch}"
     cluster.predict(*places, workers=workers, rows_per_part=GROUP, batch=batch)

@@ -102,6 +102,7 @@ def test_a_node_that_is_killed_is_missed_by_nobody(nodes, model, tmp_path):
     thread.start()
     done = cluster.predict(model, rows, out, workers=3, rows_per_part=500)
     thread.join()
+    nodes.wait_for_nodes()  # until all know that one is gone
     assert 3 <= killed[0] < 24
     assert done.parts == 24
     found = pq.read_table(out)

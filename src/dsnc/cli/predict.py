@@ -9,7 +9,6 @@ import typer
 
 from dsnc.cli.cluster import Ray, Workers, predict_on_ray, refuse_lines, refuse_workers
 from dsnc.cli.common import (
-    Batch,
     FirstIndex,
     Model,
     Source,
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from dsnc.data.columns import Columns
     from dsnc.data.tables import Table
     from dsnc.model.answers import Question
+
+
+_BATCH = 4096
 
 
 class OnError(StrEnum):
@@ -89,7 +91,10 @@ def predict(
         OnError, typer.Option(help="A row of a table that cannot be read: stop, or skip it.")
     ] = OnError.stop,
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.")] = None,
-    batch: Batch = 4096,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows at a time, at most; 4096, and 1024 with --ray."),
+    ] = None,
     first_index: FirstIndex = None,
     ray: Ray = None,
     workers: Workers = None,
@@ -110,10 +115,12 @@ def predict(
         refuse_lines(as_json=as_json, first_index=first_index)
         told: dict[str, Any] = {"ray": ray, "workers": workers, "cpus_per_worker": jobs or 1}
         told |= {"top_k": top_k, "reject_below": reject_below, "unknown": unknown}
-        told |= {"unknown_share": unknown_share, "skip_errors": skip, "batch": batch}
+        told |= {"unknown_share": unknown_share, "skip_errors": skip}
+        told |= {} if batch is None else {"batch": batch}
         predict_on_ray(model, source, output, told, table or {})
         return
     refuse_workers(workers)
+    batch = batch or _BATCH
     from dsnc.cli.output import lines_to
     from dsnc.cli.samples import model_table, stream_for
     from dsnc.model.answers import Question

@@ -112,9 +112,17 @@ def _let_arrow_do_without_pandas() -> None:
     if "pandas" in sys.modules:
         return
     pyarrow = require("pyarrow", extra="ray", caller="dsnc.cluster")
-    modules: dict[str, Any] = sys.modules
-    modules["pandas"] = None  # who imports it now is told that it is not there
+    sys.meta_path.insert(0, _NoPandas)
     try:
         pyarrow.array([])  # it looks once
     finally:
-        del modules["pandas"]
+        sys.meta_path.remove(_NoPandas)
+
+
+class _NoPandas:
+    """Says to who imports that there is no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)

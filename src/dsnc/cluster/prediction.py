@@ -77,7 +77,7 @@ def predict(
     unknown: str | None = None,
     unknown_share: float = 0.05,
     skip_errors: bool = False,
-    batch: int = 4096,
+    batch: int = 1024,
     rows_per_part: int = 1 << 18,
     verbose: bool = False,
     **table: Any,
