@@ -181,7 +181,7 @@ def learner():
 def test_soft_vectors_are_better_for_soft_bits_and_the_encoder_stays(learner):
     before, examples = arrays_of(learner), make_dense()
     encoder, hard = learner.export()
-    soft = learner.fit_soft_vectors(hard, 0.3, examples, examples)
+    soft = learner.fit_soft_vectors(hard, 0.3, examples)
     assert all(map(np.array_equal, before, arrays_of(learner)))
     assert not np.array_equal(soft.weight, hard.weight)
     scores = [soft_accuracy(encoder, vectors, examples, 0.3) for vectors in (hard, soft)]

@@ -79,8 +79,8 @@ def test_the_encoder_stays_and_soft_bits_win(learner):
         k: v.clone() for k, v in learner.objective.state_dict().items() if k != "_extra_state"
     }
     rows = hard_rows(learner)
-    soft = learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT)
-    again = learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT)
+    soft = learner.fit_soft_vectors(rows, 0.3, TRAIN)
+    again = learner.fit_soft_vectors(rows, 0.3, TRAIN)
     after = learner.objective.state_dict()
     assert all(torch.equal(after[name], value) for name, value in before.items())
     assert np.array_equal(soft.weight, again.weight) and np.array_equal(soft.bias, again.bias)
@@ -110,7 +110,7 @@ def test_they_are_left_out_when_there_is_no_time(learner):
     settings = Settings(n_bits=BITS, max_epochs=3, device="cpu", time_limit=1e-9)
     late = Learner(settings, TRAIN, K, 0)
     assert late.fit(TRAIN, HELD_OUT).stopped == "time_limit reached"
-    assert late.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
+    assert late.fit_soft_vectors(rows, 0.3, TRAIN) is rows
 
 
 def test_an_interrupted_training_is_not_followed_by_them():
@@ -123,7 +123,7 @@ def test_an_interrupted_training_is_not_followed_by_them():
     with pytest.warns(DsncWarning, match="interrupted in epoch 3"):
         stopped.fit(TRAIN, HELD_OUT)
     rows = hard_rows(stopped)
-    assert stopped.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
+    assert stopped.fit_soft_vectors(rows, 0.3, TRAIN) is rows
 
 
 def test_interrupting_them_keeps_what_was_trained_before(learner, monkeypatch):
@@ -133,7 +133,7 @@ def test_interrupting_them_keeps_what_was_trained_before(learner, monkeypatch):
     monkeypatch.setattr(module, "train", interrupted)
     rows = hard_rows(learner)
     with pytest.warns(DsncWarning, match="before class vectors for soft bits"):
-        assert learner.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is rows
+        assert learner.fit_soft_vectors(rows, 0.3, TRAIN) is rows
     with pytest.raises(KeyboardInterrupt):  # a loop over parts of the rows must end
         learner.partial_fit_soft_vectors(rows, 0.3, TRAIN, 1)
 
@@ -145,7 +145,7 @@ def test_a_resumed_run_has_the_time_that_it_did_not_take(tmp_path):
     resumed = Learner(Settings(**settings, time_limit=0.9 * took), TRAIN, K, 0)
     resumed.fit(TRAIN, HELD_OUT)  # has nothing left to do
     rows = hard_rows(resumed)
-    assert resumed.fit_soft_vectors(rows, 0.3, TRAIN, HELD_OUT) is not rows
+    assert resumed.fit_soft_vectors(rows, 0.3, TRAIN) is not rows
 
 
 def test_a_checkpoint_does_not_care_for_them(tmp_path):
@@ -160,7 +160,7 @@ def test_many_small_passes_keep_what_the_optimizer_has_learned():
     settings = Settings(n_bits=BITS, max_epochs=10, learning_rate=0.03, device="cpu")
     learner = Learner(settings, TRAIN, K, 0)
     learner.fit(TRAIN, HELD_OUT)
-    first = rows = learner.fit_soft_vectors(hard_rows(learner), 0.3, TRAIN, HELD_OUT)
+    first = rows = learner.fit_soft_vectors(hard_rows(learner), 0.3, TRAIN)
     for call in range(1, 61):
         part = TRAIN._replace(rows=np.arange(20 * call, 20 * call + 20))
         rows = learner.partial_fit_soft_vectors(rows, 0.3, part, call)
@@ -174,5 +174,5 @@ def test_the_bar_says_what_it_counts(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         talking.fit(TRAIN, HELD_OUT)
-        talking.fit_soft_vectors(hard_rows(talking), 0.3, TRAIN, HELD_OUT)
+        talking.fit_soft_vectors(hard_rows(talking), 0.3, TRAIN)
     assert "soft epoch" in capsys.readouterr().err

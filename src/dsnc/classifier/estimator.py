@@ -279,8 +279,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         linear: Any = trained.decoder  # the paper's objective trains this one
         evidence = Evidence(linear)
         if not run.calls:  # a pass over some rows does not know the others
-            rows: dict[str, Any] = {"examples": run.examples, "validation": run.held_out}
-            train_soft = partial(run.learner.fit_soft_vectors, linear, **rows)
+            train_soft = partial(run.learner.fit_soft_vectors, linear, examples=run.examples)
             evidence = gather(trained, run.examples, run.held_out, train_soft)
             if not run.learner.is_over:
                 evidence = replace(evidence, train_vectors=self._vector_trainer(trained, run))

@@ -90,26 +90,20 @@ class FastLearner:
         return None if limit is None else limit - self._seconds
 
     def fit_soft_vectors(
-        self,
-        decoder: LinearDecoder,
-        sharpness: float,
-        examples: Examples,
-        validation: Examples | None = None,
+        self, decoder: LinearDecoder, sharpness: float, examples: Examples
     ) -> LinearDecoder:
         """Return the vectors of a decoder, trained on soft bits of this sharpness.
 
-        The encoder stays as it is. Ctrl-C leaves the best vectors so far. When it or the clock has
-        ended training before, or bits are not to be softer than training drew them, the vectors are
-        left as they are.
+        The encoder stays as it is. Ctrl-C leaves the vectors as far as they are. When it or the
+        clock has ended training before, or bits are not to be softer than training drew them, the
+        vectors are left alone.
         """
         left = self.seconds_left()
         if self.is_over or sharpness >= 1 or (left is not None and left <= 0):
             return decoder
         pace = soft_pace(self._pace(examples), left)
         pace = replace(pace, learning_rate=float(pace.learning_rate) * _SOFT_RATE)
-        steps = self._soft_steps(
-            self._trained.with_classes(decoder), sharpness, examples, pace, validation=validation
-        )
+        steps = self._soft_steps(self._trained.with_classes(decoder), sharpness, examples, pace)
         try:
             train(steps, pace, unit="soft epoch")
         except KeyboardInterrupt:
@@ -131,7 +125,7 @@ class FastLearner:
             classes=known.classes.copy(), class_bias=known.class_bias.copy()
         )
         pace = pace_of_a_pass(self._pace(examples))
-        train(self._soft_steps(soft, sharpness, examples, pace, call=call), pace)
+        train(self._soft_steps(soft, sharpness, examples, pace, call), pace)
         self._soft = soft
         return soft.decoder()
 
@@ -243,15 +237,13 @@ class FastLearner:
         sharpness: float,
         examples: Examples,
         pace: Settings,
-        *,
-        validation: Examples | None = None,
         call: int = 0,
     ) -> FastSteps:
         plan: dict[str, Any] = {"n_draws": 0, "soft_share": np.float32(1), "moves_encoder": False}
         plan["sharpness"] = np.float32(sharpness)
         plan["searches"] = recipe.searches_once  # the encoder stays, and class codes nearly so
         call += SOFT_SEED
-        return self._steps(model, examples, pace, validation=validation, call=call, **plan)
+        return self._steps(model, examples, pace, call=call, **plan)
 
 
 def _plan(settings: Settings, *, each_alone: bool) -> Plan:

@@ -233,35 +233,27 @@ class FastSteps(Steps):
         """Return the accuracy on held-out rows, and how many of them were looked at."""
         if self.held_out is None:
             return None
-        sharpness = _SHARPNESS if self._plan.moves_encoder else (float(self._plan.sharpness),)
-        return self.held_out.accuracy(self.model, sharpness), self.held_out.n_rows
+        return self.held_out.accuracy(self.model, _SHARPNESS), self.held_out.n_rows
 
     def keep(self) -> None:
         """Remember the weights as they are; they are not copied before they move."""
         self._is_best = True
 
     def _copy_best(self) -> None:
-        """Copy the weights if they are the best ones; those that never move need not be."""
+        """Copy the weights if they are the best ones."""
         if self._is_best:
             if self._best is None:
-                self._best = Weights(*(np.empty_like(array) for array in self._moving()))
-            for kept, array in zip(self._best, self._moving(), strict=True):
+                self._best = Weights(*(np.empty_like(array) for array in self.model.weights))
+            for kept, array in zip(self._best, self.model.weights, strict=True):
                 kept[...] = array
             self._is_best = False
 
     def keep_best(self) -> None:
         """Go back to the best weights, if any were remembered."""
         if self._best is not None and not self._is_best:
-            for kept, array in zip(self._best, self._moving(), strict=True):
+            for kept, array in zip(self._best, self.model.weights, strict=True):
                 array[...] = kept
         self._best, self._is_best = None, False
-
-    def _moving(self) -> Weights:
-        """Return the weights that are trained."""
-        weights: Weights = self.model.weights
-        if self._plan.moves_encoder:
-            return weights
-        return weights._replace(encoder=weights.encoder[:0], bias=weights.bias[:0])
 
     def state(self) -> dict[str, Any]:
         """Return weights, sums of squared gradients, the best weights, and the nearest classes."""

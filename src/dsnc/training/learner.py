@@ -99,17 +99,13 @@ class Learner:
         return None if limit is None else limit - self._seconds
 
     def fit_soft_vectors(
-        self,
-        decoder: LinearDecoder,
-        sharpness: float,
-        examples: Examples,
-        validation: Examples | None = None,
+        self, decoder: LinearDecoder, sharpness: float, examples: Examples
     ) -> LinearDecoder:
         """Return the vectors of a decoder, trained on soft bits of this sharpness.
 
-        The encoder stays as it is. Ctrl-C leaves the best vectors so far. When it or the clock has
-        ended training before, or bits are not to be softer than training drew them, the vectors are
-        left as they are. What the first process wants, all do.
+        The encoder stays as it is. Ctrl-C leaves the vectors as far as they are. When it or the
+        clock has ended training before, or bits are not to be softer than training drew them, the
+        vectors are left alone. What the first process wants, all do.
         """
         world, limit = self.world, self.settings.time_limit
         left = None if limit is None else limit - self._seconds
@@ -119,10 +115,10 @@ class Learner:
             return decoder
         objective = self._soft_objective(decoder, sharpness)
         seed = derived_seed(self.seed, SOFT_SEED)
-        batches, held_out = self._feed(objective, examples, validation, seed, world)
+        batches, _ = self._feed(objective, examples, None, seed, world)
         pace = soft_pace(self._pace(), left)
         try:
-            steps = TorchSteps(objective, batches, pace, validation=held_out, world=world)
+            steps = TorchSteps(objective, batches, pace, world=world)
             train(steps, pace, unit="soft epoch")
         except KeyboardInterrupt:
             warn("Interrupted before class vectors for soft bits were trained; they are left out.")
