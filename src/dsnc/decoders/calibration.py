@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.errors import InputError
 
+_NEVER = -1e6  # among scores of the order of 1
 _MISSING = -1e30  # no real score is that low: decoders mark candidates that do not exist
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
 _PRECISION = 1e-9
@@ -149,15 +150,17 @@ def fit_confidence(
     from scipy.optimize import minimize  # not for who only predicts
     from scipy.special import logsumexp
 
-    table = np.where(table > _MISSING, table, -np.inf).astype(np.float64)
-    column = np.where(column < 0, table.shape[1], column)
-    known = table[np.isfinite(table)]
-    if not len(known):
+    column, is_known = np.where(column < 0, table.shape[1], column), table > _MISSING
+    if not is_known.any():
         return Confidence(1.0, -1e9, 1.0, 0.0)
-    center, spread = float(known.mean()), max(float(known.std()), 1e-6)
-    table = (table - center) / spread  # of the order of 1, whatever the scale of the scores
-    both = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
-    finite = np.where(np.isfinite(both), both, 0.0)
+    both = np.zeros((len(table), table.shape[1] + 1))  # the last is "none of them"
+    mine = both[:, :-1]
+    np.copyto(mine, table, where=is_known)
+    center = float(mine.mean(where=is_known))
+    spread = max(float(mine.std(where=is_known)), 1e-6)
+    mine -= center
+    mine /= spread  # of the order of 1, whatever the scale of the scores
+    mine[~is_known] = _NEVER
     rows, is_other = np.arange(len(both)), column == table.shape[1]
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -170,8 +173,8 @@ def fit_confidence(
         total = p.sum(axis=1)
         p /= total[:, None]
         value = number @ (np.log(total) - likely) + 0.01 * (beta - 1) ** 2 + 0.01 * none**2
-        mean = np.einsum("ij,ij->i", p, finite)
-        slope = number @ (mean - finite[rows, column]) + 0.02 * (beta - 1)
+        mean = np.einsum("ij,ij->i", p, both)
+        slope = number @ (mean - both[rows, column]) + 0.02 * (beta - 1)
         other = number @ (p[:, -1] - is_other) + 0.02 * none
         return value, np.array([slope, other])
 
