@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file, save_file
 
 import oracles
-from dsnc.codes import PackedCodes
+from dsnc.codes import PackedCodes, packed
 from dsnc.errors import InputError
 
 N_BITS = st.integers(1, 600)
@@ -200,3 +200,13 @@ def test_wrong_input_is_named(make, message):
 def test_repr_shows_size_and_first_code():
     assert repr(PackedCodes.from_ints([5, 1], 3)) == "PackedCodes(2 codes of 3 bits, first 101)"
     assert "0 codes of 70 bits" in repr(PackedCodes.from_bits(np.zeros((0, 70))))
+
+
+def test_many_rows_of_logits_are_packed_part_by_part(monkeypatch):
+    logits = np.random.default_rng(0).normal(size=(23, 70)).astype(np.float32)
+    whole = PackedCodes.from_logits(logits)
+    monkeypatch.setattr(packed, "_ROWS", 5)
+    assert np.array_equal(PackedCodes.from_logits(logits).words, whole.words)
+    logits[21, 3] = np.nan
+    with pytest.raises(InputError, match=r"logits\[21, 3\] is NaN"):
+        PackedCodes.from_logits(logits)

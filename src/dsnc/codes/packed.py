@@ -17,6 +17,7 @@ from dsnc.errors import InputError
 
 Words = NDArray[np.uint64]
 _WORD = 64
+_ROWS = 1 << 16  # whose bits are packed at a time: unpacked ones take eight times as much
 _LITTLE = np.dtype("<u8")
 _NUMBERS = {"n_bits": "int64 1"}  # of a file
 _BLOCK_BYTES = 1 << 22  # temporaries of `distance` stay in the cache
@@ -94,10 +95,18 @@ class PackedCodes:
     def from_logits(cls, logits: ArrayLike) -> Self:
         """Take the most probable value of each bit: set where the logit is above 0."""
         array = _matrix(logits, "logits")
+        if len(array) <= _ROWS:
+            return cls._of_logits(array, 0)
+        starts = range(0, len(array), _ROWS)
+        return cls.concatenate([cls._of_logits(array[i : i + _ROWS], i) for i in starts])
+
+    @classmethod
+    def _of_logits(cls, array: NDArray[Any], first: int) -> Self:
+        """Do so for some rows, whose numbers begin with the first."""
         # NaN is what differs from itself; asked like this, a single row does not take long either.
         if array.dtype.kind == "f" and np.count_nonzero(array != array):  # noqa: PLR0124
             row, bit = np.argwhere(np.isnan(array))[0]
-            raise InputError(f"logits[{row}, {bit}] is NaN; a bit needs a number.")
+            raise InputError(f"logits[{first + row}, {bit}] is NaN; a bit needs a number.")
         return cls._pack(array > 0)
 
     @classmethod
