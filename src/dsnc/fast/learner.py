@@ -241,9 +241,9 @@ class FastLearner:
     ) -> FastSteps:
         plan: dict[str, Any] = {"n_draws": 0, "soft_share": np.float32(1), "moves_encoder": False}
         plan["sharpness"] = np.float32(sharpness)
-        plan["searches"] = recipe.searches_once  # the encoder stays, and class codes nearly so
         call += SOFT_SEED
-        return self._steps(model, examples, pace, call=call, **plan)
+        once = recipe.searches_once  # the encoder stays, and class codes nearly so
+        return self._steps(model, examples, pace, searches=once, call=call, **plan)
 
 
 def _plan(settings: Settings, *, each_alone: bool) -> Plan:
