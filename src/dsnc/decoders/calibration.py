@@ -55,9 +55,7 @@ def fit_temperature(scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | Non
     table, column, number = table[used], column[used], number[used]
     if not len(table):
         return 1.0
-    # One block's worth of memory whatever the number of rows: the scores stay in their own type.
-    step = max(1, _BLOCK // table.shape[1])
-    blocks = [slice(start, start + step) for start in range(0, len(table), step)]
+    blocks = _blocks(table)  # the scores stay in their own type
 
     def total(beta: float) -> tuple[float, float]:
         parts = [_sums(table[rows], column[rows], number[rows], beta) for rows in blocks]
@@ -157,32 +155,26 @@ def fit_confidence(
     mine = both[:, :-1]
     np.copyto(mine, table, where=is_known)
     center = float(mine.mean(where=is_known))
-    spread = max(float(mine.std(where=is_known)), 1e-6)
     mine -= center
+    variance = np.einsum("ij,ij,ij->", mine, mine, is_known) / np.count_nonzero(is_known)
+    spread = max(math.sqrt(variance), 1e-6)
     mine /= spread  # of the order of 1, whatever the scale of the scores
     mine[~is_known] = _NEVER
-    rows, is_other = np.arange(len(both)), column == table.shape[1]
+    blocks = _blocks(both)
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         beta, none = parameters
-        p = beta * both
-        p[:, -1] = none
-        p -= p.max(axis=1, keepdims=True)
-        likely = p[rows, column]
-        np.exp(p, out=p)
-        total = p.sum(axis=1)
-        p /= total[:, None]
-        value = number @ (np.log(total) - likely) + 0.01 * (beta - 1) ** 2 + 0.01 * none**2
-        mean = np.einsum("ij,ij->i", p, both)
-        slope = number @ (mean - both[rows, column]) + 0.02 * (beta - 1)
-        other = number @ (p[:, -1] - is_other) + 0.02 * none
-        return value, np.array([slope, other])
+        least = [0.01 * (beta - 1) ** 2 + 0.01 * none**2, 0.02 * (beta - 1), 0.02 * none]
+        parts = [_surprise(both[rows], column[rows], number[rows], beta, none) for rows in blocks]
+        value, *slopes = map(math.fsum, zip(least, *parts, strict=True))
+        return value, np.array(slopes)
 
     found = minimize(loss, [1.0, -3.0], jac=True, bounds=[(1e-3, 1e3), (-1e3, 1e3)])
     beta, none = found.x.tolist()
-    z = beta * both
-    z[:, -1] = none
-    odds = z[:, 0] - logsumexp(z[:, 1:], axis=1)
+    both *= beta
+    both[:, -1] = none
+    rest = np.concatenate([logsumexp(both[rows, 1:], axis=1) for rows in blocks])
+    odds = both[:, 0] - rest
     slope, intercept = fit_line(np.clip(odds, -50, 50), column == 0, number)
     return Confidence(spread / beta, center + none * spread / beta, slope, intercept)
 
@@ -207,6 +199,36 @@ def fit_line(
     found = minimize(loss, [1.0, 0.0], jac=True, bounds=[(0.05, 20), (-20, 20)])
     slope, intercept = found.x.tolist()
     return slope, intercept
+
+
+def _blocks(table: NDArray[Any]) -> list[slice]:
+    """Return rows to look at at a time: one block's worth of memory, however many there are."""
+    step = max(1, _BLOCK // table.shape[1])
+    return [slice(start, start + step) for start in range(0, len(table), step)]
+
+
+def _surprise(
+    scores: NDArray[np.float64],
+    column: NDArray[np.int64],
+    number: NDArray[np.float64],
+    beta: float,
+    none: float,
+) -> tuple[float, float, float]:
+    """Return the rows' negative log-likelihood, and its slopes by beta and by the last score."""
+    p = beta * scores
+    p[:, -1] = none
+    p -= p.max(axis=1, keepdims=True)
+    rows, last = np.arange(len(p)), p.shape[1] - 1
+    likely = p[rows, column]
+    np.exp(p, out=p)
+    total = p.sum(axis=1)
+    p /= total[:, None]
+    mean = np.einsum("ij,ij->i", p, scores)
+    return (
+        float(number @ (np.log(total) - likely)),
+        float(number @ (mean - scores[rows, column])),
+        float(number @ (p[:, -1] - (column == last))),
+    )
 
 
 def _sums(

@@ -173,7 +173,7 @@ class ShortlistDecoder(SearchingDecoder):
         fixed = {name: settings[name] for name in Scoring._fields if name in settings}
         of_all = SoftDecoder.tuned(linear, rows).accuracy
         tuned = tune_shortlist(linear, sets, rows, of_all=of_all, scoring=fixed)[1].decoder
-        return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
+        return tuned._set(**settings)
 
     def calibrated(self, rows: "HeldOut") -> Self:
         """Return the same shortlist with honest probabilities."""
@@ -182,7 +182,7 @@ class ShortlistDecoder(SearchingDecoder):
         rows = rows.take(_CALIBRATED)
         classes, scores = self.candidates(rows.encoded)
         honest = fit_confidence(scores, rows.places(classes), rows.weight)._asdict()
-        return type(self)(self.linear, self.codes, self.labels, **{**self._settings(), **honest})
+        return self._set(**honest)
 
     def renewed(self, linear: LinearDecoder) -> Self:
         """Return a shortlist of the same settings on class vectors that were trained further."""
@@ -214,6 +214,13 @@ class ShortlistDecoder(SearchingDecoder):
         is_known = self.codes_of != "weights"
         targets = Targets(self.labels, self.n_classes) if is_known else None
         return Evidence(self.linear, self.codes if is_known else None, targets, scoring=scoring)
+
+    def _set(self, **settings: Any) -> Self:
+        """Return a shortlist of the same codes, and their index, that differs in some settings."""
+        found = type(self)(self.linear, self.codes, self.labels, **{**self._settings(), **settings})
+        if "_index" in vars(self):
+            vars(found)["_index"] = self._index
+        return found
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("codes_of", *_NUMBERS)}
@@ -297,8 +304,7 @@ class ShortlistDecoder(SearchingDecoder):
         radius = self.n_bits if radius is None else max(radius, self.radius)
         if size <= self.size and radius == self.radius:
             return self
-        settings = {**self._settings(), "size": max(size, self.size), "radius": radius}
-        return type(self)(self.linear, self.codes, self.labels, **settings)
+        return self._set(size=max(size, self.size), radius=radius)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the linear decoder's weight and bias, the codes, their labels, the settings."""

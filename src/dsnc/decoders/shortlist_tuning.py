@@ -29,7 +29,8 @@ from dsnc.decoders.shortlist import ShortlistDecoder
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
 _MAX_COMPARED = 1 << 31  # codes, in the search for candidates
-_THREADS = 2  # each has long lists
+_THREADS = 2  # each has long lists, and an index:
+_LARGE = 1 << 20  # one at a time of so many codes
 _ROWS = 512  # whose lists are held at a time
 _SLOWER = 1.0  # standard deviations by which a slower set of codes must be better
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
@@ -109,7 +110,9 @@ def tune_shortlist(
     classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
     gives, and what each set would have given.
     """
-    with ThreadPoolExecutor(_THREADS) as pool:  # most of it is numpy and kernels, without the GIL
+    is_large = max(len(codes) for codes, _ in known.values()) >= _LARGE
+    # Most of it is numpy and kernels, without the GIL.
+    with ThreadPoolExecutor(1 if is_large else _THREADS) as pool:
         found = {
             name: pool.submit(_try_out, linear, codes, labels, held_out, scoring)
             for name, (codes, labels) in known.items()

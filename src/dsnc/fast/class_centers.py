@@ -1,0 +1,111 @@
+"""Centers of classes for the second stage: what rows of a class look like, in a few kinds.
+
+A class may look different from different sides, where no single vector tells it from others. Dense
+rows are near one of few centers of their class, which k-means finds among its rows alone.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsnc.fast._kernels.centers import find_centers
+from dsnc.fast.rows import Feed
+from dsnc.rerank import ClassVectors, Space
+
+MOST_CENTERS = 8  # of a class
+_ROWS_EACH = 4  # that a center has at least, on average
+_MOST_ROWS = 512  # of a class that are looked at, evenly spaced
+_PASSES = 20
+_NUMBERS = 1 << 22  # of rows that are ready at a time
+_SURE = 4.0  # what the usual squared distance of a row from its center counts
+
+
+def find_class_centers(
+    feed: Feed,
+    *,
+    most: int = MOST_CENTERS,
+    seed: int = 0,
+    n_threads: int = 1,
+    space: Space | None = None,
+    report: Callable[[], None] = lambda: None,
+) -> ClassVectors:
+    """Return a few centers of each class, as vectors; the same for any number of threads.
+
+    Parameters
+    ----------
+    feed : Feed
+        Dense rows, each of one class.
+    most : int
+        Centers of a class.
+    seed : int
+    n_threads : int
+    space : Space, optional
+        Of centers that these are to stand beside, which the rows are scaled by. By default, the
+        unit of distance is chosen so that rows are as far from the centers of their class as usual.
+    report : callable
+        Called now and then. What it raises ends the work.
+    """
+    rows, starts = _rows_by_class(feed)
+    counts = np.clip(np.diff(starts) // _ROWS_EACH, 1, most)
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    centers = np.zeros((firsts[-1], feed.n_features), dtype=np.float32)
+
+    def work(block: tuple[int, int]) -> float:
+        first, last = block
+        report()
+        mine = slice(starts[first], starts[last])
+        X = np.ascontiguousarray(feed.features(rows[mine]), dtype=np.float32)
+        return float(
+            find_centers(
+                X,
+                feed.weight[rows[mine]],
+                starts[first : last + 1] - starts[first],
+                firsts[first : last + 1] - firsts[first],
+                seed + first,
+                _PASSES,
+                centers[firsts[first] : firsts[last]],
+                np.full(len(X), -1),
+                np.empty(len(X), dtype=np.float32),
+                np.empty((most, X.shape[1] + 1)),
+            )
+        )
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(work, block) for block in _blocks(starts, feed.n_features)]
+        try:
+            total = sum(future.result() for future in futures)
+        except BaseException:  # Ctrl-C as well
+            for future in futures:
+                future.cancel()
+            raise
+    if space is None:
+        space = Space.of(feed.n_features, feed.scaling.shift, feed.scaling.factor)
+        usual = total / max(float(feed.weight[rows].sum(dtype=np.float64)), 1e-30)
+        unit = np.float32(np.sqrt(_SURE / usual) if usual > 0 else 1)
+        space, centers = space.stretched(unit), centers * unit
+    return space.vectors(centers, firsts)
+
+
+def _rows_by_class(feed: Feed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of each class, evenly spaced ones of very many, and where each begins."""
+    y = feed.targets.y
+    order = np.argsort(y, kind="stable")
+    counts = np.bincount(y, minlength=feed.targets.n_classes)
+    taken = np.minimum(counts, _MOST_ROWS)
+    ends = np.cumsum(taken)
+    place = np.arange(ends[-1]) - np.repeat(ends - taken, taken)
+    spread = place * np.repeat(counts, taken) // np.repeat(taken, taken)
+    rows = order[np.repeat(np.cumsum(counts) - counts, taken) + spread]
+    return rows, np.concatenate([[0], ends])
+
+
+def _blocks(starts: NDArray[np.int64], n_features: int) -> Iterator[tuple[int, int]]:
+    """Yield (first class, class after the last), with no more rows than fit the memory for them."""
+    limit, first = max(1, _NUMBERS // max(1, n_features)), 0
+    while first < len(starts) - 1:
+        reached = int(np.searchsorted(starts, starts[first] + limit, side="right"))
+        last = min(max(first + 1, reached - 1), len(starts) - 1)
+        yield first, last
+        first = last
