@@ -37,7 +37,7 @@ class Training:
 
     def __call__(self, decoder, budget, C):
         self.asked.append((budget, C))
-        return self.vectors
+        return [] if self.vectors is None else [self.vectors]
 
 
 def evidence(vectors=VECTORS, n=600, weight=None, noise=1.6):
@@ -244,15 +244,42 @@ def trainer(**settings):
 
 def test_training_stays_within_its_budget():
     train, linear = trainer()
-    assert train(linear, 300).nbytes <= 300 + 12 * N_CLASSES
-    assert len(train(linear, 0)) == 0
-    assert len(train(linear, None)) > 100
+    (vectors,) = train(linear, 300)
+    assert vectors.nbytes <= 300 + 12 * N_CLASSES + 9  # of settings
+    assert len(train(linear, 0)[0]) == 0
+    assert len(train(linear, None)[0]) > 100
+
+
+def test_centers_are_tried_where_rows_are_dense_and_of_one_class():
+    train, linear = trainer()
+    _, centers = train(linear, None)
+    assert centers.space is not None
+    assert 1 < np.diff(centers.firsts).max() <= 8
+    assert centers.nbytes <= train(linear, centers.nbytes)[1].nbytes
+    per_class = 30 * (8 + 16)
+    assert len(train(linear, per_class)[1].bias) == N_CLASSES
+    assert len(train(linear, per_class - 1)) == 1
+    assert len(train(linear, None, 2.0)) == 1  # what errors cost is for vectors that are trained
+    flat = replace(train.examples, X=sp.csr_array(train.examples.X.toarray() + 1e9))
+    assert len(replace(train, examples=flat)(linear, None)) == 1
+    zeros = sp.csr_array(np.eye(8, dtype=np.float32)[np.arange(300) % 8])
+    few = replace(train, examples=replace(train.examples, X=zeros))
+    assert len(few(linear, None)) == 1
+
+
+def test_the_kind_of_vectors_that_is_worth_more_is_taken():
+    found = evidence()
+    decoder = make_decoder("soft", found)[0]
+    for kinds in ([NOISE, VECTORS], [VECTORS, NOISE]):
+        both = replace(found, train_vectors=lambda *_, kinds=kinds: kinds)
+        stage = add_second_stage(decoder, both, AUTO)
+        assert stage.reranker.vectors.bias is VECTORS.bias or len(stage.reranker.vectors) <= 30
 
 
 def test_time_is_up():
     train, linear = trainer(until=0.0)
     with pytest.warns(DsncWarning, match="Time was up before the second stage was trained"):
-        assert train(linear, None) is None
+        assert train(linear, None) == []
 
 
 def test_interrupted(monkeypatch):
@@ -271,4 +298,4 @@ def test_interrupted(monkeypatch):
 
     monkeypatch.setattr("dsnc.selection.class_vectors.progress_bar", lambda *_: Bar())
     with pytest.warns(DsncWarning, match="Interrupted before the second stage"):
-        assert train(linear, None) is None
+        assert train(linear, None) == []

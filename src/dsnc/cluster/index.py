@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.cluster.connection import check_nodes, connected, take_workers
-from dsnc.codes import HammingIndex, PackedCodes
+from dsnc.codes import Encoded, HammingIndex, PackedCodes
 from dsnc.codes.index import ClassNeighbors, check_labels
 from dsnc.errors import InputError
-from dsnc.rerank.class_vectors import ClassVectors
+from dsnc.rerank import ClassVectors, FeatureReranker
 
 Ints = NDArray[np.int64]
 _ROW_BITS = 40  # of a number among all codes; the distance stands above it
@@ -173,8 +173,8 @@ class _Shard:
     ) -> None:
         if isinstance(words, str):
             words = np.load(words, mmap_mode="r")[first:last]
-        self._first, self._vectors, self._n_bits = first, vectors, n_bits
-        self._matrix = None if vectors is None else vectors.matrix()
+        self._first, self._n_bits = first, n_bits
+        self._reranker = None if vectors is None else FeatureReranker(vectors)
         self._index = HammingIndex(PackedCodes(np.asarray(words), n_bits), method=method)
 
     def n_codes(self) -> int:
@@ -191,20 +191,14 @@ class _Shard:
         return found.distances, found.classes, found.rows + self._first
 
     def margins(self, X: Any, classes: Any) -> NDArray[np.float32]:
-        if self._matrix is None:
+        if self._reranker is None:
             raise InputError("the index was made without vectors=, which margins needs.")
-        total = np.zeros(classes.shape, np.float32)
-        row, place = np.nonzero(
-            (classes >= self._first) & (classes < self._first + len(self._index))
-        )
-        own = classes[row, place] - self._first
-        products = X[row].multiply(self._matrix[own])
-        margin = np.asarray(products.sum(axis=1)).ravel()
-        if self._vectors.unit_rows:
-            length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())[row]
-            margin = margin / np.where(length > 0, length, 1)
-        total[row, place] = margin + self._vectors.bias[own]
-        return total
+        own = classes - self._first
+        own = np.where((own >= 0) & (own < len(self._index)), own, -1)
+        none = np.zeros((X.shape[0], self._n_bits), np.float32)
+        encoded = Encoded(none, source=(sp.csr_matrix(X), slice(0, X.shape[0])))
+        margins = self._reranker.margins(encoded, own)
+        return np.where(own >= 0, margins, np.float32(0))
 
 
 def _words_of(codes: Any, n_bits: int | None) -> tuple[Any, int]:

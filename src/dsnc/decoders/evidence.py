@@ -73,7 +73,7 @@ class Evidence:
         The decoder of a model that has been trained further.
     train_vectors : callable, optional
         Trains class vectors over features (`dsnc.rerank.ClassVectors`) for the candidates of a
-        decoder, in so many bytes, errors at such a cost. None where training is over.
+        decoder, in so many bytes, errors at such a cost: a list of several kinds to choose from.
     reranker : FeatureReranker, optional
         The second stage that the model has had so far.
     """
@@ -86,7 +86,7 @@ class Evidence:
     soft: LinearDecoder | None = None
     train_soft: Callable[[float], LinearDecoder] | None = None
     before: Decoder | None = None
-    train_vectors: Callable[[Decoder, int | None, float | None], Any] | None = None
+    train_vectors: Callable[[Decoder, int | None, float | None], list[Any]] | None = None
     reranker: Any = None
 
     @classmethod

@@ -173,7 +173,7 @@ class ShortlistDecoder(SearchingDecoder):
         fixed = {name: settings[name] for name in Scoring._fields if name in settings}
         of_all = SoftDecoder.tuned(linear, rows).accuracy
         tuned = tune_shortlist(linear, sets, rows, of_all=of_all, scoring=fixed)[1].decoder
-        return tuned._set(**settings)
+        return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
 
     def calibrated(self, rows: "HeldOut") -> Self:
         """Return the same shortlist with honest probabilities."""

@@ -103,7 +103,16 @@ def _shared(encoder: Any, row: Row, stage: FirstStage) -> tuple[Doubles, list[Te
 
 
 def class_vector(vectors: ClassVectors, number: int, row: Row) -> tuple[Doubles, float]:
-    """Return what a class thinks of each feature of a row, and its bias."""
+    """Return what a class thinks of each feature of a row, and its bias.
+
+    Of several vectors, the one that says most counts.
+    """
+    own = vectors.of_class(number)
+    each = [_one_vector(vectors, v, row) for v in range(own.start, own.stop)]
+    return max(each, key=lambda parts: float(parts[0].sum()) + parts[1])
+
+
+def _one_vector(vectors: ClassVectors, number: int, row: Row) -> tuple[Doubles, float]:
     part = slice(vectors.starts[number], vectors.starts[number + 1])
     places = np.searchsorted(row.features, vectors.features[part])
     places[places == len(row.features)] = 0

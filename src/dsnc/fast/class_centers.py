@@ -14,8 +14,7 @@ from dsnc.fast._kernels.centers import find_centers
 from dsnc.fast.rows import Feed
 from dsnc.rerank import ClassVectors, Space
 
-MOST_CENTERS = 8  # of a class
-_ROWS_EACH = 4  # that a center has at least, on average
+_ROWS_EACH = 2  # that a center has at least, on average
 _MOST_ROWS = 512  # of a class that are looked at, evenly spaced
 _PASSES = 20
 _NUMBERS = 1 << 22  # of rows that are ready at a time
@@ -25,7 +24,7 @@ _SURE = 4.0  # what the usual squared distance of a row from its center counts
 def find_class_centers(
     feed: Feed,
     *,
-    most: int = MOST_CENTERS,
+    most: int,
     seed: int = 0,
     n_threads: int = 1,
     space: Space | None = None,

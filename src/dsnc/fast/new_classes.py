@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.checks import Ints
+from dsnc.fast.class_centers import find_class_centers
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import _plan
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps
 from dsnc.labels import Targets
-from dsnc.rerank import ClassVectors
+from dsnc.rerank import ClassVectors, Space
 from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
@@ -136,6 +137,15 @@ def new_feature_vectors(
     feed = Feed(Examples(rows, targets), scaling)
     found = train_class_vectors(feed, candidates, n_new + 1, recipe, n_threads=n_threads)
     return found.with_classes(np.arange(n_new))
+
+
+def new_class_centers(
+    examples: Examples, known: ClassVectors, space: Space, *, seed: int, n_threads: int = 1
+) -> ClassVectors:
+    """Return centers of new classes, numbered from 0: as many of each as known ones have."""
+    feed = Feed(examples, Scaling(shift=space.shift, factor=space.factor))
+    most = int(np.diff(known.firsts).max(initial=1))
+    return find_class_centers(feed, most=most, seed=seed, n_threads=n_threads, space=space)
 
 
 def rows_like_classes(vectors: ClassVectors, classes: Ints) -> Any:

@@ -2,6 +2,8 @@
 
     score[k] = mix * first[k] + bias[k] + scale[k] * sum_j weight[k, j] * x[j]
 
+Where a class has several vectors, the one that says most counts.
+
 A dense row is multiplied with the weights of a candidate from one end to the other. A sparse row
 has far fewer features than a class has weights, so that each is looked up: the weights of a class
 are a hash table, half full, with linear probing. A slot has the number of the feature and, in its
@@ -37,6 +39,7 @@ def second_look(
     unit,
     classes,
     scores,
+    firsts,
     starts,
     named,
     weights,
@@ -51,7 +54,8 @@ def second_look(
     `classes` and `scores` come best first, and -1 ends a row that has fewer. Those that are no more
     than `reach` below the first are scored anew; the others stay behind them. Rows are CSR, and
     `named` is a table; where `indptr` is empty, rows are dense, one after the other, and `named`
-    and `weights` are features and weights in their order.
+    and `weights` are features and weights in their order. Vectors of class k begin at
+    ``firsts[k]``; where `firsts` is empty, each class has one.
     """
     width = data.shape[0] // max(1, classes.shape[0])
     for i in range(classes.shape[0]):
@@ -68,16 +72,15 @@ def second_look(
         norm = _norm(data, start, stop) if unit else np.float32(1)
         for c in range(near):
             k = classes[i, c]
-            if indptr.shape[0]:
-                worth = _looked_up(indices, data, start, stop, named, starts, k)
-            else:
-                worth = _multiplied(data, start, named, weights, starts, k)
-            margin = bias[k] + scales[k] * worth / norm
+            row = indptr.shape[0] > 0, indices, data, start, stop, norm
+            margin = _margin(row, firsts, starts, named, weights, scales, bias, k)
             _line_up(classes, scores, i, c, k, mix * scores[i, c] + margin)
 
 
 @kernel
-def margins(indptr, indices, data, unit, classes, starts, named, weights, scales, bias, out):
+def margins(
+    indptr, indices, data, unit, classes, firsts, starts, named, weights, scales, bias, out
+):
     """Write what the vectors of some classes say of each row; arguments are as of `second_look`."""
     width = data.shape[0] // max(1, classes.shape[0])
     for i in range(classes.shape[0]):
@@ -88,11 +91,25 @@ def margins(indptr, indices, data, unit, classes, starts, named, weights, scales
             k = classes[i, c]
             if k < 0:
                 continue
-            if indptr.shape[0]:
-                worth = _looked_up(indices, data, start, stop, named, starts, k)
-            else:
-                worth = _multiplied(data, start, named, weights, starts, k)
-            out[i, c] = bias[k] + scales[k] * worth / norm
+            row = indptr.shape[0] > 0, indices, data, start, stop, norm
+            out[i, c] = _margin(row, firsts, starts, named, weights, scales, bias, k)
+
+
+@part
+def _margin(row, firsts, starts, named, weights, scales, bias, k):
+    """Return what a class says of a row: the most that one of its vectors says."""
+    is_sparse, indices, data, start, stop, norm = row
+    first, last = k, k + 1
+    if firsts.shape[0]:
+        first, last = firsts[k], firsts[k + 1]
+    most = np.float32(-np.inf)
+    for v in range(first, last):
+        if is_sparse:
+            worth = _looked_up(indices, data, start, stop, named, starts, v)
+        else:
+            worth = _multiplied(data, start, named, weights, starts, v)
+        most = max(most, bias[v] + scales[v] * worth / norm)
+    return most
 
 
 @part

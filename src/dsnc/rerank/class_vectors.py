@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import bounded, check_arrays
 from dsnc.errors import InputError
+from dsnc.rerank.space import Space
 
 _LARGEST = 1e18  # of a row of usual size no margin overflows
 _TOP = 127  # the largest weight of a class, as an octet
 _SHORT = 1 << 16  # features whose numbers take two octets in a file
 _IN_A_SLOT = 1 << 24  # features that have room beside a weight in four octets
+_OF_VECTORS = ("features", "weights", "scales", "bias")
+_SETTINGS = ("n_features", "unit_rows", "firsts", "space")
 
 
 class ClassVectors:
@@ -22,17 +25,23 @@ class ClassVectors:
 
         margin[k] = bias[k] + scale[k] * sum_j weight[k, j] * x[j]
 
+    A class may have several: the one that says most counts.
+
     Parameters
     ----------
-    starts : int array of shape (n_classes + 1,)
-        Where the weights of each class begin in the next two.
+    starts : int array of shape (n_vectors + 1,)
+        Where the weights of each vector begin in the next two.
     features : int array
-        The feature of each weight, ascending within a class.
+        The feature of each weight, ascending within a vector.
     weights : int8 array
-    scales, bias : float arrays of shape (n_classes,)
+    scales, bias : float arrays of shape (n_vectors,)
     n_features : int
     unit_rows : bool
         Whether x is divided by its length first.
+    firsts : int array of shape (n_classes + 1,), optional
+        Where the vectors of each class begin. By default, each class has one.
+    space : Space, optional
+        Where the vectors are centers of rows; by default they were trained to be what they are.
 
     Examples
     --------
@@ -52,19 +61,20 @@ class ClassVectors:
         *,
         n_features: int,
         unit_rows: bool = False,
+        firsts: ArrayLike = (),
+        space: Space | None = None,
     ) -> None:
         self.scales = bounded("scales", scales, _LARGEST)
         self.bias = bounded("bias", bias, _LARGEST)
-        self.n_classes, self.n_features = len(self.bias), int(n_features)
-        self.starts = _fixed(starts, np.int64)
+        self.n_features, self.space = int(n_features), space
+        self.starts, self.firsts = _fixed(starts, np.int64), _fixed(firsts, np.int64)
         self.features, self.weights = _fixed(features, np.uint32), _fixed(weights, np.int8)
         self.unit_rows = bool(unit_rows)
         if self.bias.ndim != 1 or self.scales.shape != self.bias.shape:
             raise InputError(f"scales has shape {self.scales.shape} and bias {self.bias.shape}.")
-        if self.starts.shape != (self.n_classes + 1,) or self.features.ndim != 1:
-            raise InputError(
-                f"starts has shape {self.starts.shape}; expected ({self.n_classes + 1},)."
-            )
+        n_vectors = len(self.bias)
+        if self.starts.shape != (n_vectors + 1,) or self.features.ndim != 1:
+            raise InputError(f"starts has shape {self.starts.shape}; expected ({n_vectors + 1},).")
         n = len(self.features)
         if self.weights.shape != (n,) or self.starts[0] != 0 or self.starts[-1] != n:
             raise InputError(f"{n} features and {self.weights.size} weights do not fit starts.")
@@ -72,10 +82,13 @@ class ClassVectors:
             raise InputError("starts does not ascend.")
         if n and int(self.features.max()) >= self.n_features:
             raise InputError(f"features has {self.features.max()}; there are {self.n_features}.")
+        ends = self.firsts[[0, -1]].tolist() if self.firsts.size else [0, n_vectors]
+        if ends != [0, n_vectors] or (np.diff(self.firsts) < 1).any():
+            raise InputError(f"firsts does not ascend from 0 to {n_vectors} vectors.")
 
     @classmethod
-    def from_matrix(cls, matrix: Any, bias: ArrayLike, *, unit_rows: bool = False) -> Self:
-        """Round the rows of a matrix, one for each class; what is too small to matter goes."""
+    def from_matrix(cls, matrix: Any, bias: ArrayLike, **settings: Any) -> Self:
+        """Round the rows of a matrix, one for each vector; what is too small to matter goes."""
         rows = sp.csr_array(matrix, dtype=np.float32)
         rows.sum_duplicates()
         counts = np.diff(rows.indptr)
@@ -87,22 +100,38 @@ class ClassVectors:
         kept = weights != 0
         counts = np.bincount(owners[kept], minlength=len(counts))
         starts = np.concatenate([[0], np.cumsum(counts)])
-        settings: dict[str, Any] = {"n_features": rows.shape[1], "unit_rows": unit_rows}
-        return cls(starts, rows.indices[kept], weights[kept], scales, bias, **settings)
+        own = starts, rows.indices[kept], weights[kept], scales, bias
+        return cls(*own, n_features=rows.shape[1], **settings)
+
+    @classmethod
+    def from_array(cls, array: NDArray[np.float32], **settings: Any) -> Self:
+        """Round the rows of an array, one for each vector; zeros stay, and biases are 0."""
+        n_vectors, n_features = array.shape
+        largest = np.abs(array).max(axis=1, initial=0)
+        scales = np.where(largest > 0, largest / _TOP, 1).astype(np.float32)
+        weights = np.rint(array / scales[:, None]).astype(np.int8).reshape(-1)
+        starts = np.arange(n_vectors + 1) * n_features
+        own = starts, _all_features(n_vectors, n_features), weights, scales, np.zeros(n_vectors)
+        return cls(*own, n_features=n_features, **settings)
 
     def __len__(self) -> int:
         """Return the number of weights."""
         return len(self.weights)
 
     @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.firsts) - 1 if len(self.firsts) else len(self.bias)
+
+    @property
     def nbytes(self) -> int:
         """What they take in a file."""
-        return 12 * self.n_classes + bytes_of_weight(self.n_features) * len(self)
+        return sum(array.nbytes for array in self.arrays().values())
 
     def matrix(self) -> sp.csr_array:
-        """Return the weights as a (n_classes, n_features) matrix."""
+        """Return the weights as a (n_vectors, n_features) matrix."""
         data = self.weights * np.repeat(self.scales, np.diff(self.starts))
-        shape = (self.n_classes, self.n_features)
+        shape = (len(self.bias), self.n_features)
         parts = data, self.features.astype(np.int64), self.starts.copy()
         return sp.csr_array(parts, shape=shape)
 
@@ -115,7 +144,13 @@ class ClassVectors:
         least = np.partition(size, len(size) - most)[len(size) - most] if most else np.inf
         matrix.data[size < least] = 0
         matrix.eliminate_zeros()
-        return type(self).from_matrix(matrix, self.bias, unit_rows=self.unit_rows)
+        bias = self.bias if self.space is None else self.space.bias(matrix)
+        settings = {"unit_rows": self.unit_rows, "firsts": self.firsts, "space": self.space}
+        return type(self).from_matrix(matrix, bias, **settings)
+
+    def of_class(self, k: int) -> slice:
+        """Return which vectors a class has."""
+        return slice(self.firsts[k], self.firsts[k + 1]) if len(self.firsts) else slice(k, k + 1)
 
     def with_classes(self, before: NDArray[np.int64], new: "ClassVectors | None" = None) -> Self:
         """Return the vectors of other classes.
@@ -126,42 +161,46 @@ class ClassVectors:
             The number that each class has here; -1 for those that come from `new`, in their order.
         new : ClassVectors, optional
         """
-        before = np.asarray(before, dtype=np.int64)
         parts: list[ClassVectors] = [self] if new is None else [self, new]
-        source = before.copy()
-        source[before < 0] = self.n_classes + np.arange(np.count_nonzero(before < 0))
-        starts = np.concatenate([part.starts[:-1] + k * len(self) for k, part in enumerate(parts)])
-        counts = np.concatenate([np.diff(part.starts) for part in parts])[source]
-        ends = np.cumsum(counts)
-        rows = np.arange(counts.sum()) + np.repeat(starts[source] - ends + counts, counts)
+        source = np.array(before, dtype=np.int64)
+        source[source < 0] = self.n_classes + np.arange(np.count_nonzero(source < 0))
+        firsts, vectors = _runs([part._firsts() for part in parts], source)
+        starts, rows = _runs([part.starts for part in parts], vectors)
         joined = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("features", "weights", "scales", "bias")
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _OF_VECTORS
         }
+        has_several = any(len(part.firsts) for part in parts)
         return type(self)(
-            np.concatenate([[0], ends]),
+            starts,
             joined["features"][rows],
             joined["weights"][rows],
-            joined["scales"][source],
-            joined["bias"][source],
+            joined["scales"][vectors],
+            joined["bias"][vectors],
             n_features=self.n_features,
             unit_rows=self.unit_rows,
+            firsts=firsts if has_several else (),
+            space=self.space,
         )
+
+    def _firsts(self) -> NDArray[np.int64]:
+        return self.firsts if len(self.firsts) else np.arange(len(self.bias) + 1)
 
     def with_features(self, places: NDArray[np.int64], n_features: int) -> Self:
         """Return the same among more features; `places` are those of the present ones."""
-        parts = self.starts, places[self.features], self.weights, self.scales, self.bias
-        return type(self)(*parts, n_features=n_features, unit_rows=self.unit_rows)
+        return self._with(features=places[self.features], n_features=n_features)
 
     def with_bias(self, bias: ArrayLike) -> Self:
         """Return the same with other biases."""
-        parts = self.starts, self.features, self.weights, self.scales, bias
-        return type(self)(*parts, n_features=self.n_features, unit_rows=self.unit_rows)
+        return self._with(bias=bias)
+
+    def _with(self, **changes: Any) -> Self:
+        kept = {name: getattr(self, name) for name in ("starts", *_OF_VECTORS, *_SETTINGS)}
+        return type(self)(**{**kept, **changes})
 
     @cached_property
     def sorted_weights(self) -> tuple[NDArray[Any], ...]:
         """What the kernel reads for dense rows, in its order."""
-        return self.starts, self.features, self.weights, self.scales, self.bias
+        return self.firsts, self.starts, self.features, self.weights, self.scales, self.bias
 
     @cached_property
     def table(self) -> tuple[NDArray[Any], ...]:
@@ -171,11 +210,16 @@ class ClassVectors:
         slots = np.zeros(2 * len(self), np.uint32 if self.n_features <= _IN_A_SLOT else np.uint64)
         fill_table(self.starts, self.features, self.weights, slots)
         slots.flags.writeable = False
-        return self.starts, slots, self.weights, self.scales, self.bias
+        return self.firsts, self.starts, slots, self.weights, self.scales, self.bias
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the table, which is made from the rest."""
         return {name: value for name, value in vars(self).items() if name != "table"}
+
+    @property
+    def _has_all_features(self) -> bool:
+        """Whether each vector has a weight for each feature."""
+        return len(self) > 0 and bool((np.diff(self.starts) == self.n_features).all())
 
     @property
     def _kind(self) -> type:
@@ -184,9 +228,15 @@ class ClassVectors:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {
+        more: dict[str, NDArray[Any]] = {}
+        if len(self.firsts):
+            more["of_class"] = np.diff(self.firsts).astype(np.uint32)
+        if self.space is not None:
+            more["space"] = self.space.array()
+        if not self._has_all_features:  # else they need not be named
+            more["features"] = self.features.astype(self._kind)
+        return more | {
             "counts": np.diff(self.starts).astype(np.uint32),
-            "features": self.features.astype(self._kind),
             "weights": self.weights,
             "scales": self.scales,
             "bias": self.bias,
@@ -200,26 +250,60 @@ class ClassVectors:
         is_short = getattr(arrays.get("features"), "dtype", None) == np.uint16
         expected = {
             "counts": "uint32 1",
-            "features": "uint16 1" if is_short else "uint32 1",
             "weights": "int8 1",
             "scales": "float32 1",
             "bias": "float32 1",
             "unit_rows": "bool 1",
             "n_features": "int64 1",
         }
+        optional = {"of_class": "uint32 1", "space": "float32 2"}
+        optional["features"] = "uint16 1" if is_short else "uint32 1"
+        expected |= {name: kind for name, kind in optional.items() if name in arrays}
         check_arrays("class vectors", arrays, expected)
         for name in ("unit_rows", "n_features"):
             if arrays[name].size != 1:
                 raise InputError(f"class vectors: array {name!r} is not one value.")
-        starts = np.concatenate([[0], np.cumsum(arrays["counts"], dtype=np.int64)])
-        parts = (arrays[name] for name in ("features", "weights", "scales", "bias"))
-        settings = {name: arrays[name].item() for name in ("n_features", "unit_rows")}
-        return cls(starts, *parts, **settings)
+        n_features, unit_rows = (arrays[name].item() for name in ("n_features", "unit_rows"))
+        settings: dict[str, Any] = {"n_features": n_features, "unit_rows": unit_rows}
+        if "of_class" in arrays:
+            settings["firsts"] = _sums(arrays["of_class"])
+        if "space" in arrays:
+            settings["space"] = Space.from_array(arrays["space"], n_features)
+        parts = dict(arrays)
+        if "features" not in arrays:
+            if len(arrays["weights"]) != len(arrays["counts"]) * n_features:
+                raise InputError("class vectors: array 'features' is missing.")
+            parts["features"] = _all_features(len(arrays["counts"]), n_features)
+        return cls(_sums(arrays["counts"]), *(parts[name] for name in _OF_VECTORS), **settings)
 
 
 def bytes_of_weight(n_features: int) -> int:
     """Return what a weight takes in a file: the number of its feature, and itself."""
     return (2 if n_features <= _SHORT else 4) + 1
+
+
+def _all_features(n_vectors: int, n_features: int) -> NDArray[np.uint32]:
+    """Return the features of vectors that have all of them."""
+    return np.tile(np.arange(n_features, dtype=np.uint32), n_vectors)
+
+
+def _sums(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return where each of some runs begins, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _runs(
+    starts: list[NDArray[np.int64]], which: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where some runs begin when they stand one behind the other, and what is in them.
+
+    Each of `starts` has runs of its own; the second one's are numbered on behind the first one's.
+    """
+    before = _sums([each[-1] for each in starts])
+    begin = np.concatenate([each[:-1] + n for each, n in zip(starts, before, strict=False)])[which]
+    counts = np.concatenate([np.diff(each) for each in starts])[which]
+    ends = _sums(counts)
+    return ends, np.arange(ends[-1]) + np.repeat(begin - ends[:-1], counts)
 
 
 def _fixed(array: ArrayLike, dtype: Any) -> NDArray[Any]:

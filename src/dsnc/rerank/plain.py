@@ -20,6 +20,7 @@ def second_look(
     unit: bool,
     classes: NDArray[np.int64],
     scores: NDArray[np.float32],
+    firsts: NDArray[np.int64],
     starts: NDArray[np.int64],
     features: NDArray[np.uint32],
     weights: NDArray[np.int8],
@@ -42,10 +43,12 @@ def second_look(
         norm = np.float32(np.sqrt(np.square(values, dtype=np.float64).sum())) if unit else 0
         some = classes[i, :near].copy()
         for place, k in enumerate(some):
-            own = slice(starts[k], starts[k + 1])
-            _, ours, theirs = np.intersect1d(features[own], named, return_indices=True)
-            worth = np.dot(weights[own][ours].astype(np.float32), values[theirs])
-            margin = bias[k] + scales[k] * worth / (norm or 1)
+            margin = np.float32(-np.inf)
+            for v in range(firsts[k], firsts[k + 1]) if len(firsts) else (k,):
+                own = slice(starts[v], starts[v + 1])
+                _, ours, theirs = np.intersect1d(features[own], named, return_indices=True)
+                worth = np.dot(weights[own][ours].astype(np.float32), values[theirs])
+                margin = max(margin, bias[v] + scales[v] * worth / (norm or 1))
             scores[i, place] = mix * scores[i, place] + margin
         order = np.lexsort((some, -scores[i, :near]))
         classes[i, :near], scores[i, :near] = some[order], scores[i, :near][order]

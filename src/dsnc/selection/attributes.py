@@ -75,18 +75,20 @@ class AttributeMap:
 
     def vectors(self, known: ClassVectors, attributes: NDArray[Any]) -> ClassVectors:
         """Return vectors over features, of as many weights as known classes have."""
-        matrix, bias = known.matrix()[self.teachers], known.bias[self.teachers]
+        matrix, bias = _means(known, self.teachers)
         mean = np.asarray(matrix.mean(axis=0)).ravel()
-        most = max(1, len(known) // max(1, known.n_classes))
+        most = min(max(1, len(known) // max(1, len(known.bias))), known.n_features)
         parts = []
         shares = self._shares(attributes)
         for start in range(0, len(shares), _ROWS):
             some = shares[start : start + _ROWS]
             found = (matrix.T @ some.T).T + (1 - some.sum(axis=1, keepdims=True)) * mean
-            least = -np.partition(-np.abs(found), min(most, found.shape[1]) - 1)[:, most - 1]
+            least = -np.partition(-np.abs(found), most - 1)[:, most - 1]
             parts.append(sp.csr_array(np.where(np.abs(found) >= least[:, None], found, 0)))
-        biases = shares @ (bias - bias.mean()) + bias.mean()
         come = sp.vstack(parts, format="csr")
+        biases = shares @ (bias - bias.mean()) + bias.mean()
+        if known.space is not None:
+            biases = known.space.bias(come)
         return ClassVectors.from_matrix(come, biases, unit_rows=known.unit_rows)
 
     def _shares(self, attributes: NDArray[Any]) -> NDArray[np.float64]:
@@ -94,3 +96,15 @@ class AttributeMap:
         inputs = (attributes.astype(np.float64) - self.mean) / self.deviation
         gram = self.inputs.T @ self.inputs + self.penalty * np.eye(self.inputs.shape[1])
         return np.asarray(inputs @ np.linalg.solve(gram, self.inputs.T))
+
+
+def _means(vectors: ClassVectors, classes: NDArray[np.int64]) -> tuple[Any, NDArray[Any]]:
+    """Return the means of the vectors of some classes, and of their biases."""
+    some = vectors.with_classes(classes)
+    matrix, bias = some.matrix(), some.bias
+    if not len(some.firsts):
+        return matrix, bias
+    counts = np.diff(some.firsts)
+    share = np.repeat(1 / counts, counts).astype(np.float32)
+    means = sp.csr_array((share, np.arange(len(share)), some.firsts), (len(counts), len(share)))
+    return means @ matrix, means @ bias

@@ -1,6 +1,7 @@
 """Class vectors over features for a second stage, trained on the candidates of a decoder."""
 
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from dsnc.predictor import Predictor
 from dsnc.progress import progress_bar
 
 if TYPE_CHECKING:
+    from dsnc.fast.rows import Feed
     from dsnc.rerank import ClassVectors
     from dsnc.training.examples import Examples
 
@@ -24,6 +26,10 @@ _SETS_COST = 0.1  # as a share of these, where rows have sets of classes
 _MORE = 4  # candidates for each class that such a row has on average,
 _RANDOM = 20, 60  # and classes that it draws; first of rows with one class
 _ROWS = 1 << 14  # at a time
+_CENTERS = 8  # of a class, at most
+_BESIDE = 16  # bytes of a center, beside one for each feature
+_LEAST = 1e-12  # factor of a feature, or its inverse, that margins can bear
+_FLAT = 1e6  # mean of a feature, in its deviations, that leaves float32 no digits for the rest
 
 
 class _TooLate(Exception):
@@ -61,8 +67,8 @@ class VectorTrainer:
 
     def __call__(
         self, decoder: Decoder, budget: int | None = None, C: float | None = None
-    ) -> "ClassVectors | None":
-        """Return the vectors; None where time is up, or the user has had enough.
+    ) -> "list[ClassVectors]":
+        """Return vectors of each kind that is worth a try; none where time or patience is up.
 
         Parameters
         ----------
@@ -73,6 +79,7 @@ class VectorTrainer:
         C : float, optional
             What errors cost, for rows of length 1 on average.
         """
+        from dsnc.fast.class_centers import find_class_centers
         from dsnc.fast.class_vectors import Recipe, train_class_vectors
         from dsnc.fast.learner import threads_to_train
         from dsnc.fast.rows import Feed, scaling_of
@@ -84,12 +91,12 @@ class VectorTrainer:
         scaling = scaling_of(self.scaling, self.examples, mostly_zeros=mostly_zeros)
         if budget is None:
             budget = min(max(_BUDGET, self._other_bytes() // 2), _MOST_BYTES)
-        if C is None:
-            C = _UNIT_COST if scaling.unit_rows else _OTHER_COST
-            C *= 1 if self.examples.targets.is_single else _SETS_COST
+        cost = C or (_UNIT_COST if scaling.unit_rows else _OTHER_COST)
+        if C is None and not self.examples.targets.is_single:
+            cost *= _SETS_COST
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
         n_random = _RANDOM[not self.examples.targets.is_single]
-        recipe = Recipe(C, n_weights, self.seed, n_random)
+        recipe = Recipe(cost, n_weights, self.seed, n_random)
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
 
             def report(done: int) -> None:
@@ -102,11 +109,17 @@ class VectorTrainer:
                 found = self._candidates(decoder, n_threads)
                 feed = Feed(self.examples, scaling)
                 settings: dict[str, Any] = {"n_threads": n_threads, "report": report}
-                return train_class_vectors(feed, found, n_classes, recipe, **settings)
+                vectors = [train_class_vectors(feed, found, n_classes, recipe, **settings)]
+                most = _n_centers(feed, budget) if C is None else 0
+                if most:
+                    settings = {"seed": self.seed, "n_threads": n_threads}
+                    settings["report"] = partial(report, n_classes)
+                    vectors.append(find_class_centers(feed, most=most, **settings))
+                return vectors
             except (_TooLate, KeyboardInterrupt) as error:
                 ended = "Interrupted" if isinstance(error, KeyboardInterrupt) else "Time was up"
                 warn(f"{ended} before the second stage was trained; it is left out.")
-                return None
+                return []
 
     def _candidates(self, decoder: Decoder, n_threads: int) -> NDArray[np.int32]:
         """Return the first candidates of each training row; -1 for rows that name none."""
@@ -131,3 +144,19 @@ class VectorTrainer:
         parts = self.predictor.encoder, self.predictor.decoder
         costs = [part.cost() for part in parts if hasattr(part, "cost")]
         return sum(cost.bytes for cost in costs)
+
+
+def _n_centers(feed: "Feed", budget: int) -> int:
+    """Return how many centers a class may have in so many bytes; 0 where they make no sense.
+
+    Centers are for dense rows of one class. Sparse rows of a class have too little in common.
+    """
+    shift, factor = feed.scaling.shift, feed.scaling.factor
+    is_dense = isinstance(feed.features(np.zeros(1, np.int64)), np.ndarray)
+    if not is_dense or not feed.targets.is_single:
+        return 0
+    if shift is not None and factor is not None:
+        means = np.abs(shift.astype(np.float64) * factor)
+        if means.max() > _FLAT or factor.max() > 1 / _LEAST or factor.min() < _LEAST:
+            return 0
+    return min(_CENTERS, budget // (feed.targets.n_classes * (feed.n_features + _BESIDE)))

@@ -64,7 +64,11 @@ def with_new_vectors(
         How to learn.
     """
     from dsnc.fast.class_vectors import Recipe
-    from dsnc.fast.new_classes import new_feature_vectors, rows_like_classes
+    from dsnc.fast.new_classes import (
+        new_class_centers,
+        new_feature_vectors,
+        rows_like_classes,
+    )
     from dsnc.fast.rows import Scaling, scaling_of
     from dsnc.training.examples import Examples
     from dsnc.training.scaling import is_mostly_zeros
@@ -77,6 +81,10 @@ def with_new_vectors(
     rows = np.flatnonzero(number[seen.classes] >= 0)
     X, logits = seen.X[rows], seen.logits[rows]
     examples = Examples(X, Targets(number[seen.classes[rows]].astype(np.int32), len(new)))
+    if vectors.space is not None:
+        parts = examples, vectors, vectors.space
+        come = new_class_centers(*parts, seed=seed, n_threads=n_threads)
+        return with_vectors(reranker, before, come)
     how, cost = Scaling(unit_rows=True), _UNIT_COST
     if not vectors.unit_rows:
         how = scaling_of(scaling, examples, mostly_zeros=is_mostly_zeros(X))
@@ -89,7 +97,7 @@ def with_new_vectors(
         inputs = np.concatenate([inputs, linear.weight[near]])
     candidates = _best_of(linear, new, inputs)
     recipe = Recipe(cost, 0, seed)
-    come: ClassVectors = new_feature_vectors(
+    come = new_feature_vectors(
         examples, others, candidates, vectors, how, recipe, n_threads=n_threads
     )
     if np.median(examples.targets.counts()) >= MANY:

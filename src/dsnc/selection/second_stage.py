@@ -131,27 +131,43 @@ def add_second_stage(
     wide = decoder.reaching(MOST)
     if rows is None:
         return _as_it_is(decoder, evidence, settings)
-    sample = rows.take(MAX_ROWS)
-    vectors = _trained(wide, evidence, settings)
-    if vectors is None:
+    kinds = _trained(wide, evidence, settings)
+    if not kinds:
         return SecondStage(decoder, None)
-    if len(rows.targets) < FEWEST:  # they cannot choose among so many settings
-        reranker = _set(FeatureReranker(vectors), settings)
-        found = decoder.reaching(reranker.size)
-    else:
-        reranker = _Trial.of(wide, vectors, sample).reranker(settings)
-        found = _nearest_enough(decoder, reranker, sample)
-    reranker = _calibrated(found, reranker, rows)
     judges = rows.take(_JUDGES)
+    both = _best(decoder, wide, kinds, rows, judges, settings)
+    found, reranker = both.decoder, _calibrated(both, rows)
     both = Reranked(found, reranker)
     accuracies = _compared(decoder, both, judges, judges.right)
-    nanoseconds = _nanoseconds(found, reranker, sample)
+    nanoseconds = _nanoseconds(found, reranker, rows.take(MAX_ROWS))
     alone, together = _compared(decoder, both, judges, judges.worth)
     n_answers = len(judges.targets) * judges.targets.n_ranks
     gains = together - alone >= max(TOLERANCE, _MORE / n_answers)
     if settings.wanted is None and not gains:
         return SecondStage(decoder, None, reranker, accuracies, nanoseconds)
     return SecondStage(found, reranker, reranker, accuracies, nanoseconds)
+
+
+def _best(
+    decoder: Decoder,
+    wide: Decoder,
+    kinds: list[ClassVectors],
+    rows: HeldOut,
+    judges: HeldOut,
+    settings: RerankerSettings,
+) -> Reranked:
+    """Return the kind of vectors that is worth most, set as is best for it."""
+    if len(rows.targets) < FEWEST:  # they cannot choose among so much
+        reranker = _set(FeatureReranker(kinds[0]), settings)
+        return Reranked(decoder.reaching(reranker.size), reranker)
+    sample = rows.take(MAX_ROWS)
+    trial, tried = _Trial.of(wide, sample), list[Reranked]()
+    for vectors in kinds:
+        reranker = trial.reranker(vectors, settings)
+        tried.append(Reranked(_nearest_enough(decoder, reranker, sample), reranker))
+    if len(tried) == 1:
+        return tried[0]
+    return max(tried, key=lambda both: accuracy(judges.worth(both), judges.weight))
 
 
 def _compared(
@@ -193,10 +209,10 @@ def _kept(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> S
 
 def _as_it_is(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> SecondStage:
     """Return a second stage that no held-out rows have chosen anything of."""
-    vectors = _trained(decoder.reaching(MOST), evidence, settings)
-    if vectors is None:
+    kinds = _trained(decoder.reaching(MOST), evidence, settings)
+    if not kinds:
         return SecondStage(decoder, None)
-    reranker = _set(FeatureReranker(vectors), settings)
+    reranker = _set(FeatureReranker(kinds[0]), settings)
     return SecondStage(decoder.reaching(reranker.size), reranker)
 
 
@@ -206,36 +222,32 @@ def _set(reranker: FeatureReranker, settings: RerankerSettings) -> FeatureRerank
     return replace(reranker, **{name: v for name, v in given.items() if v is not None})
 
 
-def _trained(wide: Decoder, evidence: Evidence, settings: RerankerSettings) -> ClassVectors | None:
+def _trained(wide: Decoder, evidence: Evidence, settings: RerankerSettings) -> list[ClassVectors]:
     """Return new vectors where there are rows to learn from, else those of the model so far."""
-    vectors: ClassVectors | None
     if evidence.train_vectors is not None:
-        vectors = evidence.train_vectors(wide, settings.budget, settings.C)
-    else:
-        vectors = None if evidence.reranker is None else evidence.reranker.vectors
-    return vectors
+        return evidence.train_vectors(wide, settings.budget, settings.C)
+    return [] if evidence.reranker is None else [evidence.reranker.vectors]
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """The candidates of held-out rows, with what both stages say of them."""
+    """The candidates of held-out rows, with what the first stage says of them."""
 
     decoder: Decoder
-    vectors: ClassVectors
     rows: HeldOut
     classes: NDArray[np.int64]
     first: NDArray[np.float32]
     is_true: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, decoder: Decoder, vectors: ClassVectors, rows: HeldOut) -> "_Trial":
+    def of(cls, decoder: Decoder, rows: HeldOut) -> "_Trial":
         classes, first = decoder.candidates(rows.encoded, MOST)
-        return cls(decoder, vectors, rows, classes, first, rows.targets.contains(classes))
+        return cls(decoder, rows, classes, first, rows.targets.contains(classes))
 
-    def reranker(self, settings: RerankerSettings) -> FeatureReranker:
+    def reranker(self, vectors: ClassVectors, settings: RerankerSettings) -> FeatureReranker:
         """Return the most accurate setting, and then the cheapest that loses next to nothing."""
         width = self.classes.shape[1]
-        margins = self._margins(self.vectors)
+        margins = self._margins(vectors)
         mix = settings.mix
         if mix is None:
             worth = [self._accuracy(mix * self._first() + margins) for mix in _MIXES]
@@ -249,9 +261,9 @@ class _Trial:
             sizes = [*(s for s in _SIZES if least <= s < width), width]
             size = next(s for s in sizes if self._accuracy(first + margins, s) >= best - _LOSS)
         best = self._accuracy(first + margins, size)
-        vectors = self.vectors
-        for share in _SHARES[1:]:
-            fewer = self.vectors.pruned(len(self.vectors) // share)
+        whole = vectors
+        for share in _SHARES[1:] if vectors.space is None else ():  # a center needs all of its own
+            fewer = whole.pruned(len(whole) // share)
             of_fewer = self._margins(fewer, size)
             if self._accuracy(first[:, :size] + of_fewer, size) >= best - _LOSS:
                 vectors, margins = fewer, of_fewer
@@ -303,12 +315,13 @@ def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut
     return farthest
 
 
-def _calibrated(decoder: Decoder, reranker: FeatureReranker, rows: HeldOut) -> FeatureReranker:
+def _calibrated(both: Reranked, rows: HeldOut) -> FeatureReranker:
     """Return the same reranker with honest probabilities for the rows that it decides."""
+    reranker = both.reranker
     if not rows.targets.is_single:
         return reranker  # labels of sets get their probabilities by another rule
     sample = rows.take(MAX_ROWS)
-    classes, scores = Reranked(decoder, reranker).candidates(sample.encoded)
+    classes, scores = both.candidates(sample.encoded)
     unsure = (classes >= 0).sum(axis=1) > 1
     if not unsure.any():
         return reranker

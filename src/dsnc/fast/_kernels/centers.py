@@ -9,6 +9,8 @@ import numpy as np
 from dsnc.codes._kernels.tools import kernel, part, reordered
 from dsnc.fast._kernels.vectors import chance
 
+_TRIALS = 4  # rows that are drawn for a center
+
 
 @kernel
 def find_centers(rows, weight, starts, firsts, seed, n_passes, centers, owner, distance, sums):
@@ -37,25 +39,46 @@ def find_centers(rows, weight, starts, firsts, seed, n_passes, centers, owner, d
 
 @part
 def _draw(rows, weight, begin, end, first, last, seed, centers, distance):
-    """Take some of the rows for the first centers; those far from the ones before are likely."""
+    """Take some of the rows for the first centers, one by one.
+
+    A few are drawn, those likely that are far from the centers before; the one that helps most
+    is taken.
+    """
     for i in range(begin, end):
         distance[i] = np.float32(1)
     for c in range(first, last):
-        total = 0.0
-        for i in range(begin, end):
-            total += weight[i] * np.float64(distance[i])
-        left, chosen = np.float64(chance(seed, c - first)) * total, begin
-        for i in range(begin, end):
-            if weight[i] > 0 and distance[i] > 0:
-                chosen = i
-                left -= weight[i] * np.float64(distance[i])
-                if left < 0:
-                    break
-        centers[c] = rows[chosen]
+        best, least = begin, np.inf
+        for trial in range(_TRIALS):
+            i = _drawn(weight, begin, end, chance(seed, (c - first) * _TRIALS + trial), distance)
+            left = 0.0 if c > first else np.float64(trial)  # the first one is as good as any
+            for other in range(begin, end if c > first else begin):
+                nearer = min(distance[other], _apart(rows[other], rows[i]))
+                left += weight[other] * np.float64(nearer)
+            if left < least:
+                best, least = i, left
+        for j in range(rows.shape[1]):
+            centers[c, j] = rows[best, j]
         for i in range(begin, end):
             apart = _apart(rows[i], centers[c])
             if c == first or apart < distance[i]:
                 distance[i] = apart
+
+
+@part
+def _drawn(weight, begin, end, lot, distance):
+    """Return a row, as likely as its weight and its squared distance are large."""
+    total = 0.0
+    for i in range(begin, end):
+        total += weight[i] * np.float64(distance[i])
+    left, chosen = np.float64(lot) * total, begin
+    for i in range(begin, end):
+        share = weight[i] * np.float64(distance[i])
+        if share > 0:
+            chosen = i
+            left -= share
+            if left < 0:
+                break
+    return chosen
 
 
 @part
