@@ -26,3 +26,19 @@ def test_other_biases():
     vectors = made(3)
     assert vectors.with_bias([1, 2, 3]).bias.tolist() == [1, 2, 3]
     assert len(vectors.with_bias([1, 2, 3])) == len(vectors)
+
+
+def test_classes_take_all_of_their_vectors_along():
+    old = ClassVectors.from_matrix(np.eye(4), np.arange(4), firsts=[0, 1, 3, 4])
+    new = ClassVectors.from_matrix(np.eye(4)[:2] * 7, [8, 9])
+    changed = old.with_classes(np.array([1, -1, 0, -1]), new)
+    assert changed.firsts.tolist() == [0, 2, 3, 4, 5]
+    assert changed.bias.tolist() == [1, 2, 8, 0, 9]
+    assert changed.matrix().toarray().tolist() == [
+        [0, 1, 0, 0],
+        [0, 0, 1, 0],
+        [7, 0, 0, 0],
+        [1, 0, 0, 0],
+        [0, 7, 0, 0],
+    ]
+    assert new.with_classes(np.array([1, -1]), old.with_classes(np.array([1]))).n_classes == 2

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.errors import InputError
-from dsnc.rerank import ClassVectors
+from dsnc.rerank import ClassVectors, Space
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -67,12 +67,49 @@ def test_arrays_bring_back_the_same_vectors(n_features):
         ("unit_rows", np.array([True, False]), "not one value"),
         ("n_features", np.array([9.0]), "expected int64"),
         ("weights", None, "missing arrays"),
+        ("features", None, "'features' is missing"),
+        ("n_features", np.array([1 << 40]), "do not fit|missing"),
+        ("of_class", np.array([1, 2], np.uint32), "firsts does not ascend"),
+        ("of_class", np.array([2, 0], np.uint32), "firsts does not ascend"),
+        ("of_class", np.array([], np.uint32), "firsts does not ascend"),
+        ("space", np.ones((2, 8), np.float32), r"space has shape \(2, 8\)"),
+        ("space", np.zeros((2, 9), np.float32), "a factor is 0.0"),
+        ("space", np.full((2, 9), np.nan, np.float32), "space has values"),
     ],
 )
 def test_hostile_arrays_are_refused(name, value, message):
     vectors = ClassVectors.from_matrix([[0] * 7 + [1, 0], [0] * 8 + [1]], [0, 0])
     arrays = vectors.arrays() | {name: value}
+    if name == "n_features" and arrays[name].dtype == np.int64:
+        del arrays["features"]  # as many as that are not made
     if value is None:
         del arrays[name]
     with pytest.raises(InputError, match=message):
         ClassVectors.from_arrays(arrays)
+
+
+def test_several_vectors_of_a_class_are_in_the_arrays():
+    space = Space.of(3, shift=[1, 2, 3], factor=[1, 1, 2])
+    centers = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 9]], np.float32)
+    vectors = space.vectors(centers, np.array([0, 1, 3]))
+    arrays = vectors.arrays()
+    assert "features" not in arrays  # all of them, in their order
+    again = ClassVectors.from_arrays(arrays)
+    assert (again.matrix().toarray() == vectors.matrix().toarray()).all()
+    assert (again.firsts.tolist(), again.n_classes) == ([0, 1, 3], 2)
+    assert [part.tolist() for part in again.space] == [[1, 2, 3], [1, 1, 2]]
+    assert vectors.nbytes == sum(array.nbytes for array in arrays.values())
+
+
+@given(SEEDS)
+def test_margins_of_centers_are_squared_distances(seed):
+    rng = np.random.default_rng(seed)
+    space = Space.of(5, rng.normal(size=5), rng.uniform(0.5, 2, 5)).stretched(np.float32(1.5))
+    vectors = space.vectors(rng.normal(size=(4, 5)).astype(np.float32), np.arange(5))
+    for some in (vectors, vectors.pruned(12)):  # rounded or left out, it is a center
+        centers = some.matrix().toarray() / (2 * space.factor)
+        x = rng.normal(size=5)
+        z = (x - space.shift) * space.factor
+        far = ((z - centers) ** 2).sum(axis=1)
+        margins = some.matrix().toarray() @ x + some.bias
+        assert margins - margins[0] == pytest.approx(far[0] - far, abs=1e-4)

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from made_stages import Stages, second_look
+from made_stages import Stages, margin, second_look
 
 from dsnc.codes import Encoded
 from dsnc.errors import InputError
@@ -18,9 +18,9 @@ MIXES = st.sampled_from([0.0, 0.5, 1.0])
 REACHES = st.sampled_from([0.0, 0.5, 2.0, 1e9])
 
 
-@given(SEEDS, st.booleans(), st.booleans(), MIXES, REACHES)
-def test_candidates_within_reach_are_ordered_by_both_scores(seed, dense, unit, mix, reach):
-    stages = Stages(seed, dense=dense, unit=unit)
+@given(SEEDS, st.booleans(), st.booleans(), st.booleans(), MIXES, REACHES)
+def test_candidates_within_reach_are_ordered_by_both_scores(seed, dense, unit, several, mix, reach):
+    stages = Stages(seed, dense=dense, unit=unit, several=several)
     expected = second_look(stages.X, stages.classes, stages.scores, stages.vectors, mix, reach)
     for found in (stages.look(mix=mix, reach=reach), plainly(stages, mix=mix, reach=reach)):
         for row, (classes, scores, inside) in enumerate(zip(*found, strict=True)):
@@ -35,17 +35,15 @@ def plainly(stages, **settings):
         return stages.look(**settings)
 
 
-@given(SEEDS, st.booleans())
-def test_margins_are_products_with_the_vectors(seed, unit):
-    stages = Stages(seed, unit=unit)
+@given(SEEDS, st.booleans(), st.booleans(), st.booleans())
+def test_margins_are_products_with_the_vectors(seed, dense, unit, several):
+    stages = Stages(seed, dense=dense, unit=unit, several=several)
     length = np.linalg.norm(stages.X, axis=1, keepdims=True)
     rows = stages.X / np.where(length > 0, length, 1) if unit else stages.X
-    expected = rows @ stages.vectors.matrix().toarray().T + stages.vectors.bias
     found = FeatureReranker(stages.vectors).margins(stages.encoded, stages.classes)
-    there = stages.classes >= 0
-    wanted = np.take_along_axis(expected, np.maximum(stages.classes, 0), axis=1)
-    assert found[there] == pytest.approx(wanted[there], abs=1e-5)
-    assert (found[~there] == -np.inf).all()
+    for x, classes, margins in zip(rows, stages.classes.tolist(), found.tolist(), strict=True):
+        wanted = [margin(stages.vectors, x, k) if k >= 0 else -np.inf for k in classes]
+        assert margins == pytest.approx(wanted, abs=1e-5)
 
 
 def test_rows_may_be_scattered_and_of_any_type():

@@ -132,9 +132,15 @@ class FeatureReranker:
     def __str__(self) -> str:
         """Return what it is, for people."""
         far = "" if self.reach == ALL else f" within {self.reach:.3g} of the best score"
+        are_centers = self.vectors.space is not None
+        what = (
+            f"{len(self.vectors.bias):,} centers"
+            if are_centers
+            else f"{len(self.vectors):,} weights"
+        )
         return (
-            f"features decide among {self.size} candidates at most{far}: {len(self.vectors):,} "
-            f"weights, {self.vectors.nbytes / 1e6:.1f} MB; a point of the decoder's score counts "
+            f"features decide among {self.size} candidates at most{far}: {what}, "
+            f"{self.vectors.nbytes / 1e6:.1f} MB; a point of the decoder's score counts "
             f"{self.mix:.3g}"
         )
 
