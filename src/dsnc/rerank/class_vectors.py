@@ -218,8 +218,11 @@ class ClassVectors:
 
     @property
     def _has_all_features(self) -> bool:
-        """Whether each vector has a weight for each feature."""
-        return len(self) > 0 and bool((np.diff(self.starts) == self.n_features).all())
+        """Whether each vector has a weight for each feature, in their order."""
+        if not len(self) or (np.diff(self.starts) != self.n_features).any():
+            return False
+        own = self.features.reshape(-1, self.n_features)
+        return bool((own == np.arange(self.n_features)).all())
 
     @property
     def _kind(self) -> type:
