@@ -19,9 +19,14 @@ from safetensors.numpy import load, save
 
 import dsnc
 from dsnc.errors import DsncError, ModelFileError
+from dsnc.fast.class_centers import find_class_centers
+from dsnc.fast.rows import Feed, Scaling
 from dsnc.inspection.facts import model_facts
+from dsnc.labels import Targets
 from dsnc.model import read_fitted
 from dsnc.persistence.layout import DTYPES
+from dsnc.rerank import FeatureReranker
+from dsnc.training.examples import Examples
 from reliability.mutants import mutate_array, mutate_bytes, mutate_json
 from reliability.trials import REFUSED, WORKS, Verdict, WrongError, refusal
 
@@ -72,10 +77,21 @@ def _trained() -> dict[str, tuple[Any, Any]]:
     found["two words"] = model.fit(X, y * 2.0), X
     found |= _of_sets(X, y, settings, second)
     found |= _of_texts(settings, second)
+    model = dsnc.DSNCClassifier(**settings, decoder="soft", reranker=None)
     changed = dsnc.DSNCClassifier(**settings, decoder="shortlist", memory=16).fit(X, labels)
     changed.remove_classes("dog").add_classes(X[y == 1], np.repeat("gnu", 20))
     found["changed"] = changed, X
+    found["centers"] = _of_centers(model.fit(X, y), X, y), X
     return found | _baselines(X, labels)
+
+
+def _of_centers(model: Any, X: Any, y: Any) -> Any:
+    """Return a model whose second stage has several centers of each class."""
+    feed = Feed(Examples(X, Targets(y, 6)), Scaling())
+    known, vectors = model.predictor_, find_class_centers(feed, most=3)
+    second = FeatureReranker(vectors, mix=0.5, reach=50.0, size=3)
+    model.predictor_ = known.with_decoder(known.decoder, known.trained, second)
+    return model
 
 
 def _of_sets(X: Any, y: Any, settings: Any, second: Any) -> dict[str, tuple[Any, Any]]:

@@ -1,6 +1,8 @@
 """Model files whose second stage is damaged, or made to do harm: refused, or loaded as they are."""
 
+import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +12,28 @@ from hypothesis import strategies as st
 import dsnc
 from dsnc.errors import ModelFileError
 from dsnc.persistence import read_model, write_model
+from dsnc.rerank import Space
 from three_classes import X, Y, quick
 
 SECOND = {"name": "features", "size": 3, "mix": 0.5, "reach": 100.0}
+SECOND["budget"] = 42  # not all weights, so that those that are there have to be named
 
 
 @pytest.fixture(scope="module")
 def model():
     return quick(reranker=SECOND, decoder="soft").fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def of_centers(model):
+    """The same with several vectors of a class, made up, which are centers."""
+    changed, known = copy.deepcopy(model), model.predictor_
+    space = Space.of(5, np.arange(5), np.linspace(0.5, 2, 5))
+    centers = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
+    vectors = space.vectors(centers, np.array([0, 2, 3, 6]))
+    second = replace(known.reranker, vectors=vectors)
+    changed.predictor_ = known.with_decoder(known.decoder, known.trained, second)
+    return changed
 
 
 @pytest.fixture
@@ -115,10 +131,18 @@ def test_files_of_the_present_are_small(saved):
     assert second["reranker.features"].dtype == np.uint16
 
 
+def test_centers_come_back(of_centers, tmp_path):
+    of_centers.save(tmp_path / "m")
+    again = dsnc.load(tmp_path / "m")
+    assert np.array_equal(again.predict_proba(X), of_centers.predict_proba(X))
+    assert again.predictor_.reranker.vectors.firsts.tolist() == [0, 2, 3, 6]
+
+
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-def test_any_numbers_do_no_harm(model, tmp_path, data):
-    model.save(tmp_path / "m", overwrite=True)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_any_numbers_do_no_harm(model, of_centers, tmp_path, data):
+    chosen = data.draw(st.sampled_from([model, of_centers]))
+    chosen.save(tmp_path / "m", overwrite=True)
 
     def change(arrays):
         names = sorted(name for name in arrays if name.startswith("reranker."))
