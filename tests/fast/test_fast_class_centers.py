@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dsnc.fast import class_centers
 from dsnc.fast._kernels.centers import find_centers
-from dsnc.fast.class_centers import find_class_centers
+from dsnc.fast.class_centers import find_class_centers, more_class_centers
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.labels import Targets
 from dsnc.rerank import Space
@@ -100,7 +100,7 @@ def test_distances_are_told_in_a_usual_unit():
     np.testing.assert_allclose(centers_of(vectors), means, atol=20)
     usual = squared(X * vectors.space.factor, (means * vectors.space.factor)[y]).mean()
     assert usual == pytest.approx(4, rel=1e-4)
-    beside = find_class_centers(feed(X, y, 3), most=1, space=Space.of(5))
+    beside = more_class_centers(feed(X, y, 3), Space.of(5), most=1)
     assert (beside.space.factor == 1).all()
 
 
@@ -132,7 +132,31 @@ def test_weights_count_and_all_rows_may_be_alike():
     assert centers_of(weighted)[0, 0] == pytest.approx(9 / 4, abs=0.02)
     alike = find_class_centers(feed(np.ones((8, 3), np.float32), np.arange(8) % 2, 2), most=3)
     assert np.isfinite(alike.bias).all()
-    assert (alike.space.factor == 1).all()
+    assert alike.space.is_sound
+    nothing = find_class_centers(feed(np.zeros((8, 3), np.float32), np.arange(8) % 2, 2), most=3)
+    assert (nothing.space.factor == 1).all()
+
+
+def test_a_class_without_rows_is_never_the_nearest():
+    X, y = np.random.default_rng(3).normal(size=(30, 3)).astype("f4"), np.arange(30) % 2
+    vectors = find_class_centers(feed(X, y, 3), most=2)
+    own = vectors.of_class(2)
+    assert vectors.bias[own].tolist() == [-1e9]
+    assert (vectors.bias[: own.start] > -1e6).all()
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-18, 1e12, 1e25])
+def test_where_distances_cannot_be_told_there_are_no_centers(size):
+    X = (np.random.default_rng(5).normal(size=(40, 3)) * size).astype("f4")
+    with np.errstate(over="ignore"):
+        assert find_class_centers(feed(X, np.arange(40) % 4, 4), most=2) is None
+
+
+def test_rows_that_are_nearly_alike_have_finite_margins():
+    X = np.ones((40, 3), np.float32)
+    X[3] = np.nextafter(X[3], np.float32(2))
+    vectors = find_class_centers(feed(X, np.arange(40) % 2, 2), most=2)
+    assert np.abs(vectors.bias).max() < 1e12
 
 
 def test_sparse_rows_that_are_scaled_have_the_same_centers():

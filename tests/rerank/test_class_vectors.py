@@ -69,9 +69,7 @@ def test_arrays_bring_back_the_same_vectors(n_features):
         ("weights", None, "missing arrays"),
         ("features", None, "'features' is missing"),
         ("n_features", np.array([1 << 40]), "do not fit|missing"),
-        ("of_class", np.array([1, 2], np.uint32), "firsts does not ascend"),
-        ("of_class", np.array([2, 0], np.uint32), "firsts does not ascend"),
-        ("of_class", np.array([], np.uint32), "firsts does not ascend"),
+        ("of_class", np.array([1, 1], np.uint32), "'of_class' is for centers"),
         ("space", np.ones((2, 8), np.float32), r"space has shape \(2, 8\)"),
         ("space", np.zeros((2, 9), np.float32), "a factor is 0.0"),
         ("space", np.full((2, 9), np.nan, np.float32), "space has values"),
@@ -88,6 +86,22 @@ def test_hostile_arrays_are_refused(name, value, message):
         ClassVectors.from_arrays(arrays)
 
 
+@pytest.mark.parametrize("counts", [[1, 1], [2, 0, 1], [], [4], [2**32 - 1, 4]])
+def test_vectors_that_nobody_has_are_refused(counts):
+    arrays = Space.of(2).vectors(np.eye(3, 2, dtype=np.float32), np.array([0, 1, 3])).arrays()
+    arrays["of_class"] = np.array(counts, np.uint32)
+    with pytest.raises(InputError, match="firsts does not ascend"):
+        ClassVectors.from_arrays(arrays)
+
+
+def test_a_file_without_vectors_is_not_made_large():
+    arrays = ClassVectors.from_matrix(np.zeros((0, 3)), []).arrays()
+    arrays["n_features"] = np.array([1 << 33])
+    del arrays["features"]
+    with pytest.raises(InputError, match="'features' is missing"):
+        ClassVectors.from_arrays(arrays)
+
+
 def test_several_vectors_of_a_class_are_in_the_arrays():
     space = Space.of(3, shift=[1, 2, 3], factor=[1, 1, 2])
     centers = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 9]], np.float32)
@@ -99,6 +113,24 @@ def test_several_vectors_of_a_class_are_in_the_arrays():
     assert (again.firsts.tolist(), again.n_classes) == ([0, 1, 3], 2)
     assert [part.tolist() for part in again.space] == [[1, 2, 3], [1, 1, 2]]
     assert vectors.nbytes == sum(array.nbytes for array in arrays.values())
+
+
+def test_a_space_has_the_features_of_its_vectors():
+    vectors = Space.of(2, [1, 2], [3, 4]).vectors(np.eye(2, dtype=np.float32), np.arange(3))
+    assert vectors.firsts.size == 0  # each class has one
+    wide = vectors.with_features(np.array([2, 0]), 3)
+    assert [part.tolist() for part in wide.space] == [[2, 0, 1], [4, 3.5, 3]]
+    assert (wide.matrix().toarray()[:, [2, 0]] == vectors.matrix().toarray()).all()
+    with pytest.raises(InputError, match="space has 2 features; there are 3"):
+        ClassVectors.from_matrix(np.eye(3), np.zeros(3), space=vectors.space)
+
+
+def test_where_distances_cannot_be_told():
+    assert Space.of(2, [1, -1e5], [1, 2]).is_sound
+    for shift, factor in ([[1e7, 0], [1, 1]], [[0, 0], [1, 1e10]], [[0, 0], [1e-10, 1]]):
+        assert not Space.of(2, shift, factor).is_sound
+    far = Space.of(2).vectors(np.array([[1e30, 0], [0, 1]], np.float32), np.arange(3))
+    assert np.isfinite(far.bias).all()
 
 
 @given(SEEDS)

@@ -256,11 +256,13 @@ def test_centers_are_tried_where_rows_are_dense_and_of_one_class():
     assert centers.space is not None
     assert 1 < np.diff(centers.firsts).max() <= 8
     assert train(linear, 2500)[1].nbytes <= 2500 < centers.nbytes
-    per_class = 30 * (8 + 16)
-    assert len(train(linear, per_class)[1].bias) == N_CLASSES
-    assert len(train(linear, per_class - 1)) == 1
+    one_each = 30 * (8 + 16) + 8 * 8
+    one = train(linear, one_each)[1]
+    assert len(one.bias) == N_CLASSES
+    assert one.nbytes <= one_each
+    assert len(train(linear, one_each - 1)) == 1
     assert len(train(linear, None, 2.0)) == 1  # what errors cost is for vectors that are trained
-    flat = train.examples._replace(X=train.examples.X.toarray() + np.float32(1e9))
+    flat = train.examples._replace(X=train.examples.X.toarray() + np.float32(1e7))
     assert len(replace(train, examples=flat)(linear, None)) == 1
     zeros = sp.csr_array(np.eye(300, 8, dtype=np.float32))
     few = replace(train, examples=train.examples._replace(X=zeros))
@@ -301,3 +303,14 @@ def test_interrupted(monkeypatch):
     monkeypatch.setattr("dsnc.selection.class_vectors.progress_bar", lambda *_: Bar())
     with pytest.warns(DsncWarning, match="Interrupted before the second stage"):
         assert train(linear, None) == []
+
+
+def test_what_was_trained_before_an_interruption_is_kept(monkeypatch):
+    train, linear = trainer()
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dsnc.fast.class_centers.find_class_centers", interrupted)
+    (vectors,) = train(linear, None)
+    assert vectors.space is None

@@ -195,8 +195,12 @@ class _Shard:
             raise InputError("the index was made without vectors=, which margins needs.")
         own = classes - self._first
         own = np.where((own >= 0) & (own < len(self._index)), own, -1)
-        none = np.zeros((X.shape[0], self._n_bits), np.float32)
-        encoded = Encoded(none, source=(sp.csr_matrix(X), slice(0, X.shape[0])))
+        if X.shape[1] != self._reranker.vectors.n_features:
+            raise InputError(
+                f"X has {X.shape[1]} features; vectors has {self._reranker.vectors.n_features}."
+            )
+        logits = np.zeros((X.shape[0], self._n_bits), np.float32)  # nobody looks at them
+        encoded = Encoded(logits, source=(sp.csr_matrix(X), slice(0, X.shape[0])))
         margins = self._reranker.margins(encoded, own)
         return np.where(own >= 0, margins, np.float32(0))
 

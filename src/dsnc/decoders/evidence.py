@@ -74,6 +74,7 @@ class Evidence:
     train_vectors : callable, optional
         Trains class vectors over features (`dsnc.rerank.ClassVectors`) for the candidates of a
         decoder, in so many bytes, errors at such a cost: a list of several kinds to choose from.
+        None where training is over.
     reranker : FeatureReranker, optional
         The second stage that the model has had so far.
     """

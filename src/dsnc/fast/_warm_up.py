@@ -9,6 +9,7 @@ from dsnc.codes import ChangingIndex, Encoded, PackedCodes
 from dsnc.decoders import HeldOut, LinearDecoder
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.shortlist_tuning import tune_shortlist
+from dsnc.fast.class_centers import find_class_centers
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import FastLearner
 from dsnc.fast.rows import Feed, Scaling
@@ -47,6 +48,7 @@ def _class_vectors() -> None:
         vectors = train_class_vectors(feed, candidates, 4, Recipe(1.0, 100))
         encoded = Encoded(rows, source=(X, slice(0, 4)))
         FeatureReranker(vectors).margins(encoded, candidates.astype(np.int64))
+    find_class_centers(Feed(Examples(rows, targets), Scaling()), most=1)
 
 
 STEPS: dict[str, Callable[[], None]] = {

@@ -6,6 +6,7 @@ rows are near one of few centers of their class, which k-means finds among its r
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,34 +19,70 @@ _ROWS_EACH = 2  # that a center has at least, on average
 _MOST_ROWS = 512  # of a class that are looked at, evenly spaced
 _PASSES = 20
 _NUMBERS = 1 << 22  # of rows that are ready at a time
-_SURE = 4.0  # what the usual squared distance of a row from its center counts
+_SURE = 4.0  # what the usual squared distance of a row from its center counts,
+_LEAST = 1e-8  # which is no smaller a part of that of centers from the middle
+_NEVER = np.float32(-1e9)  # the bias of a class without rows
 
 
-def find_class_centers(
-    feed: Feed,
-    *,
-    most: int,
-    seed: int = 0,
-    n_threads: int = 1,
-    space: Space | None = None,
-    report: Callable[[], None] = lambda: None,
-) -> ClassVectors:
+def find_class_centers(feed: Feed, **settings: Any) -> ClassVectors | None:
     """Return a few centers of each class, as vectors; the same for any number of threads.
+
+    The unit of distance is chosen so that rows are as far from the centers of their class as usual.
+    None where features are so large, small or far from 0 that float32 cannot tell distances.
 
     Parameters
     ----------
     feed : Feed
         Dense rows, each of one class.
+    **settings
+        As of `more_class_centers`.
+    """
+    found = _k_means(feed, **settings)
+    unit = np.float32(np.sqrt(_SURE / found.usual) if found.usual > 0 else 1)
+    space = Space.of(feed.n_features, feed.scaling.shift, feed.scaling.factor).stretched(unit)
+    if not (np.isfinite(found.usual) and space.is_sound):
+        return None
+    return found.vectors(space, unit)
+
+
+def more_class_centers(feed: Feed, space: Space, **settings: Any) -> ClassVectors:
+    """Return a few centers of each class, to stand beside others in their space.
+
+    Parameters
+    ----------
+    feed : Feed
+        Dense rows, each of one class, scaled as that space is.
+    space : Space
     most : int
         Centers of a class.
-    seed : int
-    n_threads : int
-    space : Space, optional
-        Of centers that these are to stand beside, which the rows are scaled by. By default, the
-        unit of distance is chosen so that rows are as far from the centers of their class as usual.
+    seed, n_threads : int
     report : callable
         Called now and then. What it raises ends the work.
     """
+    return _k_means(feed, **settings).vectors(space, np.float32(1))
+
+
+class _Found(NamedTuple):
+    """Centers of all classes."""
+
+    centers: NDArray[np.float32]
+    firsts: NDArray[np.int64]  # where those of each class begin
+    is_empty: NDArray[np.bool_]  # those of classes without rows
+    usual: float  # squared distance of a row from its center
+
+    def vectors(self, space: Space, unit: np.float32) -> ClassVectors:
+        vectors = space.vectors(self.centers * unit, self.firsts)
+        return vectors.with_bias(np.where(self.is_empty, _NEVER, vectors.bias))
+
+
+def _k_means(
+    feed: Feed,
+    *,
+    most: int,
+    seed: int = 0,
+    n_threads: int = 1,
+    report: Callable[[], None] = lambda: None,
+) -> _Found:
     rows, starts = _rows_by_class(feed)
     counts = np.clip(np.diff(starts) // _ROWS_EACH, 1, most)
     firsts = np.concatenate([[0], np.cumsum(counts)])
@@ -79,12 +116,9 @@ def find_class_centers(
             for future in futures:
                 future.cancel()
             raise
-    if space is None:
-        space = Space.of(feed.n_features, feed.scaling.shift, feed.scaling.factor)
-        usual = total / max(float(feed.weight[rows].sum(dtype=np.float64)), 1e-30)
-        unit = np.float32(np.sqrt(_SURE / usual) if usual > 0 else 1)
-        space, centers = space.stretched(unit), centers * unit
-    return space.vectors(centers, firsts)
+    usual = total / max(float(feed.weight[rows].sum(dtype=np.float64)), 1e-30)
+    usual = max(usual, _LEAST * float(np.square(centers, dtype=np.float64).sum(axis=1).mean()))
+    return _Found(centers, firsts, np.repeat(np.diff(starts) == 0, counts), usual)
 
 
 def _rows_by_class(feed: Feed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -101,7 +135,7 @@ def _rows_by_class(feed: Feed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _blocks(starts: NDArray[np.int64], n_features: int) -> Iterator[tuple[int, int]]:
-    """Yield (first class, class after the last), with no more rows than fit the memory for them."""
+    """Yield (first class, class after the last), with few rows, or those of one class."""
     limit, first = max(1, _NUMBERS // max(1, n_features)), 0
     while first < len(starts) - 1:
         reached = int(np.searchsorted(starts, starts[first] + limit, side="right"))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.checks import Ints
-from dsnc.fast.class_centers import find_class_centers
+from dsnc.fast.class_centers import more_class_centers
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import _plan
 from dsnc.fast.model import Model
@@ -142,10 +142,10 @@ def new_feature_vectors(
 def new_class_centers(
     examples: Examples, known: ClassVectors, space: Space, *, seed: int, n_threads: int = 1
 ) -> ClassVectors:
-    """Return centers of new classes, numbered from 0: as many of each as known ones have."""
+    """Return centers of new classes, numbered from 0: at most as many as a known one has."""
     feed = Feed(examples, Scaling(shift=space.shift, factor=space.factor))
     most = int(np.diff(known.firsts).max(initial=1))
-    return find_class_centers(feed, most=most, seed=seed, n_threads=n_threads, space=space)
+    return more_class_centers(feed, space, most=most, seed=seed, n_threads=n_threads)
 
 
 def rows_like_classes(vectors: ClassVectors, classes: Ints) -> Any:

@@ -85,6 +85,10 @@ class ClassVectors:
         ends = self.firsts[[0, -1]].tolist() if self.firsts.size else [0, n_vectors]
         if ends != [0, n_vectors] or (np.diff(self.firsts) < 1).any():
             raise InputError(f"firsts does not ascend from 0 to {n_vectors} vectors.")
+        if len(self.firsts) == n_vectors + 1:  # each class has one
+            self.firsts = _fixed((), np.int64)
+        if space is not None and any(part.shape != (self.n_features,) for part in space):
+            raise InputError(f"space has {len(space.shift)} features; there are {self.n_features}.")
 
     @classmethod
     def from_matrix(cls, matrix: Any, bias: ArrayLike, **settings: Any) -> Self:
@@ -144,9 +148,9 @@ class ClassVectors:
         least = np.partition(size, len(size) - most)[len(size) - most] if most else np.inf
         matrix.data[size < least] = 0
         matrix.eliminate_zeros()
-        bias = self.bias if self.space is None else self.space.bias(matrix)
         settings = {"unit_rows": self.unit_rows, "firsts": self.firsts, "space": self.space}
-        return type(self).from_matrix(matrix, bias, **settings)
+        fewer = type(self).from_matrix(matrix, self.bias, **settings)
+        return fewer if self.space is None else self.space.placed(fewer)
 
     def of_class(self, k: int) -> slice:
         """Return which vectors a class has."""
@@ -187,7 +191,8 @@ class ClassVectors:
 
     def with_features(self, places: NDArray[np.int64], n_features: int) -> Self:
         """Return the same among more features; `places` are those of the present ones."""
-        return self._with(features=places[self.features], n_features=n_features)
+        space = self.space and self.space.widened(places, n_features)
+        return self._with(features=places[self.features], n_features=n_features, space=space)
 
     def with_bias(self, bias: ArrayLike) -> Self:
         """Return the same with other biases."""
@@ -269,12 +274,15 @@ class ClassVectors:
         n_features, unit_rows = (arrays[name].item() for name in ("n_features", "unit_rows"))
         settings: dict[str, Any] = {"n_features": n_features, "unit_rows": unit_rows}
         if "of_class" in arrays:
+            if "space" not in arrays:
+                raise InputError("class vectors: 'of_class' is for centers, which have a 'space'.")
             settings["firsts"] = _sums(arrays["of_class"])
         if "space" in arrays:
             settings["space"] = Space.from_array(arrays["space"], n_features)
         parts = dict(arrays)
         if "features" not in arrays:
-            if len(arrays["weights"]) != len(arrays["counts"]) * n_features:
+            n_weights = len(arrays["weights"])
+            if not n_weights or n_weights != len(arrays["counts"]) * n_features:
                 raise InputError("class vectors: array 'features' is missing.")
             parts["features"] = _all_features(len(arrays["counts"]), n_features)
         return cls(_sums(arrays["counts"]), *(parts[name] for name in _OF_VECTORS), **settings)

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_SECONDS = 2e-5  # of a candidate
+_SECONDS = 2e-5  # of a vector
 
 
-def seconds_to_look(n_candidates: int) -> float:
-    """Return what the twin takes."""
-    return n_candidates * _SECONDS
+def seconds_to_look(n_vectors: int) -> float:
+    """Return what the twin takes, for so many vectors of candidates."""
+    return n_vectors * _SECONDS
 
 
 def second_look(

@@ -103,7 +103,8 @@ class FeatureReranker:
         inside = np.empty(len(classes), dtype=np.int64)
         rows, vectors = _entries(encoded), self.vectors
         settings = np.float32(self.mix), np.float32(self.reach)
-        waits = can_wait(plain.seconds_to_look(classes.size))
+        n_vectors = classes.size * len(vectors.bias) // vectors.n_classes
+        waits = can_wait(plain.seconds_to_look(n_vectors))
         tables = vectors.sorted_weights if waits or not len(rows[0]) else vectors.table
         look: Any = plain.second_look if waits else _kernel()
         look(*rows, vectors.unit_rows, classes, scores, *tables, *settings, inside)

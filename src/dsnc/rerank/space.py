@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from dsnc.rerank.class_vectors import ClassVectors
 
 _LARGEST = 1e18
+_FAR = 1e6  # of a center or of where features begin, in units of distance: float32 knows no more
+_STEEP = 1e9  # factor of a feature, or its inverse
+_NUMBERS = 1 << 20  # of centers, at a time
 
 
 class Space(NamedTuple):
@@ -36,18 +39,38 @@ class Space(NamedTuple):
         """Return a space where everything is so many times as far apart."""
         return self._replace(factor=self.factor * factor)
 
+    def widened(self, places: NDArray[np.int64], n_features: int) -> Self:
+        """Return it among more features; `places` are those of the present ones."""
+        shift = np.zeros(n_features, np.float32)
+        factor = np.full(n_features, np.median(self.factor), np.float32)
+        shift[places], factor[places] = self.shift, self.factor
+        return type(self)(shift, factor)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether float32 can tell distances here; features may be of next to any size."""
+        factor, start = self.factor, np.abs(self.shift.astype(np.float64) * self.factor)
+        steep = max(float(factor.max(initial=1)), 1 / max(float(factor.min(initial=1)), 1e-30))
+        return bool(steep <= _STEEP and start.max(initial=0) <= _FAR)
+
     def vectors(self, centers: NDArray[np.float32], firsts: NDArray[np.int64]) -> "ClassVectors":
         """Return centers as vectors; those of class k begin at ``firsts[k]``."""
         from dsnc.rerank.class_vectors import ClassVectors
 
-        rounded = ClassVectors.from_array(2 * self.factor * centers, firsts=firsts, space=self)
-        return rounded.with_bias(self.bias(rounded.matrix()))
+        matrix = 2 * self.factor * np.clip(centers, -_FAR, _FAR)
+        return self.placed(ClassVectors.from_array(matrix, firsts=firsts, space=self))
 
-    def bias(self, matrix: Any) -> NDArray[np.float32]:
-        """Return the biases that make margins of vectors those of centers."""
-        centers = matrix.multiply(1 / (2 * self.factor.astype(np.float64))[None, :]).tocsr()
-        length = centers.multiply(centers).sum(axis=1)
-        return np.asarray(-(matrix @ self.shift.astype(np.float64)) - length, np.float32)
+    def placed(self, vectors: "ClassVectors") -> "ClassVectors":
+        """Return vectors with the biases that make their margins those of centers."""
+        matrix, bias = vectors.matrix(), np.empty(len(vectors.bias), np.float32)
+        step = max(1, _NUMBERS // max(1, vectors.n_features))
+        for start in range(0, len(bias), step):
+            some = matrix[start : start + step].toarray().astype(np.float64)
+            centers = some / (2 * self.factor)
+            bias[start : start + step] = -(some @ self.shift) - np.einsum(
+                "ij,ij->i", centers, centers
+            )
+        return vectors.with_bias(bias)
 
     def array(self) -> NDArray[np.float32]:
         """Return it for a file; `from_array` is the way back."""

@@ -87,9 +87,8 @@ class AttributeMap:
             parts.append(sp.csr_array(np.where(np.abs(found) >= least[:, None], found, 0)))
         come = sp.vstack(parts, format="csr")
         biases = shares @ (bias - bias.mean()) + bias.mean()
-        if known.space is not None:
-            biases = known.space.bias(come)
-        return ClassVectors.from_matrix(come, biases, unit_rows=known.unit_rows)
+        vectors = ClassVectors.from_matrix(come, biases, unit_rows=known.unit_rows)
+        return vectors if known.space is None else known.space.placed(vectors)
 
     def _shares(self, attributes: NDArray[Any]) -> NDArray[np.float64]:
         """Return what each teacher counts for each class, on top of the mean of them all."""

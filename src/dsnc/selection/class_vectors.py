@@ -28,8 +28,7 @@ _RANDOM = 20, 60  # and classes that it draws; first of rows with one class
 _ROWS = 1 << 14  # at a time
 _CENTERS = 8  # of a class, at most
 _BESIDE = 16  # bytes of a center, beside one for each feature
-_LEAST = 1e-12  # factor of a feature, or its inverse, that margins can bear
-_FLAT = 1e6  # mean of a feature, in its deviations, that leaves float32 no digits for the rest
+_OF_FEATURE = 8  # bytes of a feature, beside one for each center
 
 
 class _TooLate(Exception):
@@ -97,6 +96,7 @@ class VectorTrainer:
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
         n_random = _RANDOM[not self.examples.targets.is_single]
         recipe = Recipe(cost, n_weights, self.seed, n_random)
+        kinds: list[ClassVectors] = []
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
 
             def report(done: int) -> None:
@@ -109,17 +109,17 @@ class VectorTrainer:
                 found = self._candidates(decoder, n_threads)
                 feed = Feed(self.examples, scaling)
                 settings: dict[str, Any] = {"n_threads": n_threads, "report": report}
-                vectors = [train_class_vectors(feed, found, n_classes, recipe, **settings)]
+                kinds.append(train_class_vectors(feed, found, n_classes, recipe, **settings))
                 most = _n_centers(feed, budget) if C is None else 0
                 if most:
-                    settings = {"seed": self.seed, "n_threads": n_threads}
-                    settings["report"] = partial(report, n_classes)
-                    vectors.append(find_class_centers(feed, most=most, **settings))
-                return vectors
+                    settings |= {"seed": self.seed, "report": partial(report, n_classes)}
+                    centers = find_class_centers(feed, most=most, **settings)
+                    kinds += [] if centers is None else [centers]
             except (_TooLate, KeyboardInterrupt) as error:
                 ended = "Interrupted" if isinstance(error, KeyboardInterrupt) else "Time was up"
-                warn(f"{ended} before the second stage was trained; it is left out.")
-                return []
+                if not kinds:
+                    warn(f"{ended} before the second stage was trained; it is left out.")
+            return kinds
 
     def _candidates(self, decoder: Decoder, n_threads: int) -> NDArray[np.int32]:
         """Return the first candidates of each training row; -1 for rows that name none."""
@@ -151,12 +151,8 @@ def _n_centers(feed: "Feed", budget: int) -> int:
 
     Centers are for dense rows of one class. Sparse rows of a class have too little in common.
     """
-    shift, factor = feed.scaling.shift, feed.scaling.factor
     is_dense = isinstance(feed.features(np.zeros(1, np.int64)), np.ndarray)
     if not is_dense or not feed.targets.is_single:
         return 0
-    if shift is not None and factor is not None:
-        means = np.abs(shift.astype(np.float64) * factor)
-        if means.max() > _FLAT or factor.max() > 1 / _LEAST or factor.min() < _LEAST:
-            return 0
-    return min(_CENTERS, budget // (feed.targets.n_classes * (feed.n_features + _BESIDE)))
+    left = max(0, budget - _OF_FEATURE * feed.n_features)
+    return min(_CENTERS, left // (feed.targets.n_classes * (feed.n_features + _BESIDE)))

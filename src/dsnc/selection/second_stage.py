@@ -184,7 +184,8 @@ def _nanoseconds(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -
     looked_at = float(np.where(inside > 1, inside, 0).mean())
     X, vectors = sample.encoded.rows, reranker.vectors
     if sp.issparse(X):
-        return float(looked_at * (_CANDIDATE_NS + _LOOKUP_NS * X.nnz / max(1, X.shape[0])))
+        lookups = X.nnz / max(1, X.shape[0]) * len(vectors.bias) / vectors.n_classes
+        return float(looked_at * (_CANDIDATE_NS + _LOOKUP_NS * lookups))
     return looked_at * (_CANDIDATE_NS + _PRODUCT_NS * len(vectors) / vectors.n_classes)
 
 

@@ -48,10 +48,10 @@ def _draw(rows, weight, begin, end, first, last, seed, centers, distance):
         distance[i] = np.float32(1)
     for c in range(first, last):
         best, least = begin, np.inf
-        for trial in range(_TRIALS):
+        for trial in range(_TRIALS if c > first else 1):  # the first one is as good as any
             i = _drawn(weight, begin, end, chance(seed, (c - first) * _TRIALS + trial), distance)
-            left = 0.0 if c > first else np.float64(trial)  # the first one is as good as any
-            for other in range(begin, end if c > first else begin):
+            left = 0.0
+            for other in range(begin, end):
                 nearer = min(distance[other], _apart(rows[other], rows[i]))
                 left += weight[other] * np.float64(nearer)
             if left < least:
