@@ -77,16 +77,16 @@ def _trained() -> dict[str, tuple[Any, Any]]:
     found["two words"] = model.fit(X, y * 2.0), X
     found |= _of_sets(X, y, settings, second)
     found |= _of_texts(settings, second)
-    model = dsnc.DSNCClassifier(**settings, decoder="soft", reranker=None)
+    found["centers"] = _of_centers(X, y, settings), X
     changed = dsnc.DSNCClassifier(**settings, decoder="shortlist", memory=16).fit(X, labels)
     changed.remove_classes("dog").add_classes(X[y == 1], np.repeat("gnu", 20))
     found["changed"] = changed, X
-    found["centers"] = _of_centers(model.fit(X, y), X, y), X
     return found | _baselines(X, labels)
 
 
-def _of_centers(model: Any, X: Any, y: Any) -> Any:
+def _of_centers(X: Any, y: Any, settings: Any) -> Any:
     """Return a model whose second stage has several centers of each class."""
+    model = dsnc.DSNCClassifier(**settings, decoder="soft", reranker=None).fit(X, y)
     feed = Feed(Examples(X, Targets(y, 6)), Scaling())
     known, vectors = model.predictor_, find_class_centers(feed, most=3)
     second = FeatureReranker(vectors, mix=0.5, reach=50.0, size=3)

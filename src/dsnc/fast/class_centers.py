@@ -4,19 +4,20 @@ A class may look different from different sides, where no single vector tells it
 rows are near one of few centers of their class, which k-means finds among its rows alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.decoders.memory import some_of_each
 from dsnc.fast._kernels.centers import find_centers
-from dsnc.fast.rows import Feed
+from dsnc.fast.rows import Feed, class_blocks
 from dsnc.rerank import ClassVectors, Space
 
 _ROWS_EACH = 2  # that a center has at least, on average
-_MOST_ROWS = 512  # of a class that are looked at, evenly spaced
+_MOST_ROWS = 512  # of a class that are looked at
 _PASSES = 20
 _NUMBERS = 1 << 22  # of rows that are ready at a time
 _SURE = 4.0  # what the usual squared distance of a row from its center counts,
@@ -83,7 +84,8 @@ def _k_means(
     n_threads: int = 1,
     report: Callable[[], None] = lambda: None,
 ) -> _Found:
-    rows, starts = _rows_by_class(feed)
+    rows, starts = _rows_by_class(feed, seed)
+    at_once = max(1, _NUMBERS // max(1, feed.n_features))
     counts = np.clip(np.diff(starts) // _ROWS_EACH, 1, most)
     firsts = np.concatenate([[0], np.cumsum(counts)])
     centers = np.zeros((firsts[-1], feed.n_features), dtype=np.float32)
@@ -109,7 +111,7 @@ def _k_means(
         )
 
     with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(work, block) for block in _blocks(starts, feed.n_features)]
+        futures = [pool.submit(work, block) for block in class_blocks(starts, at_once)]
         try:
             total = sum(future.result() for future in futures)
         except BaseException:  # Ctrl-C as well
@@ -121,24 +123,9 @@ def _k_means(
     return _Found(centers, firsts, np.repeat(np.diff(starts) == 0, counts), usual)
 
 
-def _rows_by_class(feed: Feed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of each class, evenly spaced ones of very many, and where each begins."""
+def _rows_by_class(feed: Feed, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of each class, some of very many, and where those of each begin."""
     y = feed.targets.y
-    order = np.argsort(y, kind="stable")
-    counts = np.bincount(y, minlength=feed.targets.n_classes)
-    taken = np.minimum(counts, _MOST_ROWS)
-    ends = np.cumsum(taken)
-    place = np.arange(ends[-1]) - np.repeat(ends - taken, taken)
-    spread = place * np.repeat(counts, taken) // np.repeat(taken, taken)
-    rows = order[np.repeat(np.cumsum(counts) - counts, taken) + spread]
-    return rows, np.concatenate([[0], ends])
-
-
-def _blocks(starts: NDArray[np.int64], n_features: int) -> Iterator[tuple[int, int]]:
-    """Yield (first class, class after the last), with few rows, or those of one class."""
-    limit, first = max(1, _NUMBERS // max(1, n_features)), 0
-    while first < len(starts) - 1:
-        reached = int(np.searchsorted(starts, starts[first] + limit, side="right"))
-        last = min(max(first + 1, reached - 1), len(starts) - 1)
-        yield first, last
-        first = last
+    rows = some_of_each(y, _MOST_ROWS, seed)
+    rows = rows[np.argsort(y[rows], kind="stable")]
+    return rows, np.searchsorted(y[rows], np.arange(feed.targets.n_classes + 1))

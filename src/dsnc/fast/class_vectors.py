@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.fast._kernels.dual import share_out, solve
-from dsnc.fast.rows import Feed, Scaling
+from dsnc.fast.rows import Feed, Scaling, class_blocks
 from dsnc.rerank import ClassVectors
 
 _PASSES = 20  # over the rows of a class, at most
@@ -142,13 +142,8 @@ class _Problems:
 
     def blocks(self) -> Iterator[tuple[int, int]]:
         """Yield (first class, class after the last), with about as much work in each."""
-        limit = max(1, min(_PAIRS, _NUMBERS // max(1, self._feed.per_row)))
-        first = 0
-        while first < self.n_classes:
-            reached = np.searchsorted(self._starts, self._starts[first] + limit, side="right")
-            last = int(min(max(first + 1, reached - 1), self.n_classes))
-            yield first, last
-            first = last
+        at_once = max(1, min(_PAIRS, _NUMBERS // max(1, self._feed.per_row)))
+        return class_blocks(self._starts, at_once)
 
     def solve(
         self, first: int, last: int, bias: NDArray[np.float32], kept: "_Kept"

@@ -1,5 +1,6 @@
 """Rows as the kernels take them: sparse, float32, scaled, some thousand at a time."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +91,19 @@ class Feed:
             return picked.astype(np.float32, copy=False)
         # Of mostly zeros: whether they came in a dense or a sparse matrix, they are the same.
         return unit_rows(sp.csr_array(picked, dtype=np.float32))
+
+
+def class_blocks(starts: NDArray[np.int64], at_once: int) -> Iterator[tuple[int, int]]:
+    """Yield (first class, class after the last) with so many rows at most, or with one class.
+
+    The rows of class k are from ``starts[k]`` to ``starts[k + 1]``.
+    """
+    first = 0
+    while first < len(starts) - 1:
+        reached = int(np.searchsorted(starts, starts[first] + at_once, side="right"))
+        last = min(max(first + 1, reached - 1), len(starts) - 1)
+        yield first, last
+        first = last
 
 
 def without_some(rows: Rows, share: float, seed: np.uint32) -> Rows:

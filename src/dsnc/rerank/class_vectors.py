@@ -99,11 +99,10 @@ class ClassVectors:
         owners = np.repeat(np.arange(len(counts)), counts)
         largest = np.zeros(len(counts), np.float32)
         np.maximum.at(largest, owners, np.abs(rows.data))
-        scales = np.where(largest > 0, largest / _TOP, 1).astype(np.float32)
+        scales = _scales(largest)
         weights = np.rint(rows.data / scales[owners]).astype(np.int8)
         kept = weights != 0
-        counts = np.bincount(owners[kept], minlength=len(counts))
-        starts = np.concatenate([[0], np.cumsum(counts)])
+        starts = _sums(np.bincount(owners[kept], minlength=len(counts)))
         own = starts, rows.indices[kept], weights[kept], scales, bias
         return cls(*own, n_features=rows.shape[1], **settings)
 
@@ -111,8 +110,7 @@ class ClassVectors:
     def from_array(cls, array: NDArray[np.float32], **settings: Any) -> Self:
         """Round the rows of an array, one for each vector; zeros stay, and biases are 0."""
         n_vectors, n_features = array.shape
-        largest = np.abs(array).max(axis=1, initial=0)
-        scales = np.where(largest > 0, largest / _TOP, 1).astype(np.float32)
+        scales = _scales(np.abs(array).max(axis=1, initial=0))
         weights = np.rint(array / scales[:, None]).astype(np.int8).reshape(-1)
         starts = np.arange(n_vectors + 1) * n_features
         own = starts, _all_features(n_vectors, n_features), weights, scales, np.zeros(n_vectors)
@@ -173,7 +171,6 @@ class ClassVectors:
         joined = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in _OF_VECTORS
         }
-        has_several = any(len(part.firsts) for part in parts)
         return type(self)(
             starts,
             joined["features"][rows],
@@ -182,7 +179,7 @@ class ClassVectors:
             joined["bias"][vectors],
             n_features=self.n_features,
             unit_rows=self.unit_rows,
-            firsts=firsts if has_several else (),
+            firsts=firsts,
             space=self.space,
         )
 
@@ -291,6 +288,11 @@ class ClassVectors:
 def bytes_of_weight(n_features: int) -> int:
     """Return what a weight takes in a file: the number of its feature, and itself."""
     return (2 if n_features <= _SHORT else 4) + 1
+
+
+def _scales(largest: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what an octet counts in vectors whose largest weights are these."""
+    return np.where(largest > 0, largest / _TOP, 1).astype(np.float32)
 
 
 def _all_features(n_vectors: int, n_features: int) -> NDArray[np.uint32]:

@@ -234,7 +234,6 @@ def _trained(wide: Decoder, evidence: Evidence, settings: RerankerSettings) -> l
 class _Trial:
     """The candidates of held-out rows, with what the first stage says of them."""
 
-    decoder: Decoder
     rows: HeldOut
     classes: NDArray[np.int64]
     first: NDArray[np.float32]
@@ -243,7 +242,7 @@ class _Trial:
     @classmethod
     def of(cls, decoder: Decoder, rows: HeldOut) -> "_Trial":
         classes, first = decoder.candidates(rows.encoded, MOST)
-        return cls(decoder, rows, classes, first, rows.targets.contains(classes))
+        return cls(rows, classes, first, rows.targets.contains(classes))
 
     def reranker(self, vectors: ClassVectors, settings: RerankerSettings) -> FeatureReranker:
         """Return the most accurate setting, and then the cheapest that loses next to nothing."""
