@@ -33,6 +33,7 @@ _THREADS = 2  # each has long lists, and an index:
 _LARGE = 1 << 20  # one at a time of so many codes
 _ROWS = 512  # whose lists are held at a time
 _SLOWER = 1.0  # standard deviations by which a slower set of codes must be better
+_FOR_MORE = 1.25  # times the nanoseconds, for all the accuracy that they can buy
 _CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
 
 
@@ -197,8 +198,15 @@ def _cheapest(
             reached += [(size, radius) for size in itertools.islice(enough, 1)]
         if reached:
             break
-    prices = {pair: _nanoseconds(linear, len(codes), trial, *pair) for pair in reached}
-    size, radius = min(prices, key=lambda pair: prices[pair])
+    prices = {
+        pair: _nanoseconds(linear, len(codes), trial, *pair)
+        for pair in itertools.product(sizes, radii)
+    }
+    most_ns = _FOR_MORE * min(prices[pair] for pair in reached)
+    size, radius = max(
+        (pair for pair in prices if prices[pair] <= most_ns),
+        key=lambda pair: (trial.accuracy(*pair), -prices[pair]),
+    )
     settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
     return Tuned(
         ShortlistDecoder(linear, codes, labels, codes_of=name, **settings),

@@ -25,9 +25,9 @@ _SIZES = (8, 16, 32, MOST)
 _MIXES = (0.0, *np.geomspace(0.01, 10, 16).round(4).tolist())
 _SHARES = (1, 2, 4, 8, 16)  # of the weights that are left, inverted
 _QUANTILES = np.linspace(0, 1, 33)[1:-1]  # of how far candidates are below the best
-_JUDGES = 1 << 14  # held-out rows that decide whether there is to be a second stage
+_JUDGES = 1 << 14  # held-out rows that decide how there is to be a second stage, and whether
 _MORE = 5  # answers that must be right with a second stage
-_LOSS = TOLERANCE / 2  # accuracy that something cheaper may lose
+_LOSS = TOLERANCE / 5  # accuracy that something cheaper may lose
 _CANDIDATE_NS, _LOOKUP_NS, _PRODUCT_NS = 20.0, 6.0, 0.5  # on a typical machine
 
 
@@ -135,7 +135,7 @@ def add_second_stage(
     if not kinds:
         return SecondStage(decoder, None)
     judges = rows.take(_JUDGES)
-    both = _best(decoder, wide, kinds, rows, judges, settings)
+    both = _best(decoder, wide, kinds, judges, settings)
     found, reranker = both.decoder, _calibrated(both, rows)
     both = Reranked(found, reranker)
     accuracies = _compared(decoder, both, judges, judges.right)
@@ -153,21 +153,19 @@ def _best(
     wide: Decoder,
     kinds: list[ClassVectors],
     rows: HeldOut,
-    judges: HeldOut,
     settings: RerankerSettings,
 ) -> Reranked:
     """Return the kind of vectors that is worth most, set as is best for it."""
     if len(rows.targets) < FEWEST:  # they cannot choose among so much
         reranker = _set(FeatureReranker(kinds[0]), settings)
         return Reranked(decoder.reaching(reranker.size), reranker)
-    sample = rows.take(MAX_ROWS)
-    trial, tried = _Trial.of(wide, sample), list[Reranked]()
+    trial, tried = _Trial.of(wide, rows), list[Reranked]()
     for vectors in kinds:
         reranker = trial.reranker(vectors, settings)
-        tried.append(Reranked(_nearest_enough(decoder, reranker, sample), reranker))
+        tried.append(Reranked(_nearest_enough(decoder, reranker, rows), reranker))
     if len(tried) == 1:
         return tried[0]
-    return max(tried, key=lambda both: accuracy(judges.worth(both), judges.weight))
+    return max(tried, key=lambda both: accuracy(rows.worth(both), rows.weight))
 
 
 def _compared(
