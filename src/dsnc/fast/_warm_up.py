@@ -48,7 +48,7 @@ def _class_vectors() -> None:
         vectors = train_class_vectors(feed, candidates, 4, Recipe(1.0, 100))
         encoded = Encoded(rows, source=(X, slice(0, 4)))
         FeatureReranker(vectors).margins(encoded, candidates.astype(np.int64))
-    find_class_centers(Feed(Examples(rows, targets), Scaling()), most=1)
+    find_class_centers(Feed(Examples(rows, targets), Scaling()), candidates, most=1)
 
 
 STEPS: dict[str, Callable[[], None]] = {

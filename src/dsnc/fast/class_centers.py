@@ -1,7 +1,8 @@
 """Centers of classes for the second stage: what rows of a class look like, in a few kinds.
 
 A class may look different from different sides, where no single vector tells it from others. Dense
-rows are near one of few centers of their class, which k-means finds among its rows alone.
+rows are near one of few centers of their class, which k-means finds among its rows alone. Then
+rows move them: a row towards the nearest center of its class, and away those of other candidates.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.decoders.memory import some_of_each
-from dsnc.fast._kernels.centers import find_centers
+from dsnc.fast._kernels.centers import find_centers, move_centers
 from dsnc.fast.rows import Feed, class_blocks
 from dsnc.rerank import ClassVectors, Space
 
@@ -22,10 +23,15 @@ _PASSES = 20
 _NUMBERS = 1 << 22  # of rows that are ready at a time
 _SURE = 4.0  # what the usual squared distance of a row from its center counts,
 _LEAST = 1e-8  # which is no smaller a part of that of centers from the middle
+_RIVALS = 8  # candidates of a row, when rows move centers
+_ROUNDS, _STEPS = 8, 1 << 19  # over the rows that name candidates, in so many steps of a row
+_RATE = 0.2  # of the way that a row moves a center, to begin with
 _NEVER = np.float32(-1e9)  # the bias of a class without rows
 
 
-def find_class_centers(feed: Feed, **settings: Any) -> ClassVectors | None:
+def find_class_centers(
+    feed: Feed, candidates: NDArray[np.int32], **settings: Any
+) -> ClassVectors | None:
     """Return a few centers of each class, as vectors; the same for any number of threads.
 
     The unit of distance is chosen so that rows are as far from the centers of their class as usual.
@@ -35,6 +41,8 @@ def find_class_centers(feed: Feed, **settings: Any) -> ClassVectors | None:
     ----------
     feed : Feed
         Dense rows, each of one class.
+    candidates : int32 array of shape (n, m)
+        Classes that each row might be taken for, likely ones first; -1 where there are fewer.
     **settings
         As of `more_class_centers`.
     """
@@ -43,7 +51,9 @@ def find_class_centers(feed: Feed, **settings: Any) -> ClassVectors | None:
     space = Space.of(feed.n_features, feed.scaling.shift, feed.scaling.factor).stretched(unit)
     if not (np.isfinite(found.usual) and space.is_sound):
         return None
-    return found.vectors(space, unit)
+    centers = found.centers * unit
+    _move(centers, found.firsts, feed, candidates, unit, **settings)
+    return found._replace(centers=centers).vectors(space)
 
 
 def more_class_centers(feed: Feed, space: Space, **settings: Any) -> ClassVectors:
@@ -60,7 +70,7 @@ def more_class_centers(feed: Feed, space: Space, **settings: Any) -> ClassVector
     report : callable
         Called now and then. What it raises ends the work.
     """
-    return _k_means(feed, **settings).vectors(space, np.float32(1))
+    return _k_means(feed, **settings).vectors(space)
 
 
 class _Found(NamedTuple):
@@ -71,8 +81,8 @@ class _Found(NamedTuple):
     is_empty: NDArray[np.bool_]  # those of classes without rows
     usual: float  # squared distance of a row from its center
 
-    def vectors(self, space: Space, unit: np.float32) -> ClassVectors:
-        vectors = space.vectors(self.centers * unit, self.firsts)
+    def vectors(self, space: Space) -> ClassVectors:
+        vectors = space.vectors(self.centers, self.firsts)
         return vectors.with_bias(np.where(self.is_empty, _NEVER, vectors.bias))
 
 
@@ -121,6 +131,52 @@ def _k_means(
     usual = total / max(float(feed.weight[rows].sum(dtype=np.float64)), 1e-30)
     usual = max(usual, _LEAST * float(np.square(centers, dtype=np.float64).sum(axis=1).mean()))
     return _Found(centers, firsts, np.repeat(np.diff(starts) == 0, counts), usual)
+
+
+def _move(
+    centers: NDArray[np.float32],
+    firsts: NDArray[np.int64],
+    feed: Feed,
+    candidates: NDArray[np.int32],
+    unit: np.float32,
+    *,
+    seed: int = 0,
+    report: Callable[[], None] = lambda: None,
+    **others: Any,
+) -> None:
+    """Let rows move the centers, one row after the other, some rounds of all that have rivals."""
+    rivals = np.ascontiguousarray(candidates[:, :_RIVALS])
+    naming = np.flatnonzero(rivals.max(axis=1, initial=-1) >= 0)
+    n_rounds = int(np.clip(_STEPS // max(1, len(naming)), 1, _ROUNDS))
+    # As far as rows are from their centers, in all: those in training are nearer than others.
+    spread = np.float32(np.sqrt(3 * _SURE / max(1, feed.n_features)))
+    weight = feed.weight / feed.weight.mean(dtype=np.float64).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    scratch = (
+        np.empty(feed.n_features, np.float32),
+        np.empty(rivals.shape[1], np.int64),
+        np.empty(rivals.shape[1], np.float32),
+    )
+    total, done = n_rounds * len(naming), 0
+    for _ in range(n_rounds):
+        order = rng.permutation(naming)
+        for start in range(0, len(order), feed.at_once):
+            report()
+            rows = order[start : start + feed.at_once]
+            rates = np.float32(_RATE) * (1 - np.array([done, done + len(rows)]) / total)
+            move_centers(
+                np.ascontiguousarray(feed.features(rows) * unit, dtype=np.float32),
+                feed.targets.y[rows].astype(np.int64),
+                weight[rows],
+                rivals[rows],
+                firsts,
+                rates.astype(np.float32),
+                spread,
+                int(rng.integers(1 << 32)),
+                centers,
+                *scratch,
+            )
+            done += len(rows)
 
 
 def _rows_by_class(feed: Feed, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

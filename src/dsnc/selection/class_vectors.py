@@ -113,7 +113,7 @@ class VectorTrainer:
                 most = _n_centers(feed, budget) if C is None else 0
                 if most:
                     settings |= {"seed": self.seed, "report": partial(report, n_classes)}
-                    centers = find_class_centers(feed, most=most, **settings)
+                    centers = find_class_centers(feed, found, most=most, **settings)
                     kinds += [] if centers is None else [centers]
             except (_TooLate, KeyboardInterrupt) as error:
                 ended = "Interrupted" if isinstance(error, KeyboardInterrupt) else "Time was up"

@@ -1,7 +1,9 @@
-"""Centers of the rows of each class: k-means, one class after the other.
+"""Centers of the rows of each class: k-means, one class after the other, and then steps of all.
 
 The first centers are rows that are drawn by their squared distance from those before (D. Arthur,
-S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007).
+S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007). The steps are those of
+soft learning vector quantization (S. Seo, K. Obermayer, Neural Computation 15, 2003), with nothing
+but the nearest center of each class.
 """
 
 import numpy as np
@@ -10,6 +12,8 @@ from dsnc.codes._kernels.tools import kernel, part, reordered
 from dsnc.fast._kernels.vectors import chance
 
 _TRIALS = 4  # rows that are drawn for a center
+_MOST = np.float32(0.5)  # of the way that a row moves a center, whatever its weight
+_LEAST = np.float32(1e-4)  # less is not worth a step
 
 
 @kernel
@@ -35,6 +39,60 @@ def find_centers(rows, weight, starts, firsts, seed, n_passes, centers, owner, d
         for i in range(begin, end):
             total += weight[i] * np.float64(distance[i])
     return total
+
+
+@kernel
+def move_centers(
+    rows, own, weight, candidates, firsts, rates, spread, seed, centers, moved, nearest, share
+):
+    """Move the centers next to each row: towards it those of its class, away from it the others.
+
+    Minus the squared distance from its nearest center is the logit of a class; steps raise the
+    log-likelihood of the own one among the candidates. Those of a row are numbers of classes, -1
+    where there are fewer; rows whose own class is missing move nothing. Each number of a row is
+    first moved by up to `spread`, by lot: `moved` is scratch space for that, `nearest` and `share`
+    for each candidate. The rate falls from the first of `rates` to the second.
+    """
+    width = rows.shape[1]
+    for i in range(rows.shape[0]):
+        for j in range(width):
+            lot = np.float32(2) * chance(np.uint32(seed), i * width + j) - np.float32(1)
+            moved[j] = rows[i, j] + spread * lot
+        mine, least = -1, np.float32(np.inf)
+        for c in range(candidates.shape[1]):
+            k = candidates[i, c]
+            if k < 0:
+                nearest[c] = -1
+                continue
+            nearest[c], share[c] = _nearest(moved, firsts[k], firsts[k + 1], centers)
+            least = min(least, share[c])
+            if k == own[i]:
+                mine = c
+        if mine < 0:
+            continue
+        total = np.float32(0)
+        for c in range(candidates.shape[1]):
+            share[c] = np.float32(0) if nearest[c] < 0 else np.exp(least - share[c])
+            total += share[c]
+        done = np.float32(i) / np.float32(rows.shape[0])
+        rate = weight[i] * (rates[0] + done * (rates[1] - rates[0]))
+        for c in range(candidates.shape[1]):
+            wish = np.float32(c == mine) - share[c] / total
+            step = min(max(rate * wish, -_MOST), _MOST)
+            if abs(step) > _LEAST:
+                for j in range(width):
+                    centers[nearest[c], j] += step * (moved[j] - centers[nearest[c], j])
+
+
+@part
+def _nearest(row, first, last, centers):
+    """Return the nearest of some centers, the first of several, and its squared distance."""
+    nearest, least = first, _apart(row, centers[first])
+    for c in range(first + 1, last):
+        apart = _apart(row, centers[c])
+        if apart < least:
+            nearest, least = c, apart
+    return nearest, least
 
 
 @part
@@ -86,11 +144,7 @@ def _assign(rows, begin, end, first, last, centers, owner, distance):
     """Find the nearest center of each row, the first one of several; tell whether one is new."""
     moved = 0
     for i in range(begin, end):
-        nearest, least = first, _apart(rows[i], centers[first])
-        for c in range(first + 1, last):
-            apart = _apart(rows[i], centers[c])
-            if apart < least:
-                nearest, least = c, apart
+        nearest, least = _nearest(rows[i], first, last, centers)
         moved += np.int64(owner[i] != nearest)
         owner[i], distance[i] = nearest, least
     return moved > 0
