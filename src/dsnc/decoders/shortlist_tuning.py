@@ -99,13 +99,13 @@ def tune_shortlist(
     of_all: float = 0.0,
     scoring: Mapping[str, float] = NOTHING,
 ) -> tuple[str, Tuned, dict[str, Tuned]]:
-    """Find the cheapest shortlist that loses less than a tenth of a point.
+    """Find a shortlist that loses less than a tenth of a point and is next to the cheapest.
 
     For each set of known codes, the scoring that is most accurate is taken, then the cheapest
     radius and size that are as accurate as the best of all settings and as scoring all classes,
-    less the tolerance. Few rows cannot tell small differences: what is not clearly as good, by a
-    standard deviation, counts as worse. Between the sets it is the other way round: the slower one
-    must be clearly better.
+    less the tolerance, and then the most accurate ones for a little more time. Few rows cannot tell
+    small differences: what is not clearly as good, by a standard deviation, counts as worse.
+    Between the sets it is the other way round: the slower one must be clearly better.
 
     `known` has the sets of codes and labels by name, `of_all` is the accuracy of scoring all
     classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
@@ -123,7 +123,7 @@ def tune_shortlist(
         trial.accuracy(SIZES[-1], radius) for trial in trials.values() for radius in _radii(linear)
     ]
     target = max(of_all, *reached) - TOLERANCE
-    tried = {name: _cheapest(name, linear, *known[name], trials[name], target) for name in known}
+    tried = {name: _settled(name, linear, *known[name], trials[name], target) for name in known}
     # Of those that reach the target the cheapest, otherwise the most accurate.
     best = min(
         tried,
@@ -173,7 +173,7 @@ def _try_out(
     return _Trial(scoring, distances, answers, sample.weight)
 
 
-def _cheapest(
+def _settled(
     name: str,
     linear: LinearDecoder,
     codes: PackedCodes,
@@ -181,7 +181,10 @@ def _cheapest(
     trial: _Trial,
     target: float,
 ) -> Tuned:
-    """Return the cheapest setting that reaches the target, or else comes close to the best."""
+    """Return the best setting for little more than the cheapest one that reaches the target.
+
+    Where none does, what comes close to the best counts instead.
+    """
     radii = _radii(linear)
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
     most = [trial.is_right(sizes[-1], radius) for radius in radii]
