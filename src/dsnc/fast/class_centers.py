@@ -30,7 +30,12 @@ _NEVER = np.float32(-1e9)  # the bias of a class without rows
 
 
 def find_class_centers(
-    feed: Feed, candidates: NDArray[np.int32], **settings: Any
+    feed: Feed,
+    candidates: NDArray[np.int32],
+    *,
+    seed: int = 0,
+    report: Callable[[], None] = lambda: None,
+    **settings: Any,
 ) -> ClassVectors | None:
     """Return a few centers of each class, as vectors; the same for any number of threads.
 
@@ -43,16 +48,16 @@ def find_class_centers(
         Dense rows, each of one class.
     candidates : int32 array of shape (n, m)
         Classes that each row might be taken for, likely ones first; -1 where there are fewer.
-    **settings
+    seed, report, **settings
         As of `more_class_centers`.
     """
-    found = _k_means(feed, **settings)
+    found = _k_means(feed, seed=seed, report=report, **settings)
     unit = np.float32(np.sqrt(_SURE / found.usual) if found.usual > 0 else 1)
     space = Space.of(feed.n_features, feed.scaling.shift, feed.scaling.factor).stretched(unit)
     if not (np.isfinite(found.usual) and space.is_sound):
         return None
     centers = found.centers * unit
-    _move(centers, found.firsts, feed, candidates, unit, **settings)
+    _move(centers, found.firsts, feed, candidates, unit, seed, report)
     return found._replace(centers=centers).vectors(space)
 
 
@@ -139,10 +144,8 @@ def _move(
     feed: Feed,
     candidates: NDArray[np.int32],
     unit: np.float32,
-    *,
-    seed: int = 0,
-    report: Callable[[], None] = lambda: None,
-    **others: Any,
+    seed: int,
+    report: Callable[[], None],
 ) -> None:
     """Let rows move the centers, one row after the other, some rounds of all that have rivals."""
     rivals = np.ascontiguousarray(candidates[:, :_RIVALS])
