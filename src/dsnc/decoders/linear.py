@@ -6,7 +6,6 @@ classes and reads the weights once for many rows.
 """
 
 import copy
-import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -212,12 +211,10 @@ def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.in
     A (score, class) pair becomes one integer whose ascending order is the wanted one. No two are
     equal, so a partition has no ties to break, and the best of two blocks are the best of both.
     """
-
-    def merge(kept: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        return _smallest(np.concatenate([kept, keys], axis=1), k)
-
-    kept = functools.reduce(merge, (_smallest(_keys(*block, k), k) for block in blocks))
-    kept = np.sort(kept, axis=1)
+    parts = [_smallest(_keys(first, scores, k), k) for first, scores in blocks]
+    if len(parts) > 1:
+        parts = [_smallest(np.concatenate(parts, axis=1), k)]
+    kept = np.sort(parts[0], axis=1)
     scores = _flip_negative(~(kept >> _KEY_SHIFT).astype(np.int32)).view(np.float32)
     return kept & _CLASS_MASK, scores
 
@@ -228,6 +225,10 @@ def _keys(first: int, scores: Floats, k: int) -> NDArray[np.int64]:
     The k best of each row are among them; rows with fewer candidates than others end in padding.
     """
     n_rows, n_columns = scores.shape
+    if n_rows == 1 and n_columns > k:  # what follows is then done for few
+        bound = np.partition(scores[0], n_columns - k)[n_columns - k]
+        columns = np.flatnonzero(scores[0] >= bound)
+        return _key(scores[:, columns], columns + first)
     if n_rows < _FEW_ROWS or n_columns < _GROUPS * k:
         return _key(scores, np.arange(first, first + n_columns))
     # The k best of the maxima of disjoint groups are k scores: nothing below them can be wanted.
