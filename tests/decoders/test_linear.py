@@ -45,6 +45,7 @@ def test_blocks_of_any_size_change_nothing(case, data):
         patch.setattr("dsnc.decoders.linear._MIN_ROWS", data.draw(st.integers(1, 5)))
         patch.setattr("dsnc.decoders.linear._FEW_ROWS", data.draw(st.integers(1, 3)))
         patch.setattr("dsnc.decoders.linear._GROUPS", data.draw(st.sampled_from([2, 4, 6])))
+        patch.setattr("dsnc.decoders.linear._LONGEST", data.draw(st.sampled_from([1, 3, 64])))
         decoder, codes = LinearDecoder(weight, bias), PackedCodes.from_bits(bits)
         classes, scores = decoder.top_k(Encoded(codes=codes), k)
         assert classes.tolist() == expected
@@ -57,7 +58,9 @@ def test_blocks_of_any_size_change_nothing(case, data):
 
 @pytest.mark.parametrize("n_classes", [1_000, 30_000])
 @pytest.mark.parametrize("k", [1, 2, 5, 100])
-def test_narrowing_down_the_candidates_is_exact(n_classes, k):
+@pytest.mark.parametrize("longest", [1, 64])
+def test_the_best_of_many_classes_are_exact(n_classes, k, longest, monkeypatch):
+    monkeypatch.setattr("dsnc.decoders.linear._LONGEST", longest)
     rng = np.random.default_rng(k)
     decoder = LinearDecoder(rng.integers(-3, 4, size=(n_classes, 20)), np.zeros(n_classes))
     codes = PackedCodes.from_bits(rng.random((40, 20)) > 0.5)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dsnc.codes._kernels.rerank import keep_best
 from dsnc.codes._kernels.table_probes import find_classes
 from dsnc.codes.encode import encode_csr
 from dsnc.codes.few_rows import FewRows
@@ -45,6 +46,11 @@ def _single_rows() -> None:
     FewRows(HammingIndex(few), None, scoring, 1, 1).best(signs)
 
 
+def _all_classes() -> None:
+    scores = np.zeros((1, 2), np.float32)
+    keep_best(scores, 0, np.zeros((1, 2), np.int64), scores.copy(), 0)
+
+
 def _sparse_rows() -> None:
     _, _, weight, bias = _few()
     for dtype in (np.float32, np.float64):
@@ -64,6 +70,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "search in long codes": lambda: _search(600),  # distances beyond an octet
     "tables": _tables,
     "single rows": _single_rows,
+    "all classes": _all_classes,
     "sparse rows": _sparse_rows,
 }
 """What `warm_up` compiles, piece by piece, in words for who waits."""

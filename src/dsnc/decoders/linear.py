@@ -17,6 +17,7 @@ from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
+from dsnc.kernels import are_deferred
 from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
 _BLOCK = 1 << 20  # numbers in a temporary: four megabytes stay in a cache
 _MIN_ROWS = 64  # rows that share one reading of the weights when classes are many
 _FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it saves
+_LONGEST = 64  # line that classes are lined up in; more are sorted
 _GROUPS = 32  # groups of classes for each wanted one
 _KEY_SHIFT = 32
 _CLASS_MASK = (1 << _KEY_SHIFT) - 1
@@ -187,7 +189,9 @@ def best_classes(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[
 
     `blocks` are (first class, scores of a block of classes), classes ascending.
     """
-    return _best(blocks) if k == 1 else _best_k(blocks, k)
+    if k == 1:
+        return _best(blocks)
+    return _sorted_out(blocks, k) if k > _LONGEST or are_deferred() else _lined_up(blocks, k)
 
 
 def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floats]:
@@ -205,7 +209,20 @@ def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floa
     return best[:, None], top[:, None]
 
 
-def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+def _lined_up(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the k best classes of each row and their scores: few, so that each finds its place."""
+    from dsnc.codes._kernels.rerank import keep_best  # not for who only predicts a line or two
+
+    classes, best, filled = np.empty((0, k), np.int64), np.empty((0, k), np.float32), 0
+    for first, scores in blocks:
+        if not filled:
+            classes, best = (np.empty((len(scores), k), each.dtype) for each in (classes, best))
+        keep_best(np.ascontiguousarray(scores, np.float32), first, classes, best, filled)
+        filled = min(k, filled + scores.shape[1])
+    return classes, best
+
+
+def _sorted_out(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
     """Return the k best classes of each row and their scores, exact in ties.
 
     A (score, class) pair becomes one integer whose ascending order is the wanted one. No two are
@@ -225,10 +242,6 @@ def _keys(first: int, scores: Floats, k: int) -> NDArray[np.int64]:
     The k best of each row are among them; rows with fewer candidates than others end in padding.
     """
     n_rows, n_columns = scores.shape
-    if n_rows == 1 and n_columns > k:  # what follows is then done for few
-        bound = np.partition(scores[0], n_columns - k)[n_columns - k]
-        columns = np.flatnonzero(scores[0] >= bound)
-        return _key(scores[:, columns], columns + first)
     if n_rows < _FEW_ROWS or n_columns < _GROUPS * k:
         return _key(scores, np.arange(first, first + n_columns))
     # The k best of the maxima of disjoint groups are k scores: nothing below them can be wanted.

@@ -91,6 +91,21 @@ def doubt(queries, codes, rows, logits, doubts):
 
 
 @kernel
+def keep_best(scores, first, classes, best, filled):
+    """Take the best of some more classes, numbered from `first`, into the line of each row.
+
+    A line has `filled` classes so far, all with smaller numbers.
+    """
+    k = classes.shape[1]
+    for i in range(scores.shape[0]):
+        n, least = filled, best[i, k - 1]
+        for c in range(scores.shape[1]):
+            if n < k or scores[i, c] > least:
+                n = _line_up(classes, best, i, n, first + c, scores[i, c])
+                least = best[i, k - 1]
+
+
+@kernel
 def best_so_far(scores, is_true, answers):
     """Tell of each entry whether the best of its row up to there is right; the first of equals."""
     for i in range(scores.shape[0]):
