@@ -45,11 +45,11 @@ def test_blocks_of_any_size_change_nothing(case, data):
         patch.setattr("dsnc.decoders.linear._MIN_ROWS", data.draw(st.integers(1, 5)))
         patch.setattr("dsnc.decoders.linear._FEW_ROWS", data.draw(st.integers(1, 3)))
         patch.setattr("dsnc.decoders.linear._GROUPS", data.draw(st.sampled_from([2, 4, 6])))
-        patch.setattr("dsnc.decoders.linear._LONGEST", data.draw(st.sampled_from([1, 3, 64])))
         decoder, codes = LinearDecoder(weight, bias), PackedCodes.from_bits(bits)
-        classes, scores = decoder.top_k(Encoded(codes=codes), k)
-        assert classes.tolist() == expected
-        assert scores.tolist() == expected_scores
+        for find in (decoder.top_k, decoder.candidates):
+            classes, scores = find(Encoded(codes=codes), k)
+            assert classes.tolist() == expected
+            assert scores.tolist() == expected_scores
         assert decoder.predict(Encoded(codes=codes)).tolist() == [row[0] for row in expected]
         assert decoder.proba(Encoded(codes=codes)).argmax(axis=1).tolist() == [
             row[0] for row in expected
@@ -58,15 +58,14 @@ def test_blocks_of_any_size_change_nothing(case, data):
 
 @pytest.mark.parametrize("n_classes", [1_000, 30_000])
 @pytest.mark.parametrize("k", [1, 2, 5, 100])
-@pytest.mark.parametrize("longest", [1, 64])
-def test_the_best_of_many_classes_are_exact(n_classes, k, longest, monkeypatch):
-    monkeypatch.setattr("dsnc.decoders.linear._LONGEST", longest)
+@pytest.mark.parametrize("name", ["top_k", "candidates"])
+def test_the_best_of_many_classes_are_exact(n_classes, k, name):
     rng = np.random.default_rng(k)
     decoder = LinearDecoder(rng.integers(-3, 4, size=(n_classes, 20)), np.zeros(n_classes))
     codes = PackedCodes.from_bits(rng.random((40, 20)) > 0.5)
     scores = codes.to_signs(np.float32) @ decoder.weight.T
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    classes, found = decoder.top_k(Encoded(codes=codes), k)
+    classes, found = getattr(decoder, name)(Encoded(codes=codes), k)
     assert np.array_equal(classes, expected)
     assert np.array_equal(found, np.take_along_axis(scores, expected, axis=1))
 

@@ -6,7 +6,7 @@ classes and reads the weights once for many rows.
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -119,10 +119,21 @@ class LinearDecoder(Decoder):
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row; see `Decoder.top_k`."""
+        return self._best_by(best_classes, encoded, k)
+
+    def candidates(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
+        """Return the best classes; see `Decoder.candidates`. A second stage has kernels anyway."""
+        k = min(k, self.n_classes)
+        by_kernel = 1 < k <= _LONGEST and not are_deferred()
+        return self._best_by(_lined_up if by_kernel else best_classes, encoded, k)
+
+    def _best_by(
+        self, best: Callable[..., Any], encoded: Encoded, k: int
+    ) -> tuple[NDArray[np.int64], Floats]:
         k = self.check_k(k)
         self.check_width(encoded)
         blocks = encoded.blocks(self._n_rows())
-        parts = [best_classes(self._scores(self._inputs(block)), k) for _, block in blocks]
+        parts = [best(self._scores(self._inputs(block)), k) for _, block in blocks]
         classes, scores = map(concatenate, zip(*parts, strict=True))
         return classes, scores
 
@@ -189,9 +200,7 @@ def best_classes(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[
 
     `blocks` are (first class, scores of a block of classes), classes ascending.
     """
-    if k == 1:
-        return _best(blocks)
-    return _sorted_out(blocks, k) if k > _LONGEST or are_deferred() else _lined_up(blocks, k)
+    return _best(blocks) if k == 1 else _best_k(blocks, k)
 
 
 def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floats]:
@@ -210,8 +219,8 @@ def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floa
 
 
 def _lined_up(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return the k best classes of each row and their scores: few, so that each finds its place."""
-    from dsnc.codes._kernels.rerank import keep_best  # not for who only predicts a line or two
+    """Return what `_best_k` does, by a kernel: few classes, so that each finds its place."""
+    from dsnc.codes._kernels.rerank import keep_best
 
     classes, best, filled = np.empty((0, k), np.int64), np.empty((0, k), np.float32), 0
     for first, scores in blocks:
@@ -222,7 +231,7 @@ def _lined_up(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.
     return classes, best
 
 
-def _sorted_out(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
     """Return the k best classes of each row and their scores, exact in ties.
 
     A (score, class) pair becomes one integer whose ascending order is the wanted one. No two are
