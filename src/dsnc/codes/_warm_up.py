@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dsnc.codes._kernels.rerank import keep_best
+from dsnc.codes._kernels.rerank import line_up_best
 from dsnc.codes._kernels.table_probes import find_classes
 from dsnc.codes.encode import encode_csr
 from dsnc.codes.few_rows import FewRows
@@ -48,7 +48,7 @@ def _single_rows() -> None:
 
 def _all_classes() -> None:
     scores = np.zeros((1, 2), np.float32)
-    keep_best(scores, 0, np.zeros((1, 2), np.int64), scores.copy(), 0)
+    line_up_best(scores, 0, np.zeros((1, 2), np.int64), scores.copy())
 
 
 def _sparse_rows() -> None:

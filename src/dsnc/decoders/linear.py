@@ -220,14 +220,14 @@ def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floa
 
 def _lined_up(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
     """Return what `_best_k` does, by a kernel: few classes, so that each finds its place."""
-    from dsnc.codes._kernels.rerank import keep_best
+    from dsnc.codes._kernels.rerank import line_up_best
 
-    classes, best, filled = np.empty((0, k), np.int64), np.empty((0, k), np.float32), 0
+    lines: tuple[Any, ...] = ()
     for first, scores in blocks:
-        if not filled:
-            classes, best = (np.empty((len(scores), k), each.dtype) for each in (classes, best))
-        keep_best(np.ascontiguousarray(scores, np.float32), first, classes, best, filled)
-        filled = min(k, filled + scores.shape[1])
+        if not lines:
+            lines = tuple(np.empty((len(scores), k), kind) for kind in (np.int64, np.float32))
+        line_up_best(scores, first, *lines)
+    classes, best = lines
     return classes, best
 
 

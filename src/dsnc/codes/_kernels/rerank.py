@@ -91,14 +91,14 @@ def doubt(queries, codes, rows, logits, doubts):
 
 
 @kernel
-def keep_best(scores, first, classes, best, filled):
-    """Take the best of some more classes, numbered from `first`, into the line of each row.
+def line_up_best(scores, first, classes, best):
+    """Take the best of some more classes into the line of each row.
 
-    A line has `filled` classes so far, all with smaller numbers.
+    They are numbered from `first`; all with smaller numbers have been lined up before.
     """
     k = classes.shape[1]
     for i in range(scores.shape[0]):
-        n, least = filled, best[i, k - 1]
+        n, least = min(first, k), best[i, k - 1]
         for c in range(scores.shape[1]):
             if n < k or scores[i, c] > least:
                 n = _line_up(classes, best, i, n, first + c, scores[i, c])
