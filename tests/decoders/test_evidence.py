@@ -16,18 +16,43 @@ def evidence():
     return problem()
 
 
-def test_rows_are_taken_evenly():
-    rows = HeldOut(
-        Encoded(np.arange(22).reshape(11, 2)), Targets(np.arange(11), 11), np.arange(11.0)
-    )
+def some_rows(n):
+    return HeldOut(Encoded(np.arange(2 * n).reshape(n, 2)), Targets(np.arange(n), n), np.arange(n))
+
+
+def test_some_rows_are_taken():
+    rows = some_rows(11)
     some = rows.take(6)
-    assert some.targets.y.tolist() == [0, 2, 4, 6, 8, 10]
-    assert some.encoded.logits.tolist() == rows.encoded.logits[::2].tolist()
+    assert len(set(some.targets.y.tolist())) == 6
+    assert some.encoded.logits.tolist() == rows.encoded.logits[some.targets.y].tolist()
     assert some.encoded.codes == rows.encoded.codes.take(some.targets.y)
     assert some.weight.tolist() == some.targets.y.tolist()
     assert rows.take(11) is rows.take(99) is rows
     assert rows.take(0).targets.y.tolist() == [0]
     assert rows._replace(weight=None).take(3).weight is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 100, 1000, 4096, 7181])
+def test_rows_are_all_over_them_and_fewer_are_the_first_of_more(n):
+    rows = some_rows(n)
+    every = rows.spread(n)
+    assert sorted(every) == list(range(n))
+    for some in {1, n // 3, n // 2, n - 1} - {0}:
+        assert np.array_equal(rows.spread(some), every[:some])
+        edges = np.concatenate([[0], np.sort(every[:some]), [n]])
+        assert np.diff(edges).max() <= 3 * n / some + 1
+
+
+def test_what_is_compared_was_tried_on_the_same_rows():
+    rows = some_rows(100)
+    is_even = rows.targets.y % 2 == 0
+    few, more = (is_even[rows.take(n).targets.y] for n in (20, 50))
+    for answers in ((few, more), (more, few), (few, is_even), (is_even, more), (is_even, is_even)):
+        (one, other), weight = rows.common(*answers)
+        n = min(map(len, answers))
+        assert np.array_equal(one, other)
+        assert np.array_equal(weight, rows.spread(n))
+        assert np.array_equal(one, weight % 2 == 0)
 
 
 def test_what_decoders_still_hold(evidence):

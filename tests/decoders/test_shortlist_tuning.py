@@ -150,7 +150,7 @@ def test_where_none_reaches_the_most_accurate_is_taken():
     codes, labels = weight_codes(linear)
     far = PackedCodes.from_bits(codes.to_bits() ^ (rng.random((2000, 24)) < 0.3))
     sets = {"weights": (codes, np.roll(labels, 7)), "leaders": (far, labels)}
-    of_all = SoftDecoder.tuned(linear, rows).accuracy
+    of_all = SoftDecoder.tuned(linear, rows).right
     name, tuned, tried = tune_shortlist(linear, sets, rows, of_all=of_all)
     assert [tried[key].reaches for key in sets] == [False, False]
     assert name == "leaders"

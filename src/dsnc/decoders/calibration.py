@@ -148,33 +148,39 @@ def fit_confidence(
     from scipy.optimize import minimize  # not for who only predicts
     from scipy.special import logsumexp
 
-    column, is_known = np.where(column < 0, table.shape[1], column), table > _MISSING
+    is_known = table > _MISSING
     if not is_known.any():
         return Confidence(1.0, -1e9, 1.0, 0.0)
-    both = np.zeros((len(table), table.shape[1] + 1))  # the last is "none of them"
-    mine = both[:, :-1]
-    np.copyto(mine, table, where=is_known)
-    center = float(mine.mean(where=is_known))
-    mine -= center
-    variance = np.einsum("ij,ij,ij->", mine, mine, is_known) / np.count_nonzero(is_known)
-    spread = max(math.sqrt(variance), 1e-6)
-    mine /= spread  # of the order of 1, whatever the scale of the scores
-    mine[~is_known] = _NEVER
-    blocks = _blocks(both)
+    values = table[is_known].astype(np.float64)
+    center, spread = float(values.mean()), max(float(values.std()), 1e-6)
+    column = np.where(column < 0, table.shape[1], column)  # the last is "none of them"
+    widths = table.shape[1] - is_known[:, ::-1].argmax(axis=1)  # to the last candidate
+    order = np.argsort(widths, kind="stable")  # rows of one block are about as long
+
+    def block(rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        width = int(widths[rows].max())
+        both = np.zeros((len(rows), width + 1))
+        # Of the order of 1, whatever the scale of the scores.
+        scaled = (table[rows, :width].astype(np.float64) - center) / spread
+        both[:, :-1] = np.where(is_known[rows, :width], scaled, _NEVER)
+        return both, np.minimum(column[rows], width), number[rows]
+
+    blocks = [block(order[rows]) for rows in _blocks(table)]
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         beta, none = parameters
         least = [0.01 * (beta - 1) ** 2 + 0.01 * none**2, 0.02 * (beta - 1), 0.02 * none]
-        parts = [_surprise(both[rows], column[rows], number[rows], beta, none) for rows in blocks]
+        parts = [_surprise(*rows, beta, none) for rows in blocks]
         value, *slopes = map(math.fsum, zip(least, *parts, strict=True))
         return value, np.array(slopes)
 
     found = minimize(loss, [1.0, -3.0], jac=True, bounds=[(1e-3, 1e3), (-1e3, 1e3)])
     beta, none = found.x.tolist()
-    both *= beta
-    both[:, -1] = none
-    rest = np.concatenate([logsumexp(both[rows, 1:], axis=1) for rows in blocks])
-    odds = both[:, 0] - rest
+    odds = np.empty(len(table))
+    for rows, (both, _, _) in zip(_blocks(table), blocks, strict=True):
+        both *= beta
+        both[:, -1] = none
+        odds[order[rows]] = both[:, 0] - logsumexp(both[:, 1:], axis=1)
     slope, intercept = fit_line(np.clip(odds, -50, 50), column == 0, number)
     return Confidence(spread / beta, center + none * spread / beta, slope, intercept)
 

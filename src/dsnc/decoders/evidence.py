@@ -1,5 +1,6 @@
 """What training leaves for choosing a decoder, and for making it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from dsnc.decoders.scoring import PLAIN, Scoring
 from dsnc.errors import InputError
 from dsnc.labels import Targets
 from dsnc.threads import alone
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class HeldOut(NamedTuple):
@@ -42,13 +45,32 @@ class HeldOut(NamedTuple):
         is_true = self.targets.contains(classes)
         return np.where(is_true.any(axis=1), is_true.argmax(axis=1), -1)
 
+    def spread(self, n: int) -> Ints:
+        """Return the numbers of n rows all over them: of fewer, the first of those of more."""
+        # Multiples of the golden section are spread evenly over a circle, and so are the rows of
+        # those that fall into a part of it (the three-gap theorem).
+        places = np.arange(len(self.targets)) * _GOLDEN % 1
+        return np.argsort(places)[:n]
+
     def take(self, n: int) -> "HeldOut":
-        """Return n of the rows, evenly spaced, or all."""
+        """Return n of the rows, as `spread` has them, or all in their order."""
         if n >= len(self.targets):
             return self
-        rows = np.linspace(0, len(self.targets) - 1, max(1, n)).astype(np.int64)
+        rows = self.spread(max(1, n))
         weight = None if self.weight is None else self.weight[rows]
         return HeldOut(self.encoded.take(rows), self.targets.take(rows), weight)
+
+    def common(
+        self, *answers: NDArray[np.bool_]
+    ) -> tuple[list[NDArray[np.bool_]], NDArray[np.float32] | None]:
+        """Return answers for the rows that all were tried on, and how much each of these counts.
+
+        What is tried on some of the rows is tried on those that `take` gives.
+        """
+        rows = self.spread(min(map(len, answers)))
+        whole = len(self.targets)
+        cut = [each[rows] if len(each) == whole else each[: len(rows)] for each in answers]
+        return cut, None if self.weight is None else self.weight[rows]
 
 
 @dataclass(frozen=True)

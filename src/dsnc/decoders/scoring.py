@@ -12,7 +12,6 @@ closer to the hard code. The bias of a class has learned how frequent it is; on 
 trained on, it is often too sure of that, and a `prior` below 1 takes some of it back.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -185,13 +184,8 @@ def is_clearly_better(
 ) -> bool:
     """Tell whether one decoder beats another by more than chance and the tolerance.
 
-    Both are told by whether they were right on held-out rows, all or evenly spaced ones. Chance is
-    so many standard deviations.
+    Both are told by whether they were right on held-out rows; see `HeldOut.common`. Chance is so
+    many standard deviations.
     """
-    weights = [held_out.take(len(each)).weight for each in (right, other)]
-    if len(right) == len(other):
-        return lower_bound(right, other, weights[0], deviations=deviations) > TOLERANCE
-    # Not the same rows: each has a deviation of its own.
-    spread = deviations * math.sqrt(right.var() / len(right) + other.var() / len(other))
-    gain = accuracy(right, weights[0]) - accuracy(other, weights[1])
-    return bool(gain - spread > TOLERANCE)
+    (right, other), weight = held_out.common(right, other)
+    return lower_bound(right, other, weight, deviations=deviations) > TOLERANCE

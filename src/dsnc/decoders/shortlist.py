@@ -171,7 +171,7 @@ class ShortlistDecoder(SearchingDecoder):
             scoring: dict[str, Any] = evidence.scoring._asdict()
             return cls(linear, *codes, codes_of=name, **{**scoring, **settings})
         fixed = {name: settings[name] for name in Scoring._fields if name in settings}
-        of_all = SoftDecoder.tuned(linear, rows).accuracy
+        of_all = SoftDecoder.tuned(linear, rows).right
         tuned = tune_shortlist(linear, sets, rows, of_all=of_all, scoring=fixed)[1].decoder
         return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
 

@@ -28,13 +28,18 @@ from dsnc.decoders.shortlist import ShortlistDecoder
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 RADII = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24)
-_MAX_COMPARED = 1 << 31  # codes, in the search for candidates
+_MOST_ROWS = 8192  # of a trial: tenths of a point count here
+_MAX_COMPARED = 1 << 30  # codes, in the search for candidates
 _THREADS = 2  # each has long lists, and an index:
 _LARGE = 1 << 20  # one at a time of so many codes
 _ROWS = 512  # whose lists are held at a time
 _SLOWER = 1.0  # standard deviations by which a slower set of codes must be better
 _FOR_MORE = 1.25  # times the nanoseconds, for all the accuracy that they can buy
-_CANDIDATE_NS = 20.0  # of a candidate, beside the products of its bits
+# What a row takes on a typical machine beside the search, and a candidate: to be listed, read and
+# scored. Where a class has several codes, it must be found out which of them is the nearest.
+_ROW_NS, _CANDIDATE_NS, _BIT_NS, _SEVERAL_NS = 700.0, 35.0, 0.25, 45.0
+
+_UNKNOWN = np.empty(0, dtype=np.bool_)
 
 
 class _Trial:
@@ -69,6 +74,11 @@ class _Trial:
             self._within[radius] = np.count_nonzero(self._beyond <= radius, axis=1)
         return np.minimum(self._within[radius], size)
 
+    def most(self, radii: list[int]) -> NDArray[np.bool_]:
+        """Tell where lists of the best radius are right that are as long as any."""
+        answers = (self.is_right(SIZES[-1], radius) for radius in radii)
+        return max(answers, key=lambda right: accuracy(right, self.weight))
+
     def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
         counts = self._counts(size, radius)
         return self._answers[np.arange(len(counts)), counts - 1]
@@ -88,7 +98,7 @@ class Tuned(NamedTuple):
     candidates: float  # of a row, on average
     nanoseconds: float  # of a row, on a typical machine
     reaches: bool  # whether it loses no more than the tolerance
-    right: NDArray[np.bool_]  # on the held-out rows, or evenly spaced ones of them
+    right: NDArray[np.bool_]  # on held-out rows, as `HeldOut.take` has them
 
 
 def tune_shortlist(
@@ -96,7 +106,7 @@ def tune_shortlist(
     known: dict[str, tuple[PackedCodes, Ints]],
     held_out: HeldOut,
     *,
-    of_all: float = 0.0,
+    of_all: NDArray[np.bool_] = _UNKNOWN,
     scoring: Mapping[str, float] = NOTHING,
 ) -> tuple[str, Tuned, dict[str, Tuned]]:
     """Find a shortlist that loses less than a tenth of a point and is next to the cheapest.
@@ -107,23 +117,25 @@ def tune_shortlist(
     small differences: what is not clearly as good, by a standard deviation, counts as worse.
     Between the sets it is the other way round: the slower one must be clearly better.
 
-    `known` has the sets of codes and labels by name, `of_all` is the accuracy of scoring all
-    classes, and `scoring` what is not to choose of it. Returns the name of the chosen set, what it
-    gives, and what each set would have given.
+    `known` has the sets of codes and labels by name, `of_all` tells where scoring all classes is
+    right, as far as that is known, and `scoring` is what is not to choose of it. Returns the name
+    of the chosen set, what it gives, and what each set would have given.
     """
-    is_large = max(len(codes) for codes, _ in known.values()) >= _LARGE
+    largest_first = sorted(known, key=lambda name: -len(known[name][0]))
+    is_large = len(known[largest_first[0]][0]) >= _LARGE
     # Most of it is numpy and kernels, without the GIL.
     with ThreadPoolExecutor(1 if is_large else _THREADS) as pool:
         found = {
-            name: pool.submit(_try_out, linear, codes, labels, held_out, scoring)
-            for name, (codes, labels) in known.items()
+            name: pool.submit(_try_out, linear, *known[name], held_out, scoring)
+            for name in largest_first
         }
-        trials = {name: future.result() for name, future in found.items()}
-    reached = [
-        trial.accuracy(SIZES[-1], radius) for trial in trials.values() for radius in _radii(linear)
-    ]
-    target = max(of_all, *reached) - TOLERANCE
-    tried = {name: _settled(name, linear, *known[name], trials[name], target) for name in known}
+        trials = {name: found[name].result() for name in known}
+    radii = _radii(linear)
+    rivals = [trial.most(radii) for trial in trials.values()] + ([of_all] if len(of_all) else [])
+    tried = {}
+    for name, trial in trials.items():
+        missing = max(_lead(rival, trial.most(radii), held_out) for rival in rivals) - TOLERANCE
+        tried[name] = _settled(name, linear, *known[name], trial, missing)
     # Of those that reach the target the cheapest, otherwise the most accurate.
     best = min(
         tried,
@@ -150,7 +162,7 @@ def _try_out(
     from dsnc.codes import HammingIndex
     from dsnc.codes._kernels.rerank import best_so_far, doubt
 
-    sample = held_out.take(min(MAX_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
+    sample = held_out.take(min(_MOST_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
     index, shape = HammingIndex(codes), (len(sample.targets), min(SIZES[-1], linear.n_classes))
     # Long lists of many rows: each block of them leaves small numbers.
     distances, classes = np.empty(shape, np.int16), np.empty(shape, np.int32)
@@ -166,7 +178,8 @@ def _try_out(
         logits = sample.encoded.numbers()[rows]
         return Candidates(linear, logits, near, far, sample.targets.take(rows), weight)
 
-    scoring = best_scoring(candidates(slice(None), WIDTH), fixed)
+    # In very many ways, so of fewer rows.
+    scoring = best_scoring(candidates(slice(0, MAX_ROWS), WIDTH), fixed)
     for rows, _ in sample.encoded.blocks(_ROWS):
         some = candidates(rows, shape[1])
         best_so_far(some.scores(scoring), some.is_true, answers[rows])
@@ -179,17 +192,18 @@ def _settled(
     codes: PackedCodes,
     labels: Ints,
     trial: _Trial,
-    target: float,
+    missing: float,
 ) -> Tuned:
     """Return the best setting for little more than the cheapest one that reaches the target.
 
-    Where none does, what comes close to the best counts instead.
+    To that, the best is `missing` something; if negative, so much may be lost. Where none reaches
+    it, what comes close to the best counts instead.
     """
+    from dsnc.codes.multi_index import nominal_ns
+
     radii = _radii(linear)
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
-    most = [trial.is_right(sizes[-1], radius) for radius in radii]
-    best = max(most, key=lambda right: int(right.sum()))
-    missing = target - accuracy(best, trial.weight)  # negative: what may be lost
+    best = trial.most(radii)
 
     def reaches(size: int, radius: int, least: float = missing) -> bool:
         return lower_bound(trial.is_right(size, radius), best, trial.weight) >= least
@@ -201,9 +215,13 @@ def _settled(
             reached += [(size, radius) for size in itertools.islice(enough, 1)]
         if reached:
             break
+    searching = {r: nominal_ns(linear.n_bits, len(codes), trial.nearest + r) for r in radii}
+    candidate = _CANDIDATE_NS + _BIT_NS * linear.n_bits
+    if len(codes) > linear.n_classes:
+        candidate += _SEVERAL_NS
     prices = {
-        pair: _nanoseconds(linear, len(codes), trial, *pair)
-        for pair in itertools.product(sizes, radii)
+        (size, radius): _ROW_NS + searching[radius] + candidate * trial.n_candidates(size, radius)
+        for size, radius in itertools.product(sizes, radii)
     }
     most_ns = _FOR_MORE * min(prices[pair] for pair in reached)
     size, radius = max(
@@ -221,14 +239,10 @@ def _settled(
     )
 
 
-def _nanoseconds(
-    linear: LinearDecoder, n_codes: int, trial: _Trial, size: int, radius: int
-) -> float:
-    """Return what a row costs on a typical machine."""
-    from dsnc.codes.multi_index import nominal_ns
-
-    searching = nominal_ns(linear.n_bits, n_codes, trial.nearest + radius)
-    return searching + trial.n_candidates(size, radius) * (_CANDIDATE_NS + linear.n_bits / 8)
+def _lead(right: NDArray[np.bool_], other: NDArray[np.bool_], held_out: HeldOut) -> float:
+    """Return by how much one is more accurate than the other."""
+    (right, other), weight = held_out.common(right, other)
+    return accuracy(right, weight) - accuracy(other, weight)
 
 
 def _radii(linear: LinearDecoder) -> list[int]:

@@ -57,7 +57,7 @@ INPUTS: dict[str, Callable[[Floats], Floats]] = {  # model files hold the positi
 
 
 class Tuned(NamedTuple):
-    """A decoder, and what it is worth on held-out rows, or on evenly spaced ones of them."""
+    """A decoder, and what it is worth on held-out rows, as `HeldOut.take` has them."""
 
     decoder: "SoftDecoder"
     accuracy: float
@@ -128,7 +128,7 @@ class SoftDecoder(LinearDecoder):
             return Tuned(plain, 0.0, np.zeros(0, np.bool_))
         sample = held_out.take(n)
         with alone():
-            classes, scores = plain.top_k(sample.encoded, min(WIDTH, linear.n_classes))
+            classes, scores = plain.candidates(sample.encoded, WIDTH)
         doubts = np.zeros_like(scores)
         logits = sample.encoded.numbers()
         candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)

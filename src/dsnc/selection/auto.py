@@ -1,73 +1,110 @@
 """The best decoder for the data: the cheapest that the most accurate one does not clearly beat."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder, SoftDecoder
+from dsnc.decoders import (
+    Decoder,
+    Evidence,
+    HeldOut,
+    LinearDecoder,
+    ShortlistDecoder,
+    SoftDecoder,
+)
 from dsnc.decoders.known_codes import known_codes
-from dsnc.decoders.scoring import accuracy, is_clearly_better, rows_to_score
+from dsnc.decoders.scoring import FEWEST, NOTHING, accuracy, is_clearly_better, rows_to_score
 from dsnc.decoders.shortlist_tuning import tune_shortlist
 from dsnc.decoders.soft import Tuned
 from dsnc.selection.report import Trial
 
 _AT_ONCE_NS = 1000  # where all classes are scored in this time, nothing is cheaper
 _PRODUCTS_NS = 0.1  # of a multiplication in a matrix product, on a typical machine
+_LITTLE_LONGER = 3.0  # times the nanoseconds of a list: features may be given more to decide among
 
 
 class _Rival(NamedTuple):
     """A decoder that may be chosen, and which of the held-out rows it gets right."""
 
     decoder: LinearDecoder | ShortlistDecoder
-    accuracy: float
     nanoseconds: float
     right: NDArray[np.bool_]
+    known: Mapping[str, Any] = NOTHING  # what codes are of, in a report
 
 
-def choose_best(
-    evidence: Evidence, everything: Tuned | None = None
-) -> tuple[Decoder, str, list[Trial]]:
-    """Return the best decoder for the held-out rows, why it is, and what others are worth.
+class Best(NamedTuple):
+    """The best decoder for the held-out rows, why it is, and what others are worth."""
 
-    `everything` is what scoring all classes is worth, where that is known already.
-    """
+    decoder: Decoder
+    reason: str
+    trials: list[Trial]
+    fuller: SoftDecoder | None = None  # that scores all classes in little more time
+
+
+def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
+    """Return the best decoder; `everything` is what scoring all classes is worth, where known."""
     linear, scorer, held_out = evidence.linear, evidence.scorer, evidence.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
         reason = f"{linear.n_classes:,} classes are all scored in no time"
-        return SoftDecoder.make(evidence), reason, []
+        return Best(SoftDecoder.make(evidence), reason, [])
     if held_out is None:
         reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
-        return ShortlistDecoder.make(evidence), reason, []
+        return Best(ShortlistDecoder.make(evidence), reason, [])
     everything = everything or SoftDecoder.tuned(scorer, held_out)
     sets = known_codes(evidence)
-    known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=everything.accuracy)
-    trials = [
-        Trial(
-            "shortlist", {"known": name, **t.decoder.chosen_settings()}, t.accuracy, t.nanoseconds
-        )
-        for name, t in tried.items()
-    ]
-    rivals = [_Rival(tuned.decoder, tuned.accuracy, tuned.nanoseconds, tuned.right)]
-    # On the rows of the shortlist's trials: chance must not decide between them.
+    known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=everything.right)
     sample = held_out.take(max(1, rows_to_score(linear)))
     known_right = everything.right if len(everything.right) else sample.right(everything.decoder)
-    for decoder, right in ((everything.decoder, known_right), (linear, sample.right(linear))):
-        worth = accuracy(right, sample.weight)
-        trials.append(Trial(decoder.name, decoder.chosen_settings(), worth, all_ns))
-        rivals.append(_Rival(decoder, worth, all_ns, right))
-    best = max(rivals, key=lambda rival: rival.accuracy)
+    lists = {
+        name: _Rival(each.decoder, each.nanoseconds, each.right, {"known": name})
+        for name, each in tried.items()
+    }
+    full = [
+        _Rival(everything.decoder, all_ns, known_right),
+        _Rival(linear, all_ns, sample.right(linear)),
+    ]
+    rivals = _most_accurate_first([lists[known], *full], held_out)
     choice = next(
         rival.decoder
-        for rival in sorted(rivals, key=lambda rival: (rival.nanoseconds, -rival.accuracy))
-        if rival is best or not is_clearly_better(best.right, rival.right, held_out)
+        for rival in sorted(rivals, key=lambda rival: rival.nanoseconds)
+        if not is_clearly_better(rivals[0].right, rival.right, held_out)
     )
+    trials = _trials([*lists.values(), *full], held_out)
     if choice is not tuned.decoder:
-        return choice, "scoring all classes is the cheapest that is as accurate", trials
+        return Best(choice, "scoring all classes is the cheapest that is as accurate", trials)
     reason = (
         f"as accurate as any, as far as the held-out rows tell; scoring all "
         f"{linear.n_classes:,} classes would take {all_ns / tuned.nanoseconds:.1f} times as "
         f"long; codes of {known}{', rows trained on soft bits' if evidence.soft else ''}"
     )
-    return choice, reason, trials
+    is_near = all_ns <= _LITTLE_LONGER * tuned.nanoseconds
+    return Best(choice, reason, trials, everything.decoder if is_near else None)
+
+
+def _accuracies(rivals: list[_Rival], held_out: HeldOut) -> list[float]:
+    """Return how accurate each is, on the same rows unless these are too few to tell."""
+    if min(len(rival.right) for rival in rivals) >= FEWEST:
+        answers, weight = held_out.common(*(rival.right for rival in rivals))
+        return [accuracy(right, weight) for right in answers]
+    return [accuracy(r.right, held_out.take(len(r.right)).weight) for r in rivals]
+
+
+def _most_accurate_first(rivals: list[_Rival], held_out: HeldOut) -> list[_Rival]:
+    worth = _accuracies(rivals, held_out)
+    return [rivals[place] for place in np.argsort([-each for each in worth], kind="stable")]
+
+
+def _trials(rivals: list[_Rival], held_out: HeldOut) -> list[Trial]:
+    """Return the lines of a report."""
+    return [
+        Trial(
+            rival.decoder.name,
+            {**rival.known, **rival.decoder.chosen_settings()},
+            worth,
+            rival.nanoseconds,
+        )
+        for rival, worth in zip(rivals, _accuracies(rivals, held_out), strict=True)
+    ]

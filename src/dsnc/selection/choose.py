@@ -3,19 +3,21 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder
-from dsnc.decoders.registry import AUTO, parse_decoder
-from dsnc.decoders.scoring import PLAIN, SCORING
+from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder, SoftDecoder
+from dsnc.decoders.registry import AUTO, Wanted, parse_decoder
+from dsnc.decoders.scoring import MAX_ROWS, PLAIN, SCORING, is_clearly_better
 from dsnc.decoders.set_rule import SetRule
+from dsnc.decoders.soft import Tuned
 from dsnc.errors import InputError
 from dsnc.rerank import FeatureReranker, Reranked
-from dsnc.selection.auto import choose_best
-from dsnc.selection.report import DecoderReport, Trial
+from dsnc.selection.auto import Best, choose_best
+from dsnc.selection.report import DecoderReport
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
 from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
 from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
+_MORE_TO_DECIDE = "scoring all classes finds more that features then decide well"
 _SHORT_LIST = "its first labels are as good as if all had been scored"
 _NO_LIST = "first labels of a list are not as good as if all are scored"
 
@@ -83,15 +85,8 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     evidence = replace(evidence, before=None, train_soft=None)
     if wanted.instance is not None:
         return _with_features(_taken(wanted.instance, evidence), settings)
-    used, reason = evidence, _AS_ASKED
-    trials: list[Trial] = []
-    if wanted.kind is None:
-        decoder, reason, trials = choose_best(evidence, everything)
-    else:
-        sharpness = wanted.settings.get("sharpness")
-        if sharpness is not None and sharpness >= PLAIN.sharpness:
-            used = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
-        decoder = wanted.kind.make(used, **wanted.settings)
+    best, used = _made(wanted, evidence, everything)
+    decoder, reason = best.decoder, best.reason
     if evidence.has_sets:
         if wanted.kind is None or (wanted.kind is ShortlistDecoder and not wanted.settings):
             wide = wide_enough(decoder, evidence, short=wanted.kind is not None)
@@ -100,8 +95,48 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
             decoder = wide
     elif evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)
-    report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, trials)
-    return _with_features(Chosen(decoder, _beside(decoder, used), evidence, report), settings)
+    report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, best.trials)
+    first = Chosen(decoder, _beside(decoder, used), evidence, report)
+    chosen = _with_features(first, settings)
+    if best.fuller is None or chosen.reranker is None:
+        return chosen
+    return _fuller(chosen, best.fuller, first, settings)
+
+
+def _made(wanted: Wanted, evidence: Evidence, everything: Tuned | None) -> tuple[Best, Evidence]:
+    """Return the decoder that is asked for, or the best, and the evidence that it is made of."""
+    if wanted.kind is None:
+        return choose_best(evidence, everything), evidence
+    sharpness = wanted.settings.get("sharpness")
+    if sharpness is not None and sharpness >= PLAIN.sharpness:
+        evidence = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
+    return Best(wanted.kind.make(evidence, **wanted.settings), _AS_ASKED, []), evidence
+
+
+def _fuller(
+    chosen: Chosen, fuller: SoftDecoder, first: Chosen, settings: SelectionSettings
+) -> Chosen:
+    """Let the best of all classes be the candidates, if features then decide clearly better.
+
+    Few bits may put a class too far away for any list, and still let it be among the first by
+    score.
+    """
+    rows, report = chosen.evidence.rows, first.report
+    if rows is None or report is None or chosen.evidence.has_sets:
+        return chosen
+    fuller = fuller.calibrated(rows)
+    report = replace(
+        report, chosen=fuller.name, settings=fuller.chosen_settings(), reason=_MORE_TO_DECIDE
+    )
+    other = _with_features(
+        Chosen(fuller, _beside(fuller, first.evidence), chosen.evidence, report), settings
+    )
+    judges = rows.take(MAX_ROWS)
+    answers = [
+        judges.right(Reranked(each.decoder, each.reranker) if each.reranker else each.decoder)
+        for each in (other, chosen)
+    ]
+    return other if is_clearly_better(answers[0], answers[1], rows) else chosen
 
 
 def _with_features(chosen: Chosen, settings: SelectionSettings) -> Chosen:

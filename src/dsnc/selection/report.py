@@ -48,8 +48,8 @@ class DecoderReport:
         if found.tried is None or found.accuracies is None:
             return self
         without, both = found.accuracies
-        before = next((trial for trial in self.trials if trial.decoder == self.chosen), None)
-        first_ns = 0.0 if before is None else before.nanoseconds
+        mine = (t.nanoseconds for t in self.trials if self._is_of(t))
+        first_ns = next(mine, 0.0)
         settings, n_bytes = found.tried.chosen_settings(), found.tried.cost().bytes
         trials = [
             *self.trials,
@@ -62,6 +62,10 @@ class DecoderReport:
             f"{found.nanoseconds / 1000:.1f} us and {n_bytes / 1e6:.1f} MB more"
         )
         return replace(self, reason=reason, trials=trials)
+
+    def _is_of(self, trial: Trial) -> bool:
+        """Tell whether a trial is that of the chosen decoder."""
+        return trial.decoder == self.chosen and self.settings.items() <= trial.settings.items()
 
     def __str__(self) -> str:
         """Return the choice, the reason and a line for each trial."""

@@ -38,6 +38,6 @@ def with_soft_vectors(
     if rows is None or plain is None or soft is linear or not len(plain.right):
         return evidence, plain
     better = SoftDecoder.tuned(soft, rows, fixed)
-    if is_clearly_better(better.right, plain.right, rows.take(len(better.right))):
+    if is_clearly_better(better.right, plain.right, rows):
         return replace(evidence, soft=soft), better
     return evidence, plain
