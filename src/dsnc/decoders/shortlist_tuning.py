@@ -13,7 +13,6 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import HeldOut
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import (
-    MAX_ROWS,
     NOTHING,
     TOLERANCE,
     WIDTH,
@@ -178,8 +177,7 @@ def _try_out(
         logits = sample.encoded.numbers()[rows]
         return Candidates(linear, logits, near, far, sample.targets.take(rows), weight)
 
-    # In very many ways, so of fewer rows.
-    scoring = best_scoring(candidates(slice(0, MAX_ROWS), WIDTH), fixed)
+    scoring = best_scoring(candidates(slice(None), WIDTH), fixed)
     for rows, _ in sample.encoded.blocks(_ROWS):
         some = candidates(rows, shape[1])
         best_so_far(some.scores(scoring), some.is_true, answers[rows])

@@ -17,7 +17,7 @@ from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
 from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
-_MORE_TO_DECIDE = "scoring all classes finds more that features then decide well"
+_ALL = "the best of all classes are the candidates that features decide best among"
 _SHORT_LIST = "its first labels are as good as if all had been scored"
 _NO_LIST = "first labels of a list are not as good as if all are scored"
 
@@ -116,27 +116,30 @@ def _made(wanted: Wanted, evidence: Evidence, everything: Tuned | None) -> tuple
 def _fuller(
     chosen: Chosen, fuller: SoftDecoder, first: Chosen, settings: SelectionSettings
 ) -> Chosen:
-    """Let the best of all classes be the candidates, if features then decide clearly better.
+    """Let the best of all classes be the candidates, if that is worth it where features decide.
 
     Few bits may put a class too far away for any list, and still let it be among the first by
-    score.
+    score. And what lists are better in, features may decide as well.
     """
     rows, report = chosen.evidence.rows, first.report
-    if rows is None or report is None or chosen.evidence.has_sets:
+    if rows is None or rows.encoded.source is None or report is None or chosen.evidence.has_sets:
         return chosen
     fuller = fuller.calibrated(rows)
-    report = replace(
-        report, chosen=fuller.name, settings=fuller.chosen_settings(), reason=_MORE_TO_DECIDE
-    )
+    own = replace(report, chosen=fuller.name, settings=fuller.chosen_settings(), reason=_ALL)
     other = _with_features(
-        Chosen(fuller, _beside(fuller, first.evidence), chosen.evidence, report), settings
+        Chosen(fuller, _beside(fuller, first.evidence), chosen.evidence, own), settings
     )
+    if other.reranker is None:
+        return chosen
     judges = rows.take(MAX_ROWS)
-    answers = [
-        judges.right(Reranked(each.decoder, each.reranker) if each.reranker else each.decoder)
-        for each in (other, chosen)
-    ]
-    return other if is_clearly_better(answers[0], answers[1], rows) else chosen
+    mine, others = (
+        judges.right(Reranked(each.decoder, each.reranker))
+        for each in (chosen, other)
+        if each.reranker is not None
+    )
+    if own.nanoseconds < report.nanoseconds:
+        return chosen if is_clearly_better(mine, others, rows) else other
+    return other if is_clearly_better(others, mine, rows) else chosen
 
 
 def _with_features(chosen: Chosen, settings: SelectionSettings) -> Chosen:

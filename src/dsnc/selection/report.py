@@ -43,17 +43,24 @@ class DecoderReport:
     reason: str
     trials: list[Trial] = field(default_factory=list)
 
+    @property
+    def nanoseconds(self) -> float:
+        """What a row takes by the chosen decoder, on a typical machine; 0 where nobody tried."""
+        settings = self.settings.items()
+        mine = (
+            t for t in self.trials if t.decoder == self.chosen and settings <= t.settings.items()
+        )
+        return next((trial.nanoseconds for trial in mine), 0.0)
+
     def with_second_stage(self, found: "SecondStage") -> "DecoderReport":
         """Return the report with what a second stage is worth, and whether it was taken."""
         if found.tried is None or found.accuracies is None:
             return self
         without, both = found.accuracies
-        mine = (t.nanoseconds for t in self.trials if self._is_of(t))
-        first_ns = next(mine, 0.0)
         settings, n_bytes = found.tried.chosen_settings(), found.tried.cost().bytes
         trials = [
             *self.trials,
-            Trial(SECOND_STAGE, settings, both, first_ns + found.nanoseconds, n_bytes),
+            Trial(SECOND_STAGE, settings, both, self.nanoseconds + found.nanoseconds, n_bytes),
         ]
         taken = found.reranker is not None
         reason = (
@@ -62,10 +69,6 @@ class DecoderReport:
             f"{found.nanoseconds / 1000:.1f} us and {n_bytes / 1e6:.1f} MB more"
         )
         return replace(self, reason=reason, trials=trials)
-
-    def _is_of(self, trial: Trial) -> bool:
-        """Tell whether a trial is that of the chosen decoder."""
-        return trial.decoder == self.chosen and self.settings.items() <= trial.settings.items()
 
     def __str__(self) -> str:
         """Return the choice, the reason and a line for each trial."""
