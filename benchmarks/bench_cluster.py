@@ -371,8 +371,8 @@ def _averaged(data: Any, test: Any, parts: int) -> tuple[float, int]:
     from dsnc.fast import FastLearner
     from dsnc.fast.model import Model
     from dsnc.fast.steps import FastSteps, _laid_out
-    from dsnc.labels import Targets
     from dsnc.predictor import Predictor
+    from dsnc.targets import Targets
     from dsnc.training.examples import Examples
     from dsnc.training.settings import Settings
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import torch
 
 from dsnc.data import Dataset, load_dataset, make_sparse_topics
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training import stepper
 from dsnc.training.examples import Examples
 from dsnc.training.history import Progress

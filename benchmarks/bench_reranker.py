@@ -22,10 +22,10 @@ from threadpoolctl import threadpool_limits
 from bench_accuracy import load
 from dsnc import DSNCClassifier
 from dsnc.fast import class_vectors
-from dsnc.labels import Targets
 from dsnc.metrics import expected_calibration_error
 from dsnc.selection import VectorTrainer
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from harness import best_of, report
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Evidence, HeldOut, LinearDecoder
-from dsnc.labels import Targets
 from dsnc.selection import SelectionSettings, choose
+from dsnc.targets import Targets
 
 
 def problem(n_classes=30, n_bits=12, n=400, noise=0.8, scale=1.0, seed=0):

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 import torch
 
 from dsnc.decoders import LinearDecoder
-from dsnc.labels import Targets
 from dsnc.predictor import Predictor
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings

@@ -10,8 +10,8 @@ from sklearn.metrics import f1_score
 
 import label_set_twins as twins
 from dsnc.errors import InputError
-from dsnc.labels import Targets
 from dsnc.metrics import f1_of_sets
+from dsnc.targets import Targets
 
 AVERAGES = ["micro", "macro", "samples"]
 PAIRS = st.tuples(st.just(2), st.integers(1, 7), st.integers(2, 5))

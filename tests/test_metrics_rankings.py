@@ -11,7 +11,7 @@ from sklearn.metrics import ndcg_score
 import label_set_twins as twins
 from dsnc import metrics
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 AT_K = ["precision_at_k", "recall_at_k", "ndcg_at_k", "coverage_at_k"]
 SHARES = st.sampled_from([0.25, 0.5, 1.0])  # few, so that labels tie

@@ -22,10 +22,10 @@ from dsnc.errors import DsncError, ModelFileError
 from dsnc.fast.class_centers import find_class_centers
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.inspection.facts import model_facts
-from dsnc.labels import Targets
 from dsnc.model import read_fitted
 from dsnc.persistence.layout import DTYPES
 from dsnc.rerank import FeatureReranker
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from reliability.mutants import mutate_array, mutate_bytes, mutate_json
 from reliability.trials import REFUSED, WORKS, Verdict, WrongError, refusal

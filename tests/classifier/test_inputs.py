@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comparing import same_model
 from dsnc.classifier.inputs import hold_out, seed_of
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from input_rows import X, Y, blobs, quick
 
 # Labels

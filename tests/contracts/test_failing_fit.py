@@ -14,7 +14,7 @@ from dsnc.baselines import (
     nearest_centroid,
 )
 from dsnc.fast.rows import Feed
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.batches import Batches
 
 RNG = np.random.default_rng(0)

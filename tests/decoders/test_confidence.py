@@ -161,3 +161,15 @@ def test_equal_scores_have_a_confidence():
 def test_what_cannot_be_used_is_named(arguments, message):
     with pytest.raises(InputError, match=message):
         fit_confidence(*arguments)
+
+
+def test_the_order_of_rows_and_places_that_nobody_fills_change_nothing():
+    scores = some_scores(600)
+    lengths = np.random.default_rng(3).integers(0, 7, 600)
+    scores[np.arange(6) >= lengths[:, None]] = -np.inf
+    truth = np.minimum(draw(np.maximum(scores, -50), Confidence(1.0, 0.0, 1.0, 0.0)), lengths - 1)
+    found = fit_confidence(scores, truth)
+    wider = np.concatenate([scores, np.full((600, 40), -np.inf)], axis=1)
+    order = np.random.default_rng(4).permutation(600)
+    again = fit_confidence(wider[order], truth[order])
+    assert again == pytest.approx(found, rel=1e-4, abs=1e-4)

@@ -7,7 +7,7 @@ from dsnc.codes import Encoded
 from dsnc.decoders import CodebookDecoder, Evidence, HeldOut, LinearDecoder, ShortlistDecoder
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from made_evidence import make_decoder, problem
 
 

@@ -19,7 +19,7 @@ from dsnc.decoders.scoring import (
     valid_scoring,
 )
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 
 def problem(scale=1.0, bias=0.0, n=1200, n_classes=200, n_bits=16, seed=0):

@@ -13,7 +13,7 @@ from dsnc.decoders import shortlist_tuning as tuning
 from dsnc.decoders.known_codes import leading_codes, training_codes, weight_codes
 from dsnc.decoders.scoring import TOLERANCE
 from dsnc.decoders.shortlist_tuning import tune_shortlist
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 SETTINGS = ["size", "radius", "closeness"]
 

@@ -9,7 +9,7 @@ from dsnc.fast._kernels.state import Plan, Weights
 from dsnc.fast.model import Model, log_frequencies
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from dsnc.fast import class_vectors
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.rows import Feed, Scaling
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 
 N_CLASSES = 5

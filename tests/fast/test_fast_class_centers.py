@@ -11,8 +11,8 @@ from dsnc.fast import class_centers
 from dsnc.fast._kernels.centers import find_centers, move_centers
 from dsnc.fast.class_centers import find_class_centers, more_class_centers
 from dsnc.fast.rows import Feed, Scaling
-from dsnc.labels import Targets
 from dsnc.rerank import Space
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from oracles import noise
 

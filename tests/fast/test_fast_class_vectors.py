@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from dsnc.fast import class_vectors
 from dsnc.fast._kernels.dual import share_out
 from dsnc.fast.rows import Scaling
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 CLOSE = {"rtol": 0.02, "atol": 0.02}  # weights have an octet each
 

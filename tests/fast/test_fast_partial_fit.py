@@ -12,7 +12,7 @@ from animals import ANIMALS, X_TEST, Y_TEST, X, Y
 from comparing import same_model
 from dsnc import DSNCClassifier
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 
 WAYS = ["at once", "pickled", "loaded"]

@@ -13,7 +13,7 @@ from dsnc.fast import steps as fast_steps
 from dsnc.fast.model import Model, log_frequencies, log_odds, padded
 from dsnc.fast.rows import Feed, Scaling, without_some
 from dsnc.fast.steps import HeldOutRows
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 
 SCALED = Scaling(shift=np.arange(40, dtype=np.float32), factor=np.full(40, 0.5, np.float32))

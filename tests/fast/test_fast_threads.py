@@ -12,7 +12,7 @@ from comparing import same_model
 from dsnc import DSNCClassifier
 from dsnc.errors import DsncWarning
 from dsnc.fast import FastLearner, recipe, steps
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 

@@ -18,8 +18,8 @@ from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.shortlist import KNOWN
 from dsnc.decoders.shortlist_tuning import tune_shortlist
 from dsnc.errors import InputError
-from dsnc.labels import Targets
 from dsnc.selection import DecoderReport, SelectionSettings, Trial, choose
+from dsnc.targets import Targets
 from made_evidence import make_decoder, problem
 
 SETTINGS = ["size", "radius", "sharpness", "prior", "closeness"]

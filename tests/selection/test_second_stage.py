@@ -12,12 +12,12 @@ from dsnc.codes import Encoded
 from dsnc.decoders import HeldOut, NearestDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.errors import DsncError, DsncWarning, InputError
-from dsnc.labels import Targets
 from dsnc.predictor import Predictor
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
 from dsnc.selection import SelectionSettings, VectorTrainer, choose
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from made_evidence import make_decoder, problem
 
@@ -314,3 +314,39 @@ def test_what_was_trained_before_an_interruption_is_kept(monkeypatch):
     monkeypatch.setattr("dsnc.fast.class_centers.find_class_centers", interrupted)
     (vectors,) = train(linear, None)
     assert vectors.space is None
+
+
+# Whose candidates
+
+
+def many_classes(n_bits, noise, weight=3.0):
+    """So many that a list is worth it; features tell all, where `weight` is not 0."""
+    n, n_classes = 1500, 1200
+    found = problem(n_classes, n_bits, n=n, noise=noise)
+    encoded, targets, _ = found.held_out
+    X = np.eye(n_classes, dtype=np.float32)[targets.y]
+    encoded = Encoded(encoded.logits, source=(X, slice(0, n)))
+    vectors = ClassVectors.from_matrix(weight * np.eye(n_classes), np.zeros(n_classes))
+    return replace(found, held_out=HeldOut(encoded, targets), train_vectors=Training(vectors))
+
+
+def test_all_classes_are_scored_where_lists_leave_out_what_features_would_find():
+    found = many_classes(n_bits=12, noise=0.7)
+    alone = choose(found, SelectionSettings())
+    both = choose(found, SelectionSettings(reranker="auto"))
+    assert (alone.decoder.name, both.decoder.name) == ("shortlist", "soft")
+    assert "features decide best" in both.report.reason
+    assert both.report.chosen == "soft"
+    short = choose(found, SelectionSettings("shortlist", reranker="auto"))
+    worth = [found.rows.right(Reranked(c.decoder, c.reranker)).mean() for c in (both, short)]
+    assert worth[0] > worth[1] + 0.01
+
+
+def test_a_list_that_leaves_out_nothing_stays():
+    chosen = choose(many_classes(n_bits=24, noise=0.9), SelectionSettings(reranker="auto"))
+    assert chosen.decoder.name == "shortlist"
+    assert chosen.reranker is not None
+    assert "scoring all 1,200 classes would take" in chosen.report.reason
+    features = chosen.report.trials[-1]
+    assert features.decoder == "+ features"
+    assert features.nanoseconds > chosen.report.nanoseconds > 0

@@ -9,9 +9,9 @@ from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
 from dsnc.decoders.evidence import Evidence
 from dsnc.decoders.known_codes import known_codes, weight_codes
 from dsnc.errors import InputError
-from dsnc.labels import Targets
 from dsnc.metrics import f1_of_sets, precision_at_k
 from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
+from dsnc.targets import Targets
 
 N_LABELS, N_BITS = 30, 24
 

@@ -13,7 +13,7 @@ from dsnc.errors import CheckpointError
 from dsnc.fast import FastLearner
 from dsnc.fast import rows as fast_rows
 from dsnc.fast.checkpoint import ArrayCheckpoint
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.checkpoint import FILES
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from dsnc.fast import FastLearner
 from dsnc.gradients import Reinforce, StraightThrough
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.checkpoint import FILES
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.batches import Batches, make_source
 from dsnc.training.class_sets import ClassSets, classes_on, repeat_rows
 from dsnc.training.regularizer import make_sampler

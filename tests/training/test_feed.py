@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training import feed
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from dsnc.encoders.torch import SparseRows, embedding_bag
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training import stepper
 from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples

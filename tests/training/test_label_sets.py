@@ -9,7 +9,7 @@ from dsnc.baselines.objectives import CodebookObjective
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
 from dsnc.fast.model import log_odds
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.losses import SampledSoftmaxLoss, SigmoidLoss

@@ -9,7 +9,7 @@ from dsnc.encoders import NumpyEncoder
 from dsnc.encoders.torch import as_batch
 from dsnc.errors import InputError
 from dsnc.gradients import StraightThrough
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples, describe, fingerprint
 from dsnc.training.learner import Learner
 from dsnc.training.world import choose_device

@@ -7,7 +7,7 @@ import torch
 
 from dsnc.codes import PackedCodes
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner

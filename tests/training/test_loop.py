@@ -8,7 +8,7 @@ import torch
 from dsnc.encoders.torch import make_encoder
 from dsnc.errors import DsncWarning, InputError
 from dsnc.gradients import StraightThrough
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training import feed, loop
 from dsnc.training.batches import Batches, make_source
 from dsnc.training.feed import Validation

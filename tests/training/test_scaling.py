@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training import scaling
 from dsnc.training.examples import Examples
 from dsnc.training.scaling import is_mostly_zeros, moments, scale_of

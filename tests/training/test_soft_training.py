@@ -10,7 +10,7 @@ from torch import nn
 from dsnc.codes import Encoded
 from dsnc.decoders import LinearDecoder, SoftDecoder
 from dsnc.errors import DsncWarning
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training import learner as module
 from dsnc.training.batches import Batch
 from dsnc.training.examples import Examples

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from dsnc import DSNCClassifier
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.settings import Settings

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from dsnc.classifier.inputs import label_column
 from dsnc.errors import InputError, shorten
 from dsnc.features import FittedTextFeatures
-from dsnc.labels import Labels, Targets
+from dsnc.labels import Labels
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples

@@ -10,7 +10,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from dsnc.errors import RENAMED, InputError, shorten, unknown_name
 from dsnc.features.points import is_missing
-from dsnc.labels import Labels, Targets, label_array
+from dsnc.labels import Labels, label_array
+from dsnc.targets import Targets
 
 
 class PresentNames:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dsnc.errors import InputError, shorten
 from dsnc.features.points import is_missing
-from dsnc.labels import Labels, Targets, UnknownLabelError, label_array
+from dsnc.labels import Labels, UnknownLabelError, label_array
 from dsnc.metrics.label_sets import label_sets
+from dsnc.targets import Targets
 
 _LISTS, _WHOLE = (list, tuple, np.ndarray), (int, np.integer, np.bool_)
 

@@ -14,8 +14,9 @@ from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, require
 from dsnc.features import FittedTextFeatures
-from dsnc.labels import Labels, Targets
+from dsnc.labels import Labels
 from dsnc.predictor import Predictor
+from dsnc.targets import Targets
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from dsnc.classifier.set_learner import SetLearner
 from dsnc.decoders import Evidence
 from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError
-from dsnc.labels import Targets
 from dsnc.model import CodeSetModel
 from dsnc.selection import SelectionSettings
+from dsnc.targets import Targets
 
 _FIXED = "classes come and go where each row has one; models of label sets are fitted anew."
 

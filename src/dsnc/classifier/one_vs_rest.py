@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from dsnc.classifier.inputs import row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers
 from dsnc.decoders.scoring import accuracy, lower_bound
-from dsnc.labels import Targets
 from dsnc.rows import unit_rows
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.classifier.estimator import DSNCClassifier

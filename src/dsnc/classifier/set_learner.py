@@ -12,11 +12,12 @@ from dsnc.classifier.inputs import check_range, row_weights, rows_that_count
 from dsnc.classifier.label_sets import GivenSets
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.errors import InputError, shorten
-from dsnc.labels import Labels, Targets
+from dsnc.labels import Labels
 from dsnc.metrics import precision_at_k, propensities
 from dsnc.model import SetModel
 from dsnc.selection.gather import held_out_rows
 from dsnc.selection.sets import SetSettings, fit_rule
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dsnc.data import Dataset
-    from dsnc.labels import Targets
     from dsnc.metrics import CalibrationBins, ClassScores, ConfusedPairs
+    from dsnc.targets import Targets
 
 _ROWS = 8192  # at a time
 
@@ -99,7 +99,8 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     """Ask the model for the k best classes of every row."""
     import numpy as np
 
-    from dsnc.labels import Labels, Targets
+    from dsnc.labels import Labels
+    from dsnc.targets import Targets
 
     if not len(dataset):
         raise InputError(f"{dataset.name} has no rows to measure.")

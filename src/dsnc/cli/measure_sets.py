@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dsnc.data import Dataset
-    from dsnc.labels import Labels, Targets
+    from dsnc.labels import Labels
     from dsnc.metrics import CalibrationBins, ClassScores
+    from dsnc.targets import Targets
 
 _ROWS = 8192  # at a time
 
@@ -134,7 +135,8 @@ def answer_sets(model: Any, dataset: "Dataset", k: int) -> SetAnswers:
     import numpy as np
     import scipy.sparse as sp
 
-    from dsnc.labels import Labels, Targets, object_array
+    from dsnc.labels import Labels, object_array
+    from dsnc.targets import Targets
 
     if not len(dataset):
         raise InputError(f"{dataset.name} has no rows to measure.")

@@ -12,7 +12,7 @@ from dsnc.classifier.inputs import hold_out, row_weights, seed_of
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.cluster.preparation import Prepared
 from dsnc.cluster.shards import Shard, copy_rows, shard_bounds
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
 from dsnc.training.scaling import is_mostly_zeros

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dsnc.data.summary import Summary
 from dsnc.errors import DataFileError, InputError, shorten, warn
-from dsnc.labels import Labels, Targets, object_array
+from dsnc.labels import Labels, object_array
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.data.columns import Columns

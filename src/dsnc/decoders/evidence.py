@@ -14,7 +14,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import LinearDecoder
 from dsnc.decoders.scoring import PLAIN, Scoring
 from dsnc.errors import InputError
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.threads import alone
 
 _GOLDEN = (math.sqrt(5) - 1) / 2

@@ -10,7 +10,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import Evidence
 from dsnc.decoders.linear import LinearDecoder, needed_vectors
 from dsnc.decoders.nearest import majority_codes
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.decoders.changes import Change

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dsnc.decoders.checks import Check, Ints, valid_real
 from dsnc.decoders.linear import Floats, LinearDecoder
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import HeldOut

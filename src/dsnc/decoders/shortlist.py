@@ -31,8 +31,8 @@ from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring
 from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
 from dsnc.kernels import are_deferred, can_wait
-from dsnc.labels import Targets
 from dsnc.rows import Cost, concatenate
+from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.codes.few_rows import FewRows

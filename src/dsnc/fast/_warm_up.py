@@ -13,8 +13,8 @@ from dsnc.fast.class_centers import find_class_centers
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import FastLearner
 from dsnc.fast.rows import Feed, Scaling
-from dsnc.labels import Targets
 from dsnc.rerank import FeatureReranker
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 

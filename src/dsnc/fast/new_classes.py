@@ -21,9 +21,9 @@ from dsnc.fast.learner import _plan
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps
-from dsnc.labels import Targets
 from dsnc.rerank import ClassVectors, Space
 from dsnc.rows import unit_rows
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
 

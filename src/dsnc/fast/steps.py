@@ -19,7 +19,7 @@ from dsnc.fast._kernels.meeting import GATE
 from dsnc.fast._kernels.state import Batch, Plan, Space, Weights
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling, without_some
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.loop import Pass, Steps
 from dsnc.training.settings import RunSettings

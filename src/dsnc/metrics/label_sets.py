@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dsnc.checks import one_of
 from dsnc.errors import InputError
-from dsnc.labels import Targets
 from dsnc.metrics.answers import require_equal
+from dsnc.targets import Targets
 
 
 def f1_of_sets(Y: Any, predicted: Any, average: str = "micro") -> float:

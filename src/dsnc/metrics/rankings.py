@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.checks import real, whole
 from dsnc.errors import InputError, shorten
-from dsnc.labels import Targets
 from dsnc.metrics.answers import require_equal
 from dsnc.metrics.label_sets import as_array, label_sets, ratio
+from dsnc.targets import Targets
 
 AtK = float | NDArray[np.float64]  # a number for one k, an array for several
 

@@ -11,9 +11,9 @@ from dsnc.codes import PackedCodes
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
-from dsnc.labels import Targets
 from dsnc.rerank import ClassVectors, FeatureReranker
 from dsnc.rerank.reranker import ALL
+from dsnc.targets import Targets
 
 MANY = 8  # rows of a new class that are enough
 SECOND_LOOK = 16  # candidates of a row, where some are new

@@ -15,9 +15,9 @@ from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Check
 from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy
 from dsnc.errors import InputError, unknown_name, warn
-from dsnc.labels import Targets
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 from dsnc.rerank.reranker import ALL
+from dsnc.targets import Targets
 
 RERANKERS = {"auto": None, "features": True, "none": False}  # whether there is to be one
 MOST = 64  # candidates of a row that settings are chosen among
@@ -305,6 +305,8 @@ def _fewest_candidates(targets: Targets) -> int:
 def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -> Decoder:
     """Return the decoder that looks no farther for its candidates than it has to."""
     farthest = decoder.reaching(reranker.size)
+    if farthest is decoder.reaching(reranker.size, 0):  # it does not search
+        return farthest
     least = accuracy(sample.worth(Reranked(farthest, reranker)), sample.weight) - _LOSS
     for radius in itertools.takewhile(lambda r: r < decoder.n_bits, (0, 4, 8, 16, 32)):
         nearer = decoder.reaching(reranker.size, radius)

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from dsnc.data import Split
 from dsnc.data.table_rows import FIELD
 from dsnc.features import TextFeatures
-from dsnc.labels import Targets, object_array
+from dsnc.labels import object_array
+from dsnc.targets import Targets
 
 _SOME_ROWS = 50_000  # that decide, a tenth of them held out
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 
 class ClassSets:

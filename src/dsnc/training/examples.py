@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 
 _BLOCK = 1 << 15  # rows looked at at a time
 

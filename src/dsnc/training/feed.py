@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dsnc.labels import Targets
+from dsnc.targets import Targets
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batches, RowSource, Subset, make_source
 from dsnc.training.class_sets import classes_on
