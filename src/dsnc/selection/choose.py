@@ -5,7 +5,14 @@ from typing import Any, NamedTuple
 
 from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder, SoftDecoder
 from dsnc.decoders.registry import AUTO, Wanted, parse_decoder
-from dsnc.decoders.scoring import MAX_ROWS, PLAIN, SCORING, is_clearly_better
+from dsnc.decoders.scoring import (
+    MAX_ROWS,
+    PLAIN,
+    SCORING,
+    TOLERANCE,
+    is_clearly_better,
+    lower_bound,
+)
 from dsnc.decoders.set_rule import SetRule
 from dsnc.decoders.soft import Tuned
 from dsnc.errors import InputError
@@ -138,8 +145,10 @@ def _fuller(
         if each.reranker is not None
     )
     if own.nanoseconds < report.nanoseconds:
-        return chosen if is_clearly_better(mine, others, rows) else other
-    return other if is_clearly_better(others, mine, rows) else chosen
+        is_worth_it = lower_bound(others, mine, judges.weight) >= -TOLERANCE
+    else:
+        is_worth_it = is_clearly_better(others, mine, rows)
+    return other if is_worth_it else chosen
 
 
 def _with_features(chosen: Chosen, settings: SelectionSettings) -> Chosen:
