@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,8 @@ class _Trial:
     answers : bool array of shape (n, m)
         Whether the best of the first class, of the first two and so on is right.
     weight : array of shape (n,), optional
+    radii : list of int
+        How far beyond the nearest classes may be looked for.
     """
 
     def __init__(
@@ -61,8 +64,10 @@ class _Trial:
         distances: NDArray[np.int16],
         answers: NDArray[np.bool_],
         weight: Floats | None,
+        radii: list[int],
     ) -> None:
         self.scoring, self.weight, self._answers = scoring, weight, answers
+        self.radii = radii
         self.nearest = distances[:, 0].astype(np.int64)
         self._beyond = distances - distances[:, :1]  # bits beyond the nearest
         self._within = dict[int, Ints]()
@@ -73,9 +78,10 @@ class _Trial:
             self._within[radius] = np.count_nonzero(self._beyond <= radius, axis=1)
         return np.minimum(self._within[radius], size)
 
-    def most(self, radii: list[int]) -> NDArray[np.bool_]:
-        """Tell where lists of the best radius are right that are as long as any."""
-        answers = (self.is_right(SIZES[-1], radius) for radius in radii)
+    @cached_property
+    def most(self) -> NDArray[np.bool_]:
+        """Where lists of the best radius are right that are as long as any."""
+        answers = (self.is_right(SIZES[-1], radius) for radius in self.radii)
         return max(answers, key=lambda right: accuracy(right, self.weight))
 
     def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
@@ -129,18 +135,19 @@ def tune_shortlist(
             for name in largest_first
         }
         trials = {name: found[name].result() for name in known}
-    radii = _radii(linear)
-    rivals = [trial.most(radii) for trial in trials.values()] + ([of_all] if len(of_all) else [])
+    rivals = [trial.most for trial in trials.values()] + ([of_all] if len(of_all) else [])
     tried = {}
     for name, trial in trials.items():
-        missing = max(_lead(rival, trial.most(radii), held_out) for rival in rivals) - TOLERANCE
+        missing = max(_lead(rival, trial.most, held_out) for rival in rivals) - TOLERANCE
         tried[name] = _settled(name, linear, *known[name], trial, missing)
+    answers, weight = held_out.common(*(each.right for each in tried.values()))
+    worth = {name: accuracy(right, weight) for name, right in zip(tried, answers, strict=True)}
     # Of those that reach the target the cheapest, otherwise the most accurate.
     best = min(
         tried,
         key=lambda name: (
             not tried[name].reaches,
-            tried[name].nanoseconds if tried[name].reaches else -tried[name].accuracy,
+            tried[name].nanoseconds if tried[name].reaches else -worth[name],
         ),
     )
     cheaper = [name for name in tried if tried[name].nanoseconds < tried[best].nanoseconds]
@@ -181,7 +188,7 @@ def _try_out(
     for rows, _ in sample.encoded.blocks(_ROWS):
         some = candidates(rows, shape[1])
         best_so_far(some.scores(scoring), some.is_true, answers[rows])
-    return _Trial(scoring, distances, answers, sample.weight)
+    return _Trial(scoring, distances, answers, sample.weight, _radii(linear))
 
 
 def _settled(
@@ -199,9 +206,9 @@ def _settled(
     """
     from dsnc.codes.multi_index import nominal_ns
 
-    radii = _radii(linear)
+    radii = trial.radii
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
-    best = trial.most(radii)
+    best = trial.most
 
     def reaches(size: int, radius: int, least: float = missing) -> bool:
         return lower_bound(trial.is_right(size, radius), best, trial.weight) >= least

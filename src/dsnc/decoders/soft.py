@@ -34,7 +34,6 @@ from dsnc.decoders.scoring import (
     WIDTH,
     Candidates,
     Scoring,
-    accuracy,
     best_scoring,
     rows_to_score,
     valid_scoring,
@@ -57,10 +56,9 @@ INPUTS: dict[str, Callable[[Floats], Floats]] = {  # model files hold the positi
 
 
 class Tuned(NamedTuple):
-    """A decoder, and what it is worth on held-out rows, as `HeldOut.take` has them."""
+    """A decoder, and where it is right on held-out rows, as `HeldOut.take` has them."""
 
     decoder: "SoftDecoder"
-    accuracy: float
     right: NDArray[np.bool_]
 
 
@@ -119,13 +117,13 @@ class SoftDecoder(LinearDecoder):
         """Return a decoder that scores all classes as suits held-out rows best, and its worth.
 
         The scoring is chosen, and measured, among the classes that are best without any. Where
-        even that would take too long, it is left plain, and the accuracy is 0. What is fixed is
-        not chosen.
+        even that would take too long, it is left plain, and nobody knows where it is right. What is
+        fixed is not chosen.
         """
         plain = cls(linear.weight, linear.bias, **fixed)
         n = rows_to_score(linear)
         if n < min(256, len(held_out.targets)):
-            return Tuned(plain, 0.0, np.zeros(0, np.bool_))
+            return Tuned(plain, np.zeros(0, np.bool_))
         sample = held_out.take(n)
         with alone():
             classes, scores = plain.candidates(sample.encoded, WIDTH)
@@ -134,8 +132,7 @@ class SoftDecoder(LinearDecoder):
         candidates = Candidates(linear, logits, classes, doubts, sample.targets, sample.weight)
         best = best_scoring(candidates, {**fixed, "closeness": 0.0})
         decoder = cls(linear.weight, linear.bias, sharpness=best.sharpness, prior=best.prior)
-        right = candidates.right(candidates.scores(best))
-        return Tuned(decoder, accuracy(right, sample.weight), right)
+        return Tuned(decoder, candidates.right(candidates.scores(best)))
 
     def evidence(self) -> "Evidence":
         """Return the class vectors and how they score."""

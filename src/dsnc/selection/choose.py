@@ -61,6 +61,11 @@ class Chosen(NamedTuple):
     reranker: FeatureReranker | None = None
     rule: SetRule | None = None  # where rows have sets of labels
 
+    @property
+    def stages(self) -> Decoder:
+        """The decoder, and the second stage where there is one."""
+        return self.decoder if self.reranker is None else Reranked(self.decoder, self.reranker)
+
 
 def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     """Make the decoder that is asked for, or the best one for the held-out rows.
@@ -139,11 +144,7 @@ def _fuller(
     if other.reranker is None:
         return chosen
     judges = rows.take(MAX_ROWS)
-    mine, others = (
-        judges.right(Reranked(each.decoder, each.reranker))
-        for each in (chosen, other)
-        if each.reranker is not None
-    )
+    mine, others = judges.right(chosen.stages), judges.right(other.stages)
     if own.nanoseconds < report.nanoseconds:
         is_worth_it = lower_bound(others, mine, judges.weight) >= -TOLERANCE
     else:
@@ -158,13 +159,13 @@ def _with_features(chosen: Chosen, settings: SelectionSettings) -> Chosen:
     evidence = replace(evidence, train_vectors=None, reranker=found.reranker)
     if report is not None and found.tried is not None:
         report = report.with_second_stage(found)
-    rule = None
-    if evidence.has_sets:
-        both = found.decoder if found.reranker is None else Reranked(found.decoder, found.reranker)
-        rule = fit_rule(both, evidence.rows, settings.sets, evidence.most)
-    return chosen._replace(
-        decoder=found.decoder, reranker=found.reranker, evidence=evidence, report=report, rule=rule
+    both = chosen._replace(
+        decoder=found.decoder, reranker=found.reranker, evidence=evidence, report=report
     )
+    if not evidence.has_sets:
+        return both
+    rule = fit_rule(both.stages, evidence.rows, settings.sets, evidence.most)
+    return both._replace(rule=rule)
 
 
 def _beside(decoder: Decoder, evidence: Evidence) -> LinearDecoder | None:
