@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.changes import Change
@@ -57,7 +58,7 @@ def test_files_of_earlier_versions_are_in_any_order(memory):
     arrays = memory.arrays()
     order = RNG.permutation(len(memory.classes))
     mixed = {**arrays, "codes": arrays["codes"][order], "classes": arrays["classes"][order]}
-    again = Memory.from_arrays(mixed, 5, 6)
+    again = Memory.from_arrays(mixed, 5, 6, 7)
     assert (again.classes == memory.classes).all()
 
 
@@ -70,7 +71,7 @@ def test_classes_come_and_go(memory):
 
 
 def test_arrays_and_back(memory):
-    again = Memory.from_arrays(memory.arrays(), 5, 6)
+    again = Memory.from_arrays(memory.arrays(), 5, 6, 7)
     assert (again.codes.octets == memory.codes.octets).all()
     assert (again.held_out_classes == memory.held_out_classes).all()
 
@@ -94,13 +95,25 @@ def test_attributes_of_some_classes(memory):
     assert not memory.has_attributes.any()
     changed = said.changed(Change(np.array([5, -1])))
     assert changed.has_attributes.tolist() == [True, False]
-    again = Memory.from_arrays(said.arrays(), 5, 6)
+    again = Memory.from_arrays(said.arrays(), 5, 6, 7)
     assert np.array_equal(again.attributes, said.attributes, equal_nan=True)
 
 
+def test_features_of_rows_are_counted(memory):
+    rows = np.zeros((3, 7))
+    rows[:, 2], rows[1, 5] = 0.5, -1
+    counted = memory.seeing(rows).seeing(sp.csr_array(rows[:2]))
+    assert counted.seen.tolist() == [0, 0, 5, 0, 0, 2, 0]
+    again = Memory.from_arrays(counted.arrays(), 5, 6, 7)
+    assert (again.seen == counted.seen).all()
+    wider = counted.with_features(np.array([0, 1, 2, 3, 4, 6, 8]), 9)
+    assert wider.seen.tolist() == [0, 0, 5, 0, 0, 0, 2, 0, 0]
+    assert not len(memory.with_features(np.arange(7), 9).seen)  # nobody has counted
+
+
 def test_files_without_descriptions_are_as_ever(memory):
-    assert not {"described", "attributes"} & memory.arrays().keys()
-    assert not Memory.from_arrays(memory.arrays(), 5, 6).described.any()
+    assert not {"described", "attributes", "seen"} & memory.arrays().keys()
+    assert not Memory.from_arrays(memory.arrays(), 5, 6, 7).described.any()
 
 
 @pytest.mark.parametrize(
@@ -119,11 +132,13 @@ def test_files_without_descriptions_are_as_ever(memory):
         ("balance", np.zeros((1, 3), np.float32)),
         ("balance", np.full((1, 2), np.inf, np.float32)),
         ("held_out", np.zeros((12, 3), np.int8)),
+        ("seen", np.zeros(6, np.uint32)),
+        ("seen", np.zeros(7, np.int64)),
     ],
 )
 def test_hostile_arrays_are_refused(memory, name, array):
     with pytest.raises(InputError, match="memory|soft codes"):
-        Memory.from_arrays({**memory.arrays(), name: array}, 5, 6)
+        Memory.from_arrays({**memory.arrays(), name: array}, 5, 6, 7)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""Which classes are forgotten to find the balance, and what they are learned again from."""
+"""The balance between old and new: classes that are forgotten, and rows that are held back."""
 
 import numpy as np
 import pytest
 
 from dsnc.codes.soft import SoftCodes
+from dsnc.decoders import SoftDecoder
 from dsnc.decoders.memory import Memory
 from dsnc.selection import balance
-from dsnc.selection.balance import DESCRIBED, OF_ATTRIBUTES
+from dsnc.selection.balance import DESCRIBED, OF_ATTRIBUTES, offset_by_rows
+from dsnc.selection.lesson import Rows
 
 N = 20_000
 CLASSES = np.arange(N).repeat(2)
@@ -50,3 +52,23 @@ def test_descriptions_alone_or_rows_alone(memory):
     rows = balance._rows_again(memory, memory, is_again, 1, 0)
     assert rows.classes.tolist() == list(range(10))
     assert (rows.logits != said.logits).any()
+
+
+@pytest.mark.parametrize("too_much", [-1.5, 0.0, 1.0])
+@pytest.mark.parametrize("n_rows", [100, 900])
+def test_rows_that_were_held_back_tell_what_was_put_on_top_by_mistake(too_much, n_rows):
+    rng = np.random.default_rng(0)
+    centers, is_new = rng.normal(size=(40, 8)).astype(np.float32), np.arange(40) >= 30
+    owners = np.concatenate([rng.integers(30, size=4000), rng.integers(30, 40, size=n_rows)])
+    logits = centers[owners] + 2 * rng.normal(size=(len(owners), 8)).astype(np.float32)
+    right = -np.square(np.tanh(centers / 2)).sum(axis=1)
+    memory = Memory.empty(8, 40).counting(np.repeat(np.arange(30), 100))
+    memory = memory.with_held_out(SoftCodes.from_logits(logits[:4000]), owners[:4000])
+    judges = Rows(logits[4000:], owners[4000:])
+    weight = 2 * np.tanh(centers / 2)
+    asked = memory, judges, is_new, 1000
+    nothing = offset_by_rows(SoftDecoder(weight, right), *asked)
+    trust = n_rows / (n_rows + 100)
+    assert abs(nothing) < 0.5
+    found = offset_by_rows(SoftDecoder(weight, right + too_much * is_new), *asked)
+    assert found == pytest.approx(nothing - trust * too_much, abs=0.1)

@@ -103,10 +103,11 @@ def test_the_line_of_novelty_moves_when_somebody_asks(model):
 
 
 def test_the_fewer_come_the_less_old_vectors_move(model):
+    model.remove_classes(range(40, 100))
     weight = model.predictor_.decoder.linear.weight
     far = [
-        np.abs(come(copy.deepcopy(model), *classes).predictor_.decoder.linear.weight[:100] - weight)
-        for classes in ([100], [100, 101], [100, 101, 102, 103])
+        np.abs(come(copy.deepcopy(model), *classes).predictor_.decoder.linear.weight[:40] - weight)
+        for classes in ([100, 101], [100, 101, 102], [100, 101, 102, 103])
     ]
-    alone, two, four = (float(each.mean()) for each in far)
-    assert alone == 0 < two < four
+    two, three, four = (float(each.mean()) for each in far)
+    assert two == 0 < three < four

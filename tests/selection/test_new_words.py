@@ -53,13 +53,16 @@ def test_as_many_columns_as_there_is_room_for():
 
 def test_old_rows_keep_their_codes_and_new_words_point_to_their_class(model):
     before = model.predictor_
-    after = with_new_words(before, NEW, np.zeros(len(NEW)))
+    counted = model._memory.seeing(before.features.rows(OLD))
+    after, memory = with_new_words(before, counted, NEW, np.zeros(len(NEW)))
+    assert len(memory.seen) == after.n_features > before.n_features
+    assert memory.seen.sum() == counted.seen.sum()
     assert np.allclose(after.logits(OLD), before.logits(OLD), atol=1e-5)
     mean = before.logits(NEW).mean(axis=0)
     sure = np.abs(mean) > 1
     assert sure.any()
     assert ((after.logits(["welder"])[0] > 0) == (mean > 0))[sure].all()
-    assert with_new_words(before, OLD, ROLES) is before
+    assert with_new_words(before, memory, OLD, ROLES) == (before, memory)
 
 
 def test_a_word_alone_finds_its_class(model, tmp_path):
@@ -84,4 +87,4 @@ def test_other_encoders_stay_as_they_are(model):
     linear = model.predictor_
     layers = *linear.encoder.layers, Layer(np.eye(16), np.zeros(16))
     deep = Predictor(NumpyEncoder(layers), linear.decoder, linear.features)
-    assert with_new_words(deep, NEW, np.zeros(len(NEW))) is deep
+    assert with_new_words(deep, None, NEW, np.zeros(len(NEW))) == (deep, None)

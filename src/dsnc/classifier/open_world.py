@@ -1,9 +1,10 @@
 """Classes come and go: a fitted model takes more of them and gives some up, without training anew.
 
-The encoder stays as it is. What a model remembers of its classes, it rehearses when others come;
-see `dsnc.selection.new_classes`.
+What a model remembers of its classes, it rehearses when others come; see
+`dsnc.selection.new_classes`.
 """
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +34,7 @@ from dsnc.selection.new_classes import (
     without_classes,
 )
 from dsnc.selection.new_words import with_new_words
+from dsnc.selection.teaching import can_be_taught
 
 if TYPE_CHECKING:
     from dsnc.classifier.learned import Run
@@ -117,12 +119,14 @@ class OpenWorld(LearnedClassifier):
     def add_classes(self, X: Any, y: Any) -> Self:
         """Learn new classes, or more rows of known ones, without forgetting the others.
 
-        The encoder stays as it is. New classes get codes, class vectors and, where the model has a
-        second stage, vectors over features; all class vectors are trained for a moment, on these
-        rows and on what the model remembers of the others (`memory`). Where few classes come to
-        many, only theirs are, beside those of near classes. The balance between old and new is
-        chosen on remembered codes. Labels that were removed before come back to their
-        place; others come last in `classes_`, in sorted order.
+        New classes get codes, class vectors and, where the model has a second stage, vectors over
+        features; all class vectors are trained for a moment, on these rows and on what the model
+        remembers of the others (`memory`). Where few classes come to many, only theirs are, beside
+        those of near classes. The balance between old and new is chosen on remembered codes, and
+        on some of the rows where classes have eight or more. The encoder stays as it is, but for
+        sparse rows such as texts: where new classes have so many rows, it learns what features
+        mean that it has hardly ever seen. Labels that were removed before come back to their place;
+        others come last in `classes_`, in sorted order.
 
         Where it fails, everything stays as it was.
 
@@ -216,7 +220,8 @@ class OpenWorld(LearnedClassifier):
 
     def _learn_words(self, texts: list[str], labels: Any) -> None:
         """Give n-grams that come with new texts a meaning."""
-        self.predictor_ = with_new_words(self.predictor_, texts, labels)
+        known = self.predictor_, self._memory
+        self.predictor_, self._memory = with_new_words(*known, texts, labels)
         self.n_features_in_ = self.predictor_.n_features
 
     def _check_memory(self) -> None:
@@ -256,7 +261,7 @@ class OpenWorld(LearnedClassifier):
         """
         check_is_fitted(self, "predictor_")
         with self._all_or_nothing():
-            several = isinstance(labels, list | tuple | set | np.ndarray)
+            several = isinstance(labels, Iterable) and not isinstance(labels, str | bytes)
             wanted = label_array(list(labels) if several else [labels])
             if len(set(wanted.tolist())) < len(wanted):
                 raise InputError("labels names a class twice; give each once.")
@@ -316,14 +321,18 @@ class OpenWorld(LearnedClassifier):
             return None
         seed, n_classes = seed_of(self.random_state), trained.n_classes
         memory = getattr(self, "_memory", None) if run.calls else None
+        counts = memory is not None and len(memory.seen) > 0  # from the first row on, or never
         if memory is None or len(memory.counts) != n_classes:
-            memory = Memory.empty(trained.n_bits, n_classes)
+            memory, counts = Memory.empty(trained.n_bits, n_classes), True
         rows, y = _used(run.examples), run.examples.targets.y
         n_rows = len(y) - run.n_described
         rows, described = rows[rows < n_rows], rows[rows >= n_rows]
         some = rows[some_of_each(y[rows], most, seed)]
         memory = memory.with_rows(_codes(trained, run.examples, some), y[some], most, seed)
         memory = memory.counting(y[rows])
+        if counts and can_be_taught(trained.encoder):
+            for start in range(0, len(rows), _ROWS):
+                memory = memory.seeing(run.examples.X[rows[start : start + _ROWS]])
         if len(described):
             codes = _codes(trained, run.examples, described)
             memory = memory.with_descriptions(codes, y[described])

@@ -69,7 +69,8 @@ def add_classes(
 ) -> None:
     """Add classes to a model, from labelled rows: one row a class is enough, more are better.
 
-    The encoder stays as it is. Rows of classes that the model has already are learned as well.
+    Old classes keep theirs: the model rehearses what it remembers of them. Rows of classes that
+    it has already are learned as well.
     MODEL is replaced when the changed one is whole on the disk.
 
     Example: dsnc classes add model new_titles.tsv

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.arrays import appended, check_arrays
@@ -22,7 +23,7 @@ _KINDS = {
     "offsets": "float32 1",
     "balance": "float32 2",
 }
-_OF_DESCRIPTIONS = {"described": "bool 1", "attributes": "float32 2"}  # where there are any
+_OPTIONAL = {"described": "bool 1", "attributes": "float32 2", "seen": "uint32 1"}
 _HELD_OUT = 4096  # rows that are remembered to judge by, at most
 
 
@@ -50,6 +51,8 @@ class Memory:
         Which codes are those of descriptions; all of them are remembered, and none is counted.
     attributes : float32 array of shape (n_classes, n_attributes)
         NaN for a class whose attributes are not known.
+    seen : uint32 array of shape (n_features,)
+        How many of the rows that were learned from had each feature; empty where nobody counted.
     """
 
     codes: SoftCodes
@@ -61,13 +64,18 @@ class Memory:
     balance: Mapping[int, float]
     described: NDArray[np.bool_]
     attributes: NDArray[np.float32]
+    seen: NDArray[np.uint32]
 
     @classmethod
     def empty(cls, n_bits: int, n_classes: int) -> Self:
         """Return the memory of a model that remembers nothing yet."""
         none, of = SoftCodes(np.empty((0, octets_of(n_bits)), np.uint8), n_bits), np.empty(0, int)
         zeros = np.zeros(n_classes, np.float32)
-        nothing = np.zeros(0, np.bool_), np.zeros((n_classes, 0), np.float32)
+        nothing = (
+            np.zeros(0, np.bool_),
+            np.zeros((n_classes, 0), np.float32),
+            np.zeros(0, np.uint32),
+        )
         return cls(none, of, none, of, zeros, zeros, {}, *nothing)
 
     @property
@@ -135,6 +143,19 @@ class Memory:
         counts = self.counts.copy()
         np.add.at(counts, classes, 1)
         return replace(self, counts=counts)
+
+    def seeing(self, X: Any) -> Self:
+        """Count the features that rows have which were learned from: rows of mostly zeros."""
+        counts = np.bincount(sp.csr_array(X).indices, minlength=X.shape[1])
+        known = self.seen if len(self.seen) else np.zeros(X.shape[1], np.uint32)
+        return replace(self, seen=known + counts.astype(np.uint32))
+
+    def with_features(self, places: NDArray[np.int64], n_features: int) -> Self:
+        """Return the same among more features; `places` are those of the present ones."""
+        seen = np.zeros(n_features if len(self.seen) else 0, np.uint32)
+        if len(self.seen):
+            seen[places] = self.seen
+        return replace(self, seen=seen)
 
     def with_held_out(self, codes: SoftCodes, classes: Ints) -> Self:
         """Remember some of the rows that were held out, evenly spaced."""
@@ -216,17 +237,22 @@ class Memory:
             arrays["described"] = self.described
         if self.attributes.size:
             arrays["attributes"] = self.attributes
+        if len(self.seen):
+            arrays["seen"] = self.seen
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], n_bits: int, n_classes: int) -> Self:
+    def from_arrays(
+        cls, arrays: Mapping[str, Any], n_bits: int, n_classes: int, n_features: int
+    ) -> Self:
         """Make the memory from its arrays, checking them: a file may be hostile."""
         nothing = {
             "described": np.zeros(len(arrays.get("classes", ())), np.bool_),
             "attributes": np.zeros((n_classes, 0), np.float32),
+            "seen": np.zeros(0, np.uint32),
         }
         arrays = {**nothing, **arrays}
-        check_arrays("memory", arrays, _KINDS | _OF_DESCRIPTIONS)
+        check_arrays("memory", arrays, _KINDS | _OPTIONAL)
         balance = arrays["balance"]
         if balance.shape[1] != 2 or not np.isfinite(balance).all():
             raise InputError("memory: array 'balance' is not pairs of numbers.")
@@ -245,9 +271,11 @@ class Memory:
             raise InputError("memory: array 'described' is not one answer for each code.")
         if len(attributes) != n_classes or np.isinf(attributes).any():
             raise InputError(f"memory: array 'attributes' is not {n_classes} rows of numbers.")
+        if len(arrays["seen"]) not in (0, n_features):
+            raise InputError(f"memory: array 'seen' is not {n_features} counts.")
         found = {int(rows): float(offset) for rows, offset in balance.tolist()}
         parts: dict[str, Any] = {**codes, **owners, "described": described}
-        parts["attributes"] = attributes
+        parts |= {"attributes": attributes, "seen": arrays["seen"]}
         memory = cls(**parts, counts=counts, offsets=offsets, balance=found)
         if (np.diff(memory.classes) >= 0).all():
             return memory

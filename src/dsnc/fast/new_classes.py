@@ -1,7 +1,8 @@
-"""Vectors for classes that come later, under an encoder that stays as it is.
+"""Vectors for classes that come later, and what their rows teach the encoder.
 
 The vectors over bits are trained together with those of the other classes, on new rows and on what
-is remembered of the others. The vectors over features of a second stage are trained against the
+is remembered of the others. Rows of features that are rare also teach the encoder what these mean.
+The vectors over features of a second stage are trained against the
 other new rows, and against old classes: where rows have length 1, what speaks for a class is a row
 that looks like it.
 """
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.checks import Ints
+from dsnc.fast import recipe
 from dsnc.fast.class_centers import more_class_centers
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import _plan
@@ -30,6 +32,8 @@ from dsnc.training.settings import Settings
 _AT_LEAST = 4000  # remembered codes of an epoch
 _MORE_WEIGHTS = 2  # than the other classes have on average
 _LEAST_WEIGHTS = 64
+_LESSONS = 10  # passes over the rows that teach the encoder
+_REST = 0.0001  # of a feature that one row had, in squared gradients: by its cube for more rows
 
 
 class Codes(NamedTuple):
@@ -99,6 +103,52 @@ def _feed(new: Codes, old: Codes, n_classes: int) -> Feed:
     n_bits = logits.shape[1]
     as_they_are = Scaling(shift=np.zeros(n_bits, np.float32), factor=np.ones(n_bits, np.float32))
     return Feed(Examples(logits, targets, weight), as_they_are)
+
+
+def teach(
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    linear: LinearDecoder,
+    X: Any,
+    classes: Ints,
+    seen: NDArray[np.uint32],
+    *,
+    seed: int,
+    n_threads: int = 1,
+) -> NDArray[np.float32]:
+    """Return the weights of an encoder that has learned from some rows, under vectors that stay.
+
+    Parameters
+    ----------
+    weight, bias
+        Of the encoder, for rows of length 1.
+    linear : LinearDecoder
+    X : CSR matrix
+    classes : int array
+    seen : uint32 array
+        How many rows of before had each feature: the more, the less it moves.
+    seed : int
+    n_threads : int
+        The weights do not depend on it.
+    """
+    settings = replace(Settings(n_bits=linear.n_bits), max_epochs=_LESSONS)
+    model = Model.of(weight, bias, linear.weight, linear.bias)
+    for squares in model.squares:
+        squares[:] = np.inf  # they stay
+    model.squares.encoder[:] = _REST * np.maximum(seen, 1).astype(np.float32) ** 3
+    targets = Targets(classes.astype(np.int32), linear.n_classes)
+    steps = FastSteps(
+        model,
+        Feed(Examples(X, targets), Scaling(unit_rows=True)),
+        settings,
+        _plan(settings, each_alone=False),
+        seed=seed,
+        n_threads=n_threads,
+        left_out=recipe.LEFT_OUT,
+    )
+    for epoch in range(_LESSONS):
+        steps.run(epoch, lambda: False)
+    return np.array(model.weights.encoder[:, : linear.n_bits])
 
 
 def new_feature_vectors(

@@ -91,7 +91,9 @@ def restore(
     predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
     if remembered:
         own = {name.removeprefix(REMEMBERED): array for name, array in remembered.items()}
-        model._memory = Memory.from_arrays(own, predictor.n_bits, predictor.n_classes)
+        model._memory = Memory.from_arrays(
+            own, predictor.n_bits, predictor.n_classes, predictor.n_features
+        )
     if usual:
         own = {name.removeprefix(USUAL): array for name, array in usual.items()}
         model._novelty = Novelty.from_arrays(own)

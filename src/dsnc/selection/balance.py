@@ -3,7 +3,8 @@
 A class of few rows is scored lower than it should be, by an amount that no row of its own can tell.
 So the model looks at classes that it knows: it forgets some, learns them again from as few codes,
 or from their descriptions, and sees what they want on top to be found as often as they should on
-held-out codes.
+held-out codes. Classes of many rows can do without that: some of their rows are held back, and show
+what is wanted.
 """
 
 from dataclasses import replace
@@ -26,8 +27,39 @@ _SHARE = 0.2  # of the classes, to be forgotten and learned again
 _AGAIN, _ROWS_AGAIN = 1000, 10_000  # classes and codes of that, at most
 _WORTH, _WORTH_OF_FEW = 0.3, 0.5  # of new classes beside old ones; of those that have few rows
 _OFFSETS = np.arange(-2, 8.25, 0.25)  # on top of the scores of new classes
+_DOUBT = 100  # rows that were held back are believed by half
 _TOLERANCE = 0.0005  # of the mean accuracy
 _JUDGED = 64  # candidates of a held-out row
+
+
+def offset_by_rows(decoder: Any, memory: Memory, judge: Rows, is_young: Any, n_new: int) -> float:
+    """Return what new classes want on top, as rows of theirs tell that were held back.
+
+    Rows that were held out at fit stand for those of old classes. If all come as often as in
+    training, as many are to be taken from old classes for new ones as from new ones for old. What
+    few rows tell is believed in part.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        Of all classes, with nothing on top of new ones.
+    memory : Memory
+        Of the same classes.
+    judge : Rows
+    is_young : bool array
+        Which classes are new.
+    n_new : int
+        Rows of new classes, in all.
+    """
+    parts = (memory.held_out.logits(), memory.held_out_classes), judge
+    taken = np.zeros(len(_OFFSETS))  # by new classes, more than they lose
+    for (logits, owners), n_rows in zip(parts, (memory.counts.sum(), n_new), strict=True):
+        classes, scores = decoder.candidates(Encoded(logits), min(_JUDGED, decoder.n_classes))
+        is_new = is_young[np.maximum(classes, 0)]
+        found = [_right(scores + offset * is_new, is_new).mean() for offset in _OFFSETS]
+        taken += n_rows * (np.array(found) - is_young[owners].mean())
+    trust = len(judge.classes) / (len(judge.classes) + _DOUBT)
+    return trust * float(np.interp(0, taken, _OFFSETS))
 
 
 def offset_of_new(
@@ -114,6 +146,11 @@ def _harmonic(
     scores: NDArray[Any], truth: NDArray[np.bool_], is_new: NDArray[np.bool_], share: float
 ) -> float:
     """Return the harmonic mean of the accuracies of old and new classes; the new count `share`."""
-    right = truth[np.arange(len(truth)), scores.argmax(axis=1)]
+    right = _right(scores, truth)
     old, new = max(right[~is_new].mean(), 1e-9), max(right[is_new].mean(), 1e-9)
     return float(1 / ((1 - share) / old + share / new))
+
+
+def _right(scores: NDArray[Any], truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which rows are right by the best of their scores."""
+    return np.asarray(truth[np.arange(len(truth)), scores.argmax(axis=1)])

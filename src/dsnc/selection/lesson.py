@@ -24,7 +24,7 @@ _NEAR, _CODES = 32, 8  # old classes beside a new one, and codes of each, where 
 _LEAST_NEAR, _ALL_NEAR = 16, 1 << 14  # half as many are enough where these would be more in all
 _PACE = 5  # other vectors go all the way where a fifth of the classes comes, else less
 _TIMES, _TIMES_BESIDE = 4, 1  # remembered codes of an epoch beside the new rows
-_FEW = 64  # old classes for each new one that make them few
+_FEW = 16  # old classes for each new one that make them few
 _ROW_STEPS, _FEWEST_EPOCHS = 60_000, 3  # of these, about; and no fewer epochs
 
 
@@ -89,7 +89,7 @@ class Lesson:
         """
         is_young = before < 0 if is_young is None else is_young
         keeps = False
-        if memory is not None and _are_few(memory, before, rows):
+        if memory is not None and are_few(memory, before, rows.classes):
             keeps = Change(before).only_adds(self.linear.n_classes)
             linear = self._beside(memory, before, rows, offset, keeps=keeps)
         else:
@@ -141,12 +141,7 @@ class Lesson:
         self, memory: Memory, before: Ints, rows: Rows, offset: float, *, keeps: bool
     ) -> LinearDecoder:
         """Return the old vectors as they are, and new ones that were trained beside near ones."""
-        near = self._near(rows)
-        if not keeps:
-            now = np.full(self.linear.n_classes, -1)
-            now[before[before >= 0]] = np.flatnonzero(before >= 0)
-            near = now[near][now[near] >= 0]
-        classes = np.union1d(near, np.flatnonzero(before < 0))
+        classes = self.around(before, rows)
         is_new = before[classes] < 0
         part = memory.of_classes(classes, _CODES, self.how.seed)
         epochs = _ROW_STEPS // (len(rows.classes) + len(part.codes))
@@ -161,6 +156,15 @@ class Lesson:
         weight, bias = self.linear.weight[before], self.linear.bias[before]
         weight[before < 0], bias[before < 0] = new.weight, new.bias
         return LinearDecoder(weight, bias)
+
+    def around(self, before: Ints, rows: Rows) -> Ints:
+        """Return new classes and those that are near them, by their numbers from now on."""
+        near = self._near(rows)
+        if not Change(before).only_adds(self.linear.n_classes):
+            now = np.full(self.linear.n_classes, -1)
+            now[before[before >= 0]] = np.flatnonzero(before >= 0)
+            near = now[near][now[near] >= 0]
+        return np.union1d(near, np.flatnonzero(before < 0))
 
     def _near(self, rows: Rows) -> Ints:
         """Return the classes nearest to the middle of new ones, by their numbers so far."""
@@ -197,13 +201,13 @@ def _moved(
     return LinearDecoder(weight, start.bias + on_the_way * (end.bias - start.bias))
 
 
-def _are_few(memory: Memory, before: Ints, rows: Rows) -> bool:
+def are_few(memory: Memory, before: Ints, classes: Ints) -> bool:
     """Tell whether few classes come to many, and no old one has more rows."""
     n_new = int(np.count_nonzero(before < 0))
     return (
         0 < _FEW * n_new <= len(before) - n_new
         and len(memory.codes) > 0
-        and bool((before[rows.classes] < 0).all())
+        and bool((before[classes] < 0).all())
     )
 
 

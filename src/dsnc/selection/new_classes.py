@@ -1,8 +1,9 @@
-"""Classes that come to a model whose encoder stays, and classes that go.
+"""Classes that come to a model that is trained, and classes that go.
 
 They come from rows, from descriptions (which are rows that do not count as such) or from attributes
 (which point to codes). In each case a class gets a code, a vector over bits (`lesson`), what it
-wants on top of its scores (`balance`), and a vector over features (`new_vectors`).
+wants on top of its scores (`balance`), and a vector over features (`new_vectors`). Many rows of a
+class also teach the encoder what rare features mean (`teaching`).
 """
 
 from collections.abc import Callable
@@ -17,15 +18,24 @@ from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
+from dsnc.decoders.scoring import FEWEST
 from dsnc.errors import warn
 from dsnc.predictor import Predictor
 from dsnc.rerank import FeatureReranker
 from dsnc.selection.attributes import AttributeMap
-from dsnc.selection.balance import DESCRIBED, FEW, OF_ATTRIBUTES, offset_of_new
-from dsnc.selection.lesson import Changed, Learning, Lesson, Rows, extended, scorer, taken
+from dsnc.selection.balance import (
+    DESCRIBED,
+    FEW,
+    OF_ATTRIBUTES,
+    offset_by_rows,
+    offset_of_new,
+)
+from dsnc.selection.lesson import Changed, Learning, Lesson, Rows, are_few, extended, scorer, taken
 from dsnc.selection.new_vectors import SECOND_LOOK, Seen, with_new_vectors, with_vectors
+from dsnc.selection.teaching import can_be_taught, with_taught_encoder
 
 _EPOCHS, _DENSE_EPOCHS = 3, 10  # over the new rows, of length 1 and others
+_HELD_BACK = 10  # one of so many rows of a new class, to find the balance by
 _REACHED, _WITHIN = 32, 0.1875  # candidates of few rows, and how far away, as a share of the bits
 
 
@@ -40,8 +50,21 @@ class Arrival(NamedTuple):
         """Return rows of some classes, and those of the others."""
         first = is_first[self.classes]
         parts = np.flatnonzero(first), np.flatnonzero(~first)
-        one, other = (self._replace(X=self.X[p], classes=self.classes[p]) for p in parts)
+        one, other = (self._taken(p) for p in parts)
         return one, other
+
+    def held_back(self, is_young: NDArray[np.bool_], seed: int) -> tuple["Arrival", "Arrival"]:
+        """Return most of the rows, and a tenth of those of each young class, drawn at random."""
+        order = np.random.default_rng([seed, 13]).permutation(len(self.classes))
+        order = order[np.argsort(self.classes[order], kind="stable")]
+        owners = self.classes[order]
+        places = np.arange(len(order)) - np.searchsorted(owners, owners)
+        counts = np.bincount(owners, minlength=len(self.before))
+        back = is_young[owners] & (places < counts[owners] // _HELD_BACK)
+        return self._taken(np.sort(order[~back])), self._taken(np.sort(order[back]))
+
+    def _taken(self, rows: Ints) -> "Arrival":
+        return self._replace(X=self.X[rows], classes=self.classes[rows])
 
 
 _Second = Callable[[FeatureReranker, Changed, Ints], FeatureReranker]
@@ -51,14 +74,55 @@ def with_new_classes(
     predictor: Predictor, memory: Memory | None, arrival: Arrival, how: Learning
 ) -> tuple[Predictor, Memory | None]:
     """Return a predictor that knows the classes of some rows as well, and what it remembers."""
+    n_rows, offset = _rows_of_a_class(memory, arrival), None
+    if memory is not None and n_rows is not None and n_rows >= FEW:
+        predictor, offset = _studied(predictor, memory, arrival, how)
     rows = Rows(predictor.logits(arrival.X), arrival.classes)
     second = _vectors_from_rows(predictor, memory, arrival, rows, how)
-    n_rows = _rows_of_a_class(memory, arrival)
-    predictor, kept = _learned(predictor, memory, arrival, rows, n_rows, how, second)
+    predictor, kept = _learned(predictor, memory, arrival, rows, n_rows, how, second, offset)
     if kept is not None:
         kept = kept.with_rows(rows.codes(), rows.classes, how.most, how.seed)
         kept = kept.counting(rows.classes)
+        if len(kept.seen):
+            kept = kept.seeing(arrival.X)
     return predictor, kept
+
+
+def _studied(
+    predictor: Predictor, memory: Memory, arrival: Arrival, how: Learning
+) -> tuple[Predictor, float | None]:
+    """Return a predictor whose encoder has learned from rows, and what new classes want on top.
+
+    That is seen on some of the rows, which are held back for it.
+    """
+    lesson = _lesson(predictor, how, FEW)
+    if lesson is None:
+        return predictor, None
+    offset, is_young = None, _young(memory, arrival)
+    kept = memory.changed(Change(arrival.before))
+    mine, judges = arrival.held_back(is_young, how.seed)
+    if min(len(judges.classes), len(kept.held_out_classes)) >= FEWEST // 10:
+        taught = _taught(predictor, kept, mine, lesson, how)
+        rows = Rows(taught.logits(mine.X), mine.classes)
+        decoder = lesson.learned(kept, arrival.before, rows, 0.0, is_young).decoder
+        judge = Rows(taught.logits(judges.X), judges.classes)
+        n_new = int(np.count_nonzero(is_young[arrival.classes]))
+        offset = offset_by_rows(decoder, kept, judge, is_young, n_new)
+    return _taught(predictor, kept, arrival, lesson, how), offset
+
+
+def _taught(
+    predictor: Predictor, memory: Memory, arrival: Arrival, lesson: Lesson, how: Learning
+) -> Predictor:
+    """Return a predictor whose encoder has learned from rows, if it can."""
+    if not (can_be_taught(predictor.encoder) and len(memory.seen)):
+        return predictor
+    rows, before = Rows(predictor.logits(arrival.X), arrival.classes), arrival.before
+    linear, classes = lesson.learned(memory, before, rows).linear, rows.classes
+    if are_few(memory, before, classes):
+        around = lesson.around(before, rows)
+        linear, classes = taken(linear, around), np.searchsorted(around, classes)
+    return with_taught_encoder(predictor, memory, arrival.X, classes, linear, how)
 
 
 def with_described_classes(
@@ -151,11 +215,12 @@ def _learned(
     n_rows: int | None,
     how: Learning,
     second: _Second,
+    offset: float | None = None,
 ) -> tuple[Predictor, Memory | None]:
     """Return a predictor that has learned classes, and what it remembered so far of all of them."""
     before, decoder = arrival.before, predictor.decoder
-    kept, linear = memory and memory.changed(Change(before)), scorer(decoder)
-    if linear is None:
+    kept, lesson = memory and memory.changed(Change(before)), _lesson(predictor, how, n_rows)
+    if lesson is None:
         if predictor.reranker is not None:
             warn(
                 f"The second stage is left out: without class vectors, as of the {decoder.name!r} "
@@ -163,16 +228,10 @@ def _learned(
             )
         change = Change(before, None, PackedCodes.from_logits(rows.logits), rows.classes)
         return predictor.with_decoder(decoder.with_classes(change)), kept
-    size = _REACHED if n_rows is not None and n_rows < FEW else 1
-    if predictor.reranker is not None:
-        size = max(size, SECOND_LOOK)
-    if size > 1:
-        decoder = decoder.reaching(size, round(_WITHIN * decoder.n_bits))
-    epochs = _EPOCHS if getattr(predictor.encoder, "row_normalize", False) else _DENSE_EPOCHS
     is_young = _young(memory, arrival)
     n_new = int(np.count_nonzero(is_young))
-    lesson = Lesson(decoder, linear, epochs, how)
-    offset, kept = offset_of_new(lesson, memory, kept, n_rows, n_new)
+    if offset is None:
+        offset, kept = offset_of_new(lesson, memory, kept, n_rows, n_new)
     changed = lesson.learned(kept, before, rows, offset, is_young)
     if kept is not None:
         on_top = kept.offsets.copy()
@@ -183,6 +242,20 @@ def _learned(
     if reranker is not None and is_young.any():
         reranker = second(reranker, changed, np.where(is_young, -1, before))
     return predictor.with_decoder(changed.decoder, trained, reranker), kept
+
+
+def _lesson(predictor: Predictor, how: Learning, n_rows: int | None) -> Lesson | None:
+    """Return how class vectors are trained, where a class has so many rows; None without any."""
+    decoder, linear = predictor.decoder, scorer(predictor.decoder)
+    if linear is None:
+        return None
+    size = _REACHED if n_rows is not None and n_rows < FEW else 1
+    if predictor.reranker is not None:
+        size = max(size, SECOND_LOOK)
+    if size > 1:
+        decoder = decoder.reaching(size, round(_WITHIN * decoder.n_bits))
+    epochs = _EPOCHS if getattr(predictor.encoder, "row_normalize", False) else _DENSE_EPOCHS
+    return Lesson(decoder, linear, epochs, how)
 
 
 def _vectors_from_rows(

@@ -11,29 +11,34 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dsnc.decoders.memory import Memory
 from dsnc.encoders.numpy import Layer, NumpyEncoder
 from dsnc.predictor import Predictor
 
 _STRENGTH = 6.0  # times what would do if all n-grams of a row pointed to one code
 
 
-def with_new_words(predictor: Predictor, texts: list[str], labels: Any) -> Predictor:
+def with_new_words(
+    predictor: Predictor, memory: Memory | None, texts: list[str], labels: Any
+) -> tuple[Predictor, Memory | None]:
     """Return a predictor that knows the n-grams of some texts as well, if its encoder is linear.
 
     Parameters
     ----------
     predictor : Predictor
+    memory : Memory, optional
+        Which is returned with as many features.
     texts : list of str
     labels : array of shape (len(texts),)
         What they belong to, by any names.
     """
     known, encoder = predictor.features, predictor.encoder
     if known is None or not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
-        return predictor
+        return predictor, memory
     wider, places = known.with_texts(texts)
     fresh = np.setdiff1d(np.arange(wider.n_features_), places)
     if not len(fresh):
-        return predictor
+        return predictor, memory
     bias = encoder.layers[0].bias
     owners = np.unique(labels, return_inverse=True)[1]
     members = sp.csr_array((np.ones(len(texts)), (owners, np.arange(len(texts)))))
@@ -51,4 +56,5 @@ def with_new_words(predictor: Predictor, texts: list[str], labels: Any) -> Predi
         reranker = replace(reranker, vectors=vectors)
     wide = NumpyEncoder(layers, row_normalize=encoder.row_normalize)
     parts = predictor.decoder, wider, predictor.trained, reranker, predictor.rule
-    return type(predictor)(wide, *parts)
+    memory = memory and memory.with_features(places, wider.n_features_)
+    return type(predictor)(wide, *parts), memory
