@@ -27,7 +27,7 @@ def test_new_classes_are_strange(model):
 @pytest.mark.parametrize("share", [0.05, 0.2])
 def test_the_threshold_loses_the_share_that_is_asked_for(model, share):
     answers = model.predict(X[OLD & TEST], unknown=-1, unknown_share=share)
-    assert abs((answers == -1).mean() - share) < 0.04
+    assert abs((answers == -1).mean() - share) < 0.05
     assert answers.dtype == Y.dtype
 
 

@@ -144,8 +144,8 @@ def test_hostile_arrays_are_refused(memory, name, array):
 @pytest.mark.parametrize(
     ("name", "array"),
     [
-        ("usual", np.zeros((2, 2), np.float32)),
-        ("usual", np.ones((3, 2), np.float32)),
+        ("first_stage", np.zeros((2, 2), np.float32)),
+        ("first_stage", np.ones((3, 2), np.float32)),
         ("quantiles", np.zeros(5, np.float32)),
         ("quantiles", np.full(1001, np.nan, np.float32)),
     ],

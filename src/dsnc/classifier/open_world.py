@@ -16,7 +16,6 @@ from dsnc.classifier.descriptions import Attributes, Descriptions, items_of
 from dsnc.classifier.inputs import label_column, seed_of
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
-from dsnc.codes import Encoded
 from dsnc.codes.soft import SoftCodes, octets_of
 from dsnc.decoders import HeldOut
 from dsnc.decoders.memory import Memory, some_of_each
@@ -364,18 +363,12 @@ def _codes(trained: Predictor, examples: "Examples", rows: Any) -> SoftCodes:
 def _first_stage(predictor: Predictor, memory: Memory, codes: SoftCodes | None = None) -> Any:
     """Return the signs of novelty of codes, by default of those that were held out."""
     logits = (memory.held_out if codes is None else codes).logits()
-    if not len(logits):
-        return np.empty((0, 2))
-    classes, probabilities = predictor.decoder.top_k_proba(Encoded(logits), 1)
-    answers = probabilities[:, 0], classes[:, 0], logits
-    return signs_of_novelty(*answers, predictor.decoder, memory)
+    return signs_of_novelty(logits, predictor.decoder, memory)
 
 
 def usual_rows(predictor: Predictor, rows: HeldOut, memory: Memory | None) -> Novelty | None:
     """Return what is usual for rows of known classes, as held-out rows tell."""
     if not rows.targets.is_single:
         return None  # a row without a label is nothing strange
-    sample = rows.take(_JUDGES)
-    classes, probabilities = predictor.stages.top_k_proba(sample.encoded, 1)
-    answers = probabilities[:, 0], classes[:, 0], sample.encoded.numbers()
-    return Novelty.of(signs_of_novelty(*answers, predictor.decoder, memory))
+    logits = rows.take(_JUDGES).encoded.numbers()
+    return Novelty.of(signs_of_novelty(logits, predictor.decoder, memory))

@@ -1,9 +1,11 @@
 """How strange a row is: whether it belongs to any of the classes at all.
 
-Two things tell: how sure the model is of its answer, and how near the row's soft code is to those
-that it remembers of that class. Each is measured by what is usual for rows of known classes, on
-rows held out of training, and the two are added. The same rows tell where to draw the line, for a
-share of known rows that one is ready to lose.
+Two things tell: how sure the first stage is of its answer, and how near the row's soft code is to
+those that are remembered of that class, as near as these are to each other. Each is measured by
+what is usual for rows of known classes, on rows held out of training, and the two are added. The
+same rows tell where to draw the line, for a share of known rows that one is ready to lose.
+
+The second stage has no say: it tells candidates apart, and is as sure of strange rows as of others.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,16 +18,18 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
 from dsnc.checks import real
+from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
 from dsnc.errors import InputError
 
-_KINDS = {"usual": "float32 2", "quantiles": "float32 1"}
+_KINDS = {"first_stage": "float32 2", "quantiles": "float32 1"}
 _STEPS = 1000  # of the share of known rows to lose
 _WEIGHTS = np.array([1.0, 0.5])  # of doubt and of distance
 _SURE = 1e-6  # more than this, float32 cannot tell from certainty
 _ROWS = 512  # at a time
+_USUAL = 0.8  # how near codes of a class are to each other, before any is seen
 FEWEST = 20  # held-out rows that can tell what is usual
 
 
@@ -78,13 +82,13 @@ class Novelty:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {"usual": self.usual, "quantiles": self.quantiles}
+        return {"first_stage": self.usual, "quantiles": self.quantiles}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make it from its arrays, checking them: a file may be hostile."""
         check_arrays("novelty", arrays, _KINDS)
-        usual, quantiles = arrays["usual"], arrays["quantiles"]
+        usual, quantiles = arrays["first_stage"], arrays["quantiles"]
         if usual.shape != (2, 2) or quantiles.shape != (_STEPS + 1,):
             raise InputError("novelty: its arrays have other shapes than they should.")
         if not (
@@ -137,26 +141,27 @@ class MovedNovelty(Novelty):
 
 
 def signs_of_novelty(
-    probabilities: NDArray[Any],
-    classes: Ints,
-    logits: NDArray[np.float32],
-    decoder: Decoder,
-    memory: Memory | None,
+    logits: NDArray[np.float32], decoder: Decoder, memory: Memory | None
 ) -> NDArray[np.float64]:
     """Return (n, 2): doubt about the answer, and distance from what is known of its class.
 
     Parameters
     ----------
-    probabilities, classes : arrays of shape (n,)
-        The answers.
     logits : array of shape (n, n_bits)
     decoder : Decoder
-        Whose class vectors stand in for a memory, where there is none.
+        That answers; its class vectors stand in for a memory, where there is none.
     memory : Memory, optional
     """
-    p = np.clip(probabilities.astype(np.float64), _SURE, 1 - _SURE)
-    bits = _directions(logits)
-    near = np.zeros(len(bits))
+    parts = (_signs(logits[i : i + _ROWS], decoder, memory) for i in range(0, len(logits), _ROWS))
+    return np.concatenate([np.empty((0, 2)), *parts])
+
+
+def _signs(
+    logits: NDArray[np.float32], decoder: Decoder, memory: Memory | None
+) -> NDArray[np.float64]:
+    best, probabilities = decoder.top_k_proba(Encoded(logits), 1)
+    classes, p = best[:, 0], np.clip(probabilities[:, 0].astype(np.float64), _SURE, 1 - _SURE)
+    bits, near = _directions(logits), np.zeros(len(logits))
     if memory is not None and len(memory.codes):
         near = _nearest(bits, classes, memory)
     elif (known := decoder.evidence()) is not None:
@@ -173,16 +178,22 @@ def _directions(logits: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _nearest(bits: NDArray[np.float32], classes: Ints, memory: Memory) -> NDArray[np.float64]:
-    """Return the cosine to the nearest code of a row's class; -1 where none is remembered."""
-    starts, ends = memory.places(classes)
-    most = int((ends - starts).max(initial=1))
-    near = np.empty(len(bits))
-    for first in range(0, len(bits), _ROWS):
-        block = slice(first, first + _ROWS)
-        places = starts[block, None] + np.arange(most)
-        known = places < ends[block, None]
-        rows = np.minimum(places, len(memory.codes) - 1)
-        codes = _directions(memory.codes.take(rows.ravel()).logits()).reshape(*rows.shape, -1)
-        cosines = np.einsum("imj,ij->im", codes, bits[block])
-        near[block] = np.where(known, cosines, -1).max(axis=1, initial=-1)
-    return near
+    """Return the cosine to the nearest code of a row's class, above what is usual among them.
+
+    A class of which nothing is remembered has no code that is near.
+    """
+    numbers, owners = np.unique(classes, return_inverse=True)
+    starts, ends = memory.places(numbers)
+    counts = ends - starts
+    places = np.arange(int(counts.max(initial=1)))
+    rows = np.minimum(starts[:, None] + places, len(memory.codes) - 1)
+    codes = _directions(memory.codes.take(rows.ravel()).logits()).reshape(*rows.shape, -1)
+    is_there = places < counts[:, None]
+    alike = codes @ codes.transpose(0, 2, 1)
+    alike[:, places, places] = -1  # a code is not its own neighbor
+    alike = np.where(is_there[:, None], alike, -1).max(axis=2)
+    several = is_there & (counts > 1)[:, None]
+    usual = (np.where(several, alike, 0).sum(axis=1) + _USUAL) / (several.sum(axis=1) + 1)
+    cosines = np.einsum("imj,ij->im", codes[owners], bits)
+    near = np.where(is_there[owners], cosines, -1).max(axis=1, initial=-1)
+    return np.asarray(near - usual[owners])

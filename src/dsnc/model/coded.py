@@ -160,14 +160,12 @@ class CodeModel(FittedModel):
             rows = TextRows.of(X, self.predictor_.features)
             X, texts = rows.numbers(), rows.texts
             is_empty = np.diff(X.indptr) == 0
-        numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
-        classes, logits = numbers[:, 0], self.predictor_.logits(X)
+        classes = self.predictor_.predict(X, n_jobs=self._n_jobs())
+        logits = self.predictor_.logits(X)
         strange, threshold = np.zeros(len(classes)), -np.inf
         if unknown_share < 1:  # else all rows are novel, and nobody asks how strange they are
             known = self._known_rows()
-            signs = signs_of_novelty(
-                probabilities[:, 0], classes, logits, self.predictor_.decoder, self._memory
-            )
+            signs = signs_of_novelty(logits, self.predictor_.decoder, self._memory)
             strange, threshold = known.measure(signs), known.threshold(unknown_share)
         return Seen(X, texts, logits, classes, np.where(is_empty, np.inf, strange), threshold)
 

@@ -25,7 +25,7 @@ DESCRIBED, OF_ATTRIBUTES = 0, -1  # in place of a number of rows
 FEW = 8  # rows of a new class that make it hard to find
 _SHARE = 0.2  # of the classes, to be forgotten and learned again
 _AGAIN, _ROWS_AGAIN = 1000, 10_000  # classes and codes of that, at most
-_WORTH, _WORTH_OF_FEW = 0.3, 0.5  # of new classes beside old ones; of those that have few rows
+_WORTH, _WORTH_OF_ONE = 0.3, 0.5  # of new classes beside old ones; of those that have one row
 _OFFSETS = np.arange(-2, 8.25, 0.25)  # on top of the scores of new classes
 _DOUBT = 100  # rows that were held back are believed by half
 _TOLERANCE = 0.0005  # of the mean accuracy
@@ -35,9 +35,8 @@ _JUDGED = 64  # candidates of a held-out row
 def offset_by_rows(decoder: Any, memory: Memory, judge: Rows, is_young: Any, n_new: int) -> float:
     """Return what new classes want on top, as rows of theirs tell that were held back.
 
-    Rows that were held out at fit stand for those of old classes. If all come as often as in
-    training, as many are to be taken from old classes for new ones as from new ones for old. What
-    few rows tell is believed in part.
+    Rows that were held out at fit stand for those of old classes. Most of all rows are to be right,
+    if they come as often as in training. What few rows tell is believed in part.
 
     Parameters
     ----------
@@ -52,14 +51,15 @@ def offset_by_rows(decoder: Any, memory: Memory, judge: Rows, is_young: Any, n_n
         Rows of new classes, in all.
     """
     parts = (memory.held_out.logits(), memory.held_out_classes), judge
-    taken = np.zeros(len(_OFFSETS))  # by new classes, more than they lose
+    worth = np.zeros(len(_OFFSETS))
     for (logits, owners), n_rows in zip(parts, (memory.counts.sum(), n_new), strict=True):
         classes, scores = decoder.candidates(Encoded(logits), min(_JUDGED, decoder.n_classes))
         is_new = is_young[np.maximum(classes, 0)]
-        found = [_right(scores + offset * is_new, is_new).mean() for offset in _OFFSETS]
-        taken += n_rows * (np.array(found) - is_young[owners].mean())
+        truth = classes == owners[:, None]
+        right = [_right(scores + offset * is_new, truth).mean() for offset in _OFFSETS]
+        worth += n_rows * np.array(right)
     trust = len(judge.classes) / (len(judge.classes) + _DOUBT)
-    return trust * float(np.interp(0, taken, _OFFSETS))
+    return trust * float(_OFFSETS[_smooth(worth, 5).argmax()])
 
 
 def offset_of_new(
@@ -97,11 +97,17 @@ def _balance(lesson: Lesson, memory: Memory, n_rows: int, n_new: int) -> float |
     classes, scores = decoder.candidates(Encoded(memory.held_out.logits()), width)
     is_new = is_again[np.maximum(classes, 0)]
     truth = classes == memory.held_out_classes[:, None]
-    share = _WORTH_OF_FEW if DESCRIBED <= n_rows < FEW else _WORTH
+    share = _WORTH_OF_ONE if n_rows in (DESCRIBED, 1) else _WORTH
     worth = [_harmonic(scores + offset * is_new, truth, judged, share) for offset in _OFFSETS]
-    smooth = np.convolve(np.pad(worth, 1, mode="edge"), np.ones(3) / 3, "valid")
+    smooth = _smooth(worth, 3)
     good = _OFFSETS[smooth >= smooth.max() - _TOLERANCE]
     return float(good[np.abs(good).argmin()])  # no farther than it has to
+
+
+def _smooth(worth: Any, width: int) -> NDArray[np.float64]:
+    """Return the mean of each number and its neighbors, so many in all."""
+    padded = np.pad(worth, width // 2, mode="edge")
+    return np.convolve(padded, np.ones(width) / width, "valid")
 
 
 def _rows_again(

@@ -34,7 +34,7 @@ from dsnc.selection.lesson import Changed, Learning, Lesson, Rows, are_few, exte
 from dsnc.selection.new_vectors import SECOND_LOOK, Seen, with_new_vectors, with_vectors
 from dsnc.selection.teaching import can_be_taught, with_taught_encoder
 
-_EPOCHS, _DENSE_EPOCHS = 3, 10  # over the new rows, of length 1 and others
+_EPOCHS, _FEWER_EPOCHS = 10, 3  # over the new rows; fewer if they are many, and of length 1
 _HELD_BACK = 10  # one of so many rows of a new class, to find the balance by
 _REACHED, _WITHIN = 32, 0.1875  # candidates of few rows, and how far away, as a share of the bits
 
@@ -249,13 +249,14 @@ def _lesson(predictor: Predictor, how: Learning, n_rows: int | None) -> Lesson |
     decoder, linear = predictor.decoder, scorer(predictor.decoder)
     if linear is None:
         return None
-    size = _REACHED if n_rows is not None and n_rows < FEW else 1
+    has_few = n_rows is not None and n_rows < FEW
+    size = _REACHED if has_few else 1
     if predictor.reranker is not None:
         size = max(size, SECOND_LOOK)
     if size > 1:
         decoder = decoder.reaching(size, round(_WITHIN * decoder.n_bits))
-    epochs = _EPOCHS if getattr(predictor.encoder, "row_normalize", False) else _DENSE_EPOCHS
-    return Lesson(decoder, linear, epochs, how)
+    is_short = not has_few and getattr(predictor.encoder, "row_normalize", False)
+    return Lesson(decoder, linear, _FEWER_EPOCHS if is_short else _EPOCHS, how)
 
 
 def _vectors_from_rows(
