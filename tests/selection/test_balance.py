@@ -66,7 +66,7 @@ def test_rows_that_were_held_back_tell_what_was_put_on_top_by_mistake(too_much, 
     memory = memory.with_held_out(SoftCodes.from_logits(logits[:4000]), owners[:4000])
     judges = Rows(logits[4000:], owners[4000:])
     weight = 2 * np.tanh(centers / 2)
-    asked = memory, judges, is_new, 1000
+    asked = memory, judges, is_new
     nothing = offset_by_rows(SoftDecoder(weight, right), *asked)
     trust = n_rows / (n_rows + 100)
     assert abs(nothing) < 0.5

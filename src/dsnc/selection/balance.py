@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
+from dsnc.decoders import Decoder
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory, some_of_each
@@ -32,11 +33,13 @@ _TOLERANCE = 0.0005  # of the mean accuracy
 _JUDGED = 64  # candidates of a held-out row
 
 
-def offset_by_rows(decoder: Any, memory: Memory, judge: Rows, is_young: Any, n_new: int) -> float:
+def offset_by_rows(
+    decoder: Decoder, memory: Memory, judge: Rows, is_young: NDArray[np.bool_]
+) -> float:
     """Return what new classes want on top, as rows of theirs tell that were held back.
 
     Rows that were held out at fit stand for those of old classes. Most of all rows are to be right,
-    if they come as often as in training. What few rows tell is believed in part.
+    where all classes are as frequent. What few rows tell is believed in part.
 
     Parameters
     ----------
@@ -47,17 +50,16 @@ def offset_by_rows(decoder: Any, memory: Memory, judge: Rows, is_young: Any, n_n
     judge : Rows
     is_young : bool array
         Which classes are new.
-    n_new : int
-        Rows of new classes, in all.
     """
+    share = float(is_young.mean())
     parts = (memory.held_out.logits(), memory.held_out_classes), judge
     worth = np.zeros(len(_OFFSETS))
-    for (logits, owners), n_rows in zip(parts, (memory.counts.sum(), n_new), strict=True):
+    for (logits, owners), each in zip(parts, (1 - share, share), strict=True):
         classes, scores = decoder.candidates(Encoded(logits), min(_JUDGED, decoder.n_classes))
         is_new = is_young[np.maximum(classes, 0)]
         truth = classes == owners[:, None]
         right = [_right(scores + offset * is_new, truth).mean() for offset in _OFFSETS]
-        worth += n_rows * np.array(right)
+        worth += each * np.array(right)
     trust = len(judge.classes) / (len(judge.classes) + _DOUBT)
     return trust * float(_OFFSETS[_smooth(worth, 5).argmax()])
 
@@ -68,7 +70,7 @@ def offset_of_new(
     """Return what new classes of so many rows want on top, and the memory, which knows it now."""
     if memory is None or kept is None or n_rows is None:
         return 0.0, kept
-    n_rows = max(1, lesson.how.most) if n_rows >= FEW else n_rows
+    n_rows = min(n_rows, max(1, lesson.how.most))
     found = memory.balance.get(n_rows)
     if found is not None:
         return found, kept

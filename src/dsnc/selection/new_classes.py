@@ -106,8 +106,7 @@ def _studied(
         rows = Rows(taught.logits(mine.X), mine.classes)
         decoder = lesson.learned(kept, arrival.before, rows, 0.0, is_young).decoder
         judge = Rows(taught.logits(judges.X), judges.classes)
-        n_new = int(np.count_nonzero(is_young[arrival.classes]))
-        offset = offset_by_rows(decoder, kept, judge, is_young, n_new)
+        offset = offset_by_rows(decoder, kept, judge, is_young)
     return _taught(predictor, kept, arrival, lesson, how), offset
 
 
