@@ -66,9 +66,22 @@ def test_rows_that_were_held_back_tell_what_was_put_on_top_by_mistake(too_much, 
     memory = memory.with_held_out(SoftCodes.from_logits(logits[:4000]), owners[:4000])
     judges = Rows(logits[4000:], owners[4000:])
     weight = 2 * np.tanh(centers / 2)
-    asked = memory, judges, is_new
+    asked = memory, judges, is_new, 10.0
     nothing = offset_by_rows(SoftDecoder(weight, right), *asked)
     trust = n_rows / (n_rows + 100)
     assert abs(nothing) < 0.5
     found = offset_by_rows(SoftDecoder(weight, right + too_much * is_new), *asked)
     assert found == pytest.approx(nothing - trust * too_much, abs=0.3)
+
+
+def test_a_class_of_few_rows_counts_as_the_others_do():
+    rng = np.random.default_rng(0)
+    centers, owners = rng.normal(size=(10, 8)).astype(np.float32), np.arange(2000) % 10
+    logits = centers[owners] + rng.normal(size=(2000, 8)).astype(np.float32)
+    old = owners < 8
+    memory = Memory.empty(8, 10).counting(np.repeat(np.arange(8), 50))
+    memory = memory.with_held_out(SoftCodes.from_logits(logits[old]), owners[old])
+    judges = Rows(logits[~old], owners[~old])
+    decoder = SoftDecoder(centers, -np.square(centers).sum(axis=1) / 4)
+    found = [offset_by_rows(decoder, memory, judges, np.arange(10) >= 8, n) for n in (9, 50, 5000)]
+    assert found[0] == found[1] < found[2]

@@ -34,12 +34,13 @@ _JUDGED = 64  # candidates of a held-out row
 
 
 def offset_by_rows(
-    decoder: Decoder, memory: Memory, judge: Rows, is_young: NDArray[np.bool_]
+    decoder: Decoder, memory: Memory, judge: Rows, is_young: NDArray[np.bool_], n_rows: float
 ) -> float:
     """Return what new classes want on top, as rows of theirs tell that were held back.
 
     Rows that were held out at fit stand for those of old classes. Most of all rows are to be right,
-    where all classes are as frequent. What few rows tell is believed in part.
+    where they come as often as in training; a new class counts as an old one does, however few rows
+    it has. What few rows tell is believed in part.
 
     Parameters
     ----------
@@ -50,8 +51,12 @@ def offset_by_rows(
     judge : Rows
     is_young : bool array
         Which classes are new.
+    n_rows : float
+        Of a new class, on average.
     """
-    share = float(is_young.mean())
+    old = memory.counts[~is_young]
+    n_new = max(n_rows, float(np.median(old))) * np.count_nonzero(is_young)
+    share = n_new / (n_new + float(old.sum()))
     parts = (memory.held_out.logits(), memory.held_out_classes), judge
     worth = np.zeros(len(_OFFSETS))
     for (logits, owners), each in zip(parts, (1 - share, share), strict=True):

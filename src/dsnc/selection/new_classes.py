@@ -106,7 +106,8 @@ def _studied(
         rows = Rows(taught.logits(mine.X), mine.classes)
         decoder = lesson.learned(kept, arrival.before, rows, 0.0, is_young).decoder
         judge = Rows(taught.logits(judges.X), judges.classes)
-        offset = offset_by_rows(decoder, kept, judge, is_young)
+        n_rows = is_young[arrival.classes].sum() / is_young.sum()
+        offset = offset_by_rows(decoder, kept, judge, is_young, n_rows)
     return _taught(predictor, kept, arrival, lesson, how), offset
 
 
