@@ -16,6 +16,7 @@ from dsnc.classifier.descriptions import Attributes, Descriptions, items_of
 from dsnc.classifier.inputs import label_column, seed_of
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
+from dsnc.codes import Encoded
 from dsnc.codes.soft import SoftCodes, octets_of
 from dsnc.decoders import HeldOut
 from dsnc.decoders.memory import Memory, some_of_each
@@ -363,12 +364,12 @@ def _codes(trained: Predictor, examples: "Examples", rows: Any) -> SoftCodes:
 def _first_stage(predictor: Predictor, memory: Memory, codes: SoftCodes | None = None) -> Any:
     """Return the signs of novelty of codes, by default of those that were held out."""
     logits = (memory.held_out if codes is None else codes).logits()
-    return signs_of_novelty(logits, predictor.decoder, memory)
+    return signs_of_novelty(Encoded(logits), predictor.decoder, memory)
 
 
 def usual_rows(predictor: Predictor, rows: HeldOut, memory: Memory | None) -> Novelty | None:
     """Return what is usual for rows of known classes, as held-out rows tell."""
     if not rows.targets.is_single:
         return None  # a row without a label is nothing strange
-    logits = rows.take(_JUDGES).encoded.numbers()
-    return Novelty.of(signs_of_novelty(logits, predictor.decoder, memory))
+    encoded = rows.take(_JUDGES).encoded
+    return Novelty.of(signs_of_novelty(encoded, predictor.decoder, memory))

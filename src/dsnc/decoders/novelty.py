@@ -141,27 +141,27 @@ class MovedNovelty(Novelty):
 
 
 def signs_of_novelty(
-    logits: NDArray[np.float32], decoder: Decoder, memory: Memory | None
+    encoded: Encoded, decoder: Decoder, memory: Memory | None
 ) -> NDArray[np.float64]:
     """Return (n, 2): doubt about the answer, and distance from what is known of its class.
 
     Parameters
     ----------
-    logits : array of shape (n, n_bits)
+    encoded : Encoded
     decoder : Decoder
         That answers; its class vectors stand in for a memory, where there is none.
     memory : Memory, optional
     """
-    parts = (_signs(logits[i : i + _ROWS], decoder, memory) for i in range(0, len(logits), _ROWS))
-    return np.concatenate([np.empty((0, 2)), *parts])
+    signs = np.empty((len(encoded), 2))
+    for rows, block in encoded.blocks(_ROWS) if len(encoded) else ():
+        signs[rows] = _signs(block, decoder, memory)
+    return signs
 
 
-def _signs(
-    logits: NDArray[np.float32], decoder: Decoder, memory: Memory | None
-) -> NDArray[np.float64]:
-    best, probabilities = decoder.top_k_proba(Encoded(logits), 1)
+def _signs(encoded: Encoded, decoder: Decoder, memory: Memory | None) -> NDArray[np.float64]:
+    best, probabilities = decoder.top_k_proba(encoded, 1)
     classes, p = best[:, 0], np.clip(probabilities[:, 0].astype(np.float64), _SURE, 1 - _SURE)
-    bits, near = _directions(logits), np.zeros(len(logits))
+    bits, near = _directions(encoded.numbers()), np.zeros(len(encoded))
     if memory is not None and len(memory.codes):
         near = _nearest(bits, classes, memory)
     elif (known := decoder.evidence()) is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.checks import real, whole
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.novelty import Novelty, signs_of_novelty
 from dsnc.errors import InputError
 from dsnc.features import TextRows, are_texts
@@ -165,7 +165,8 @@ class CodeModel(FittedModel):
         strange, threshold = np.zeros(len(classes)), -np.inf
         if unknown_share < 1:  # else all rows are novel, and nobody asks how strange they are
             known = self._known_rows()
-            signs = signs_of_novelty(logits, self.predictor_.decoder, self._memory)
+            encoded = Encoded(logits, source=(X, slice(0, len(logits))))
+            signs = signs_of_novelty(encoded, self.predictor_.decoder, self._memory)
             strange, threshold = known.measure(signs), known.threshold(unknown_share)
         return Seen(X, texts, logits, classes, np.where(is_empty, np.inf, strange), threshold)
 
