@@ -8,7 +8,7 @@ import dsnc
 from dsnc.errors import InputError
 from dsnc.metrics import novelty_auroc
 
-X, Y = make_blobs(4000, centers=40, n_features=16, cluster_std=2.0, random_state=1)
+X, Y = make_blobs(8000, centers=40, n_features=16, cluster_std=2.0, random_state=1)
 X = X.astype(np.float32)
 OLD, TEST = Y < 30, np.arange(len(Y)) % 4 == 0
 
@@ -27,7 +27,7 @@ def test_new_classes_are_strange(model):
 @pytest.mark.parametrize("share", [0.05, 0.2])
 def test_the_threshold_loses_the_share_that_is_asked_for(model, share):
     answers = model.predict(X[OLD & TEST], unknown=-1, unknown_share=share)
-    assert abs((answers == -1).mean() - share) < 0.05
+    assert abs((answers == -1).mean() - share) < 0.04
     assert answers.dtype == Y.dtype
 
 
