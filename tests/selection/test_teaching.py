@@ -106,8 +106,13 @@ def test_any_number_of_threads_and_a_file_teach_the_same(base, tmp_path):
 
 
 def test_a_memory_that_has_not_counted_from_the_first_row_never_does(base):
-    later = forgetful(base).partial_fit(X[OLD[:100]], Y[OLD[:100]])
-    assert not len(later._memory.seen)
+    without = copy.deepcopy(base)
+    without._memory = None
+    for before in (forgetful(base), without):
+        later = before.partial_fit(X[OLD[:100]], Y[OLD[:100]])
+        assert not len(later._memory.seen)
+    fresh = dsnc.DSNCClassifier(n_bits=16).partial_fit(X[OLD], Y[OLD], classes=range(N_OLD))
+    assert fresh._memory.seen.sum() == X[OLD].nnz
     counted = copy.deepcopy(base).partial_fit(X[OLD[:100]], Y[OLD[:100]])
     assert counted._memory.seen.sum() == base._memory.seen.sum() + X[OLD[:100]].nnz
 

@@ -321,15 +321,16 @@ class OpenWorld(LearnedClassifier):
             return None
         seed, n_classes = seed_of(self.random_state), trained.n_classes
         memory = getattr(self, "_memory", None) if run.calls else None
-        counts = memory is not None and len(memory.seen) > 0  # from the first row on, or never
         if memory is None or len(memory.counts) != n_classes:
-            memory, counts = Memory.empty(trained.n_bits, n_classes), True
+            memory = Memory.empty(trained.n_bits, n_classes)
         rows, y = _used(run.examples), run.examples.targets.y
         n_rows = len(y) - run.n_described
         rows, described = rows[rows < n_rows], rows[rows >= n_rows]
         some = rows[some_of_each(y[rows], most, seed)]
         memory = memory.with_rows(_codes(trained, run.examples, some), y[some], most, seed)
         memory = memory.counting(y[rows])
+        is_first = not (run.calls and hasattr(self, "predictor_"))
+        counts = is_first or len(memory.seen) > 0  # features, from the first row on or never
         if counts and can_be_taught(trained.encoder):
             for start in range(0, len(rows), _ROWS):
                 memory = memory.seeing(run.examples.X[rows[start : start + _ROWS]])

@@ -69,8 +69,8 @@ def add_classes(
 ) -> None:
     """Add classes to a model, from labelled rows: one row a class is enough, more are better.
 
-    Old classes keep theirs: the model rehearses what it remembers of them. Rows of classes that
-    it has already are learned as well.
+    Old classes are not forgotten: the model rehearses what it remembers of them. Rows of classes
+    that it has already are learned as well.
     MODEL is replaced when the changed one is whole on the disk.
 
     Example: dsnc classes add model new_titles.tsv

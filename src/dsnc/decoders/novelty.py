@@ -1,7 +1,7 @@
 """How strange a row is: whether it belongs to any of the classes at all.
 
-Two things tell: how sure the first stage is of its answer, and how near the row's soft code is to
-those that are remembered of that class, as near as these are to each other. Each is measured by
+Two things tell: how sure the first stage is of its answer, and how much farther the row's soft code
+is from those that are remembered of that class than these are from each other. Each is measured by
 what is usual for rows of known classes, on rows held out of training, and the two are added. The
 same rows tell where to draw the line, for a share of known rows that one is ready to lose.
 
