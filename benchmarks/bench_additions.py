@@ -7,7 +7,8 @@ Data are what `dsnc.data.load_dataset` reads, by default the built-in glyphs. A 
 is held back, drawn at random by each of the choices. It comes in ten additions of as many classes;
 after each, test rows of old classes, and of those that have come, are predicted with all classes as
 candidates. Beside them stands a model that is fitted to everything, and one that all come to at
-once, of all their training rows and (--rows) of a few rows each, drawn at random.
+once, of all their training rows and (--rows) of a few rows each, drawn at random. Before any comes,
+the model is asked how strange test rows are: those of old classes, and of those that will come.
 
 --growth: what the processor takes to add one class, and a thousand, of five rows each, to models of
 more and more classes: the first time, and again. And a row of `predict` before and after. The
@@ -31,6 +32,7 @@ from dsnc.data import make_dense_codes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders.memory import Memory, some_of_each
 from dsnc.labels import Labels
+from dsnc.metrics import novelty_auroc
 from harness import report
 
 SHARE, ADDITIONS, REPEAT = 0.2, 10, 3
@@ -72,6 +74,7 @@ def compared(
 
     row("anew", anew, new)
     row("ten additions", model, new[:0])
+    table[-1] |= novelty(model, test, np.isin(test.y, new))
     for n_rows in [*few, None]:
         grown, places = copy.deepcopy(model), np.flatnonzero(~old_rows)
         if n_rows is not None:  # at random: neighbors in a file may be alike
@@ -83,6 +86,13 @@ def compared(
         seconds = added(model, train, np.flatnonzero(np.isin(train.y, new[start:stop])))
         row("ten additions", model, new[:stop], seconds)
     return table
+
+
+def novelty(model: Any, data: Any, is_new: Any) -> dict[str, object]:
+    """Tell how well rows of classes that have not come yet are told from others."""
+    strange, answers = model.novelty(data.X), model.predict(data.X[~is_new], unknown=-1)
+    lost = 100 * float(np.mean(answers == -1))
+    return {"AUROC": novelty_auroc(strange[~is_new], strange[is_new]), "known rows lost %": lost}
 
 
 def added(model: Any, data: Any, rows: Any) -> float:

@@ -409,3 +409,38 @@ def _move_features(row, gradient, weights, squares, plan, rate):
         squares.encoder[feature] = plan.fading * squares.encoder[feature] + square * value**2
         step = rate * value / math.sqrt(squares.encoder[feature] + 1e-10)
         weights.encoder[feature] -= step * gradient
+
+
+def signs_of_strangeness(scores, logits, codes, rows, seen, hide=None):
+    """Doubt, score, distance and share of unseen features of each row, loop by loop.
+
+    `codes` are logits of remembered rows and their classes. `hide` is the class of each row that
+    may not be the answer, and for each feature the only class that has it; the probability of a
+    hidden class is left out if it is one of the two best.
+    """
+    remembered, owners = codes
+    unit = [code / np.linalg.norm(code) for code in remembered]
+
+    def nearness(code, others):
+        near = [math.exp(30 * (float(code @ other) - 1)) for other in others]
+        return math.log(max(sum(near) / max(len(near), 1), math.exp(-60))) / 30
+
+    signs = []
+    for i, row in enumerate(rows):
+        allowed = [k for k in range(scores.shape[1]) if hide is None or k != hide[0][i]]
+        best = max(allowed, key=lambda k: scores[i, k])
+        first, second = sorted(range(scores.shape[1]), key=lambda k: -scores[i, k])[:2]
+        others = allowed if hide and hide[0][i] in (first, second) else range(scores.shape[1])
+        p = 1 / sum(math.exp(scores[i, k] - scores[i, best]) for k in others)
+        p = min(max(p, 1e-6), 1 - 1e-6)
+        own = [code for code, owner in zip(unit, owners, strict=True) if owner == best]
+        usual = [-0.3]
+        if len(own) > 1:
+            usual += [nearness(x, [y for y in own if y is not x]) for x in own]
+        near = nearness(logits[i] / np.linalg.norm(logits[i]), own) - sum(usual) / len(usual)
+        is_new = seen == 0
+        if hide is not None:
+            is_new = is_new | (hide[1] == hide[0][i])
+        share = sum(row[is_new] ** 2) / max(sum(row**2), 1e-300)
+        signs.append([math.log((1 - p) / p), -scores[i, best], -near, share])
+    return np.array(signs)

@@ -88,7 +88,8 @@ def _of_centers(X: Any, y: Any, settings: Any) -> Any:
     """Return a model whose second stage has several centers of each class."""
     model = dsnc.DSNCClassifier(**settings, decoder="soft", reranker=None).fit(X, y)
     feed = Feed(Examples(X, Targets(y, 6)), Scaling())
-    known, vectors = model.predictor_, find_class_centers(feed, most=3)
+    nobody = np.full((len(X), 1), -1, np.int32)
+    known, vectors = model.predictor_, find_class_centers(feed, nobody, most=3)
     second = FeatureReranker(vectors, mix=0.5, reach=50.0, size=3)
     model.predictor_ = known.with_decoder(known.decoder, known.trained, second)
     return model

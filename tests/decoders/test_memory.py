@@ -144,14 +144,14 @@ def test_hostile_arrays_are_refused(memory, name, array):
 @pytest.mark.parametrize(
     ("name", "array"),
     [
-        ("first_stage", np.zeros((2, 2), np.float32)),
-        ("first_stage", np.ones((3, 2), np.float32)),
+        ("signs", np.zeros((4, 3), np.float32)),
+        ("signs", np.ones((2, 2), np.float32)),
         ("quantiles", np.zeros(5, np.float32)),
         ("quantiles", np.full(1001, np.nan, np.float32)),
     ],
 )
 def test_hostile_novelty_is_refused(name, array):
-    arrays = Novelty.of(RNG.normal(size=(100, 2))).arrays()
+    arrays = Novelty.of(*RNG.normal(size=(2, 100, 4))).arrays()
     assert (Novelty.from_arrays(arrays).quantiles == arrays["quantiles"]).all()
     with pytest.raises(InputError, match="novelty"):
         Novelty.from_arrays({**arrays, name: array})

@@ -69,8 +69,8 @@ def test_the_kernel_is_k_means(seed, n_centers, weighted):
     assert total == pytest.approx(sums, rel=1e-5, abs=1e-5)
 
 
-def naive_steps(rows, own, weight, candidates, firsts, rates, spread, seed, centers):
-    """Move centers in place, one row after the other."""
+def naive_steps(rows, own, weight, candidates, firsts, rates, spread, seed, n_movable, centers):
+    """Move the first centers in place, one row after the other."""
     width = rows.shape[1]
     for i, row in enumerate(rows.astype(np.float64)):
         rate = weight[i] * (rates[0] + i / len(rows) * (rates[1] - rates[0]))
@@ -84,26 +84,27 @@ def naive_steps(rows, own, weight, candidates, firsts, rates, spread, seed, cent
         wishes = (np.array(named) == own[i]) - share / share.sum()
         for k, each, wish in zip(named, apart, wishes, strict=True):
             step = np.clip(rate * wish, -0.5, 0.5)
-            if abs(step) > 1e-4:
-                c = firsts[k] + each.argmin()
+            c = firsts[k] + each.argmin()
+            if abs(step) > 1e-4 and c < n_movable:
                 centers[c] += step * (moved - centers[c])
 
 
-@given(st.integers(0, 2**31), st.sampled_from([0.0, 0.3]))
-def test_the_kernel_moves_centers_as_it_should(seed, spread):
+@given(st.integers(0, 2**31), st.sampled_from([0.0, 0.3]), st.sampled_from([3, 8]))
+def test_the_kernel_moves_centers_as_it_should(seed, spread, n_movable):
     rng = np.random.default_rng(seed)
     firsts = np.array([0, 2, 3, 6, 8])
     rows, centers = (rng.normal(size=(n, 3)).astype("f4") for n in (12, 8))
     own, weight = rng.integers(0, 4, 12), rng.choice([0.0, 0.5, 1, 9], 12).astype("f4")
     candidates = np.array([rng.permutation([0, 1, 2, 3, -1])[:4] for _ in range(12)], np.int32)
     rates = np.array([0.4, 0.1], np.float32)
-    arguments = rows, own, weight, candidates, firsts, rates, np.float32(spread), seed
+    arguments = rows, own, weight, candidates, firsts, rates, np.float32(spread), seed, n_movable
     expected, scratch = centers.astype(np.float64), (np.empty(4, np.int64), np.empty(4, "f4"))
     naive_steps(*arguments, expected)
     before = centers.copy()
     move_centers(*arguments, centers, np.empty(3, "f4"), *scratch)
     np.testing.assert_allclose(centers, expected, atol=1e-4)
-    assert (centers != before).any() or not np.isin(own, candidates).all()
+    assert (centers[n_movable:] == before[n_movable:]).all()
+    assert (centers != before).any() or not np.isin(own, candidates).all() or n_movable < 8
 
 
 def feed(X, y, n_classes, weight=None, scaling=None):

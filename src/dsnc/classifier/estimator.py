@@ -212,12 +212,12 @@ class DSNCClassifier(CodeModel, OpenWorld):
         other = copy.copy(self)
         other.decoder = decoder
         other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))
-        rows, stages = other._known_evidence().rows, other.predictor_.stages
-        if rows is not None:
+        evidence, stages = other._known_evidence(), other.predictor_.stages
+        if (rows := evidence.rows) is not None:
             with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
                 worth = accuracy(rows.right(stages), rows.weight)
                 other._measured = stages, {"validation_accuracy": worth}
-                other._novelty = usual_rows(other.predictor_, rows, other._memory)
+                other._novelty = usual_rows(other.predictor_, evidence, other._memory)
         return other
 
     def _settings(self) -> RunSettings:
@@ -291,7 +291,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         chosen = self._chosen(trained, evidence, self.decoder)
         novelty = self._novelty if run.calls else None
         if evidence.rows is not None:
-            novelty = usual_rows(chosen["predictor_"], evidence.rows, memory)
+            novelty = usual_rows(chosen["predictor_"], evidence, memory)
         return {**chosen, "_memory": memory, "_novelty": novelty}
 
     def _vector_trainer(self, trained: Predictor, run: Run) -> VectorTrainer:

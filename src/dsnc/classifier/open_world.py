@@ -18,9 +18,9 @@ from dsnc.classifier.learned import LearnedClassifier
 from dsnc.classifier.texts import as_numbers
 from dsnc.codes import Encoded
 from dsnc.codes.soft import SoftCodes, octets_of
-from dsnc.decoders import HeldOut
+from dsnc.decoders.evidence import Evidence
 from dsnc.decoders.memory import Memory, some_of_each
-from dsnc.decoders.novelty import MovedNovelty, Novelty, signs_of_novelty
+from dsnc.decoders.novelty import Hidden, MovedNovelty, Novelty, signs_of_novelty
 from dsnc.errors import InputError, warn
 from dsnc.features import TextRows, are_texts
 from dsnc.labels import label_array
@@ -368,9 +368,11 @@ def _first_stage(predictor: Predictor, memory: Memory, codes: SoftCodes | None =
     return signs_of_novelty(Encoded(logits), predictor.decoder, memory)
 
 
-def usual_rows(predictor: Predictor, rows: HeldOut, memory: Memory | None) -> Novelty | None:
+def usual_rows(predictor: Predictor, evidence: Evidence, memory: Memory | None) -> Novelty | None:
     """Return what is usual for rows of known classes, as held-out rows tell."""
-    if not rows.targets.is_single:
+    rows = evidence.rows
+    if rows is None or not rows.targets.is_single:
         return None  # a row without a label is nothing strange
-    encoded = rows.take(_JUDGES).encoded
-    return Novelty.of(signs_of_novelty(encoded, predictor.decoder, memory))
+    some = rows.take(_JUDGES)
+    signs = partial(signs_of_novelty, some.encoded, predictor.decoder, memory)
+    return Novelty.of(signs(), signs(Hidden(some.targets.y, evidence.owners)))

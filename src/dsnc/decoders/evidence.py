@@ -99,6 +99,8 @@ class Evidence:
         None where training is over.
     reranker : FeatureReranker, optional
         The second stage that the model has had so far.
+    owners : int array of shape (n_features,), optional
+        The only class whose training rows have a feature; -1 for others. For sparse rows.
     """
 
     linear: LinearDecoder
@@ -111,6 +113,7 @@ class Evidence:
     before: Decoder | None = None
     train_vectors: Callable[[Decoder, int | None, float | None], list[Any]] | None = None
     reranker: Any = None
+    owners: NDArray[np.int64] | None = None
 
     @classmethod
     def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":

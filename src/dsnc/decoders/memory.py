@@ -284,8 +284,20 @@ class Memory:
 
 def some_of_each(classes: Ints, most: int, seed: int) -> Ints:
     """Return the numbers of up to `most` rows of each class, drawn at random, ascending."""
-    order = np.random.default_rng([seed, 5]).permutation(len(classes))
+    order, places = _in_turn(classes, [seed, 5])
+    return np.sort(order[places < most])
+
+
+def one_in_each(classes: Ints, n: int, seed: int) -> Ints:
+    """Return the numbers of one in n rows of each class, drawn at random, ascending."""
+    order, places = _in_turn(classes, [seed, 13])
+    counts = np.bincount(classes)
+    return np.sort(order[places < counts[classes[order]] // n])
+
+
+def _in_turn(classes: Ints, seed: list[int]) -> tuple[Ints, Ints]:
+    """Return rows by class, in an order drawn at random, and the place of each in its class."""
+    order = np.random.default_rng(seed).permutation(len(classes))
     order = order[np.argsort(classes[order], kind="stable")]
     of = classes[order]
-    places = np.arange(len(of)) - np.searchsorted(of, of)
-    return np.sort(order[places < most])
+    return order, np.arange(len(of)) - np.searchsorted(of, of)

@@ -1,9 +1,12 @@
 """How strange a row is: whether it belongs to any of the classes at all.
 
-Two things tell: how sure the first stage is of its answer, and how much farther the row's soft code
-is from those that are remembered of that class than these are from each other. Each is measured by
-what is usual for rows of known classes, on rows held out of training, and the two are added. The
-same rows tell where to draw the line, for a share of known rows that one is ready to lose.
+Four signs tell: doubt about the answer of the first stage, its score, how much farther the row's
+soft code is from those that are remembered of that class than these are from each other, and the
+share of its features that no row of training had. Each is measured by what is usual for rows of
+known classes, on rows held out of training. How much each counts is chosen on the same rows, once
+as they are and once with the class of each hidden from the decoder: what tells the two apart best
+(logistic regression) also tells rows of classes that nobody has seen. The rows as they are tell
+where to draw the line, for a share of known rows that one is ready to lose.
 
 The second stage has no say: it tells candidates apart, and is as sure of strange rows as of others.
 """
@@ -11,9 +14,10 @@ The second stage has no say: it tells candidates apart, and is as sure of strang
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
@@ -24,12 +28,15 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
 from dsnc.errors import InputError
 
-_KINDS = {"first_stage": "float32 2", "quantiles": "float32 1"}
+_KINDS = {"signs": "float32 2", "quantiles": "float32 1"}
 _STEPS = 1000  # of the share of known rows to lose
-_WEIGHTS = np.array([1.0, 0.5])  # of doubt and of distance
+# What a sign may count: only the score may speak against strangeness, beside the others.
+_BOUNDS = {"doubt": (0, None), "score": (None, None), "distance": (0, None), "unseen": (0, None)}
+_SHAPE = len(_BOUNDS), 3
 _SURE = 1e-6  # more than this, float32 cannot tell from certainty
 _ROWS = 512  # at a time
-_USUAL = 0.8  # how near codes of a class are to each other, before any is seen
+_SHARPNESS = 30.0  # how much nearer codes count more than others
+_USUAL = -0.3  # how near codes of a class are to each other, before any is seen
 FEWEST = 20  # held-out rows that can tell what is usual
 
 
@@ -39,8 +46,8 @@ class Novelty:
 
     Parameters
     ----------
-    usual : float32 array of shape (2, 2)
-        Mean and deviation of doubt and of distance.
+    usual : float32 array of shape (4, 3)
+        Of each sign its mean, its deviation (also among strange rows) and how much it counts.
     quantiles : float32 array of shape (1001,)
         Of the novelty of known rows, from the least to the largest.
     """
@@ -49,19 +56,27 @@ class Novelty:
     quantiles: NDArray[np.float32]
 
     @classmethod
-    def of(cls, signs: NDArray[Any]) -> Self | None:
-        """Learn what is usual from what `signs_of_novelty` says of known rows; None of too few."""
-        if len(signs) < FEWEST:
+    def of(cls, known: NDArray[Any], hidden: NDArray[Any]) -> Self | None:
+        """Learn what is usual from what `signs_of_novelty` says of known rows; None of too few.
+
+        `hidden` is what it says of rows whose own classes are hidden from it.
+        """
+        if len(known) < FEWEST:
             return None
-        deviation = np.maximum(signs.std(axis=0), 1e-6)
-        usual = np.stack([signs.mean(axis=0), deviation], axis=1).astype(np.float32)
+        both = np.concatenate([known, hidden])
+        mean, deviation = known.mean(axis=0), np.maximum(both.std(axis=0), 1e-6)
+        known_z, hidden_z = ((signs - mean) / deviation for signs in (known, hidden))
+        weights = _weights(known_z, hidden_z)
+        weights /= max((known_z @ weights).std(), 1e-6)
+        usual = np.stack([mean, deviation, weights], axis=1).astype(np.float32)
         found = cls(usual, np.zeros(_STEPS + 1, np.float32))
-        quantiles = np.quantile(found.measure(signs), np.linspace(0, 1, _STEPS + 1))
+        quantiles = np.quantile(found.measure(known), np.linspace(0, 1, _STEPS + 1))
         return cls(usual, quantiles.astype(np.float32))
 
     def measure(self, signs: NDArray[Any]) -> NDArray[np.float64]:
-        """Return how strange rows are; 0 is usual, larger is stranger."""
-        return np.asarray((signs - self.usual[:, 0]) / self.usual[:, 1] @ _WEIGHTS)
+        """Return how strange rows are: 0 is usual, and 1 the deviation among known rows."""
+        mean, deviation, weights = self.usual.T
+        return np.asarray((signs - mean) / deviation @ weights)
 
     def threshold(self, share: float) -> float:
         """Return the novelty that this share of known rows exceeds."""
@@ -82,14 +97,14 @@ class Novelty:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {"first_stage": self.usual, "quantiles": self.quantiles}
+        return {"signs": self.usual, "quantiles": self.quantiles}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make it from its arrays, checking them: a file may be hostile."""
         check_arrays("novelty", arrays, _KINDS)
-        usual, quantiles = arrays["first_stage"], arrays["quantiles"]
-        if usual.shape != (2, 2) or quantiles.shape != (_STEPS + 1,):
+        usual, quantiles = arrays["signs"], arrays["quantiles"]
+        if usual.shape != _SHAPE or quantiles.shape != (_STEPS + 1,):
             raise InputError("novelty: its arrays have other shapes than they should.")
         if not (
             np.isfinite(usual).all() and np.isfinite(quantiles).all() and usual[:, 1].min() > 0
@@ -105,7 +120,7 @@ class MovedNovelty(Novelty):
     ----------
     known : Novelty
         What was usual at some earlier time.
-    before : array of shape (n, 2)
+    before : array of shape (n, 4)
         What the first stage said of known rows at that time.
     after : callable
         Returns what it says of them now.
@@ -140,45 +155,84 @@ class MovedNovelty(Novelty):
         return Novelty, (self.usual, self.quantiles)
 
 
+class Hidden(NamedTuple):
+    """What is hidden of rows, to see how they look where nobody knows their classes."""
+
+    classes: Ints  # of each row
+    owners: NDArray[np.int64] | None = None  # of each feature, the only class that has it, or -1
+
+    def take(self, rows: slice) -> "Hidden":
+        """Return what is hidden of some of the rows."""
+        return Hidden(self.classes[rows], self.owners)
+
+
 def signs_of_novelty(
-    encoded: Encoded, decoder: Decoder, memory: Memory | None
+    encoded: Encoded, decoder: Decoder, memory: Memory | None, hidden: Hidden | None = None
 ) -> NDArray[np.float64]:
-    """Return (n, 2): doubt about the answer, and distance from what is known of its class.
+    """Return (n, 4): doubt, score, distance and share of unseen features, larger is stranger.
 
     Parameters
     ----------
     encoded : Encoded
+        Without the rows themselves, no feature counts as unseen.
     decoder : Decoder
         That answers; its class vectors stand in for a memory, where there is none.
     memory : Memory, optional
+    hidden : Hidden, optional
+        Classes that may not be the answer. By default, all may be.
     """
-    signs = np.empty((len(encoded), 2))
+    signs = np.empty((len(encoded), len(_BOUNDS)))
     for rows, block in encoded.blocks(_ROWS) if len(encoded) else ():
-        signs[rows] = _signs(block, decoder, memory)
+        signs[rows] = _signs(block, decoder, memory, hidden and hidden.take(rows))
     return signs
 
 
-def _signs(encoded: Encoded, decoder: Decoder, memory: Memory | None) -> NDArray[np.float64]:
-    best, probabilities = decoder.top_k_proba(encoded, 1)
-    classes, p = best[:, 0], np.clip(probabilities[:, 0].astype(np.float64), _SURE, 1 - _SURE)
-    bits, near = _directions(encoded.numbers()), np.zeros(len(encoded))
+def _signs(
+    encoded: Encoded, decoder: Decoder, memory: Memory | None, hidden: Hidden | None
+) -> NDArray[np.float64]:
+    classes, scores, p = _answers(encoded, decoder, hidden)
+    p = np.clip(p, _SURE, 1 - _SURE)
+    directions, near = _directions(encoded.numbers()), np.zeros(len(encoded))
     if memory is not None and len(memory.codes):
-        near = _nearest(bits, classes, memory)
+        near = _nearness(directions, classes, memory)
     elif (known := decoder.evidence()) is not None:
-        vectors = known.linear.weight
-        lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
-        near = np.einsum("ij,ij->i", bits, vectors[classes]) / lengths[classes]
-    return np.stack([np.log(1 - p) - np.log(p), -near], axis=1)
+        vectors = known.linear.weight[classes]
+        near = np.einsum("ij,ij->i", directions, _directions(vectors)).astype(np.float64)
+    unseen = _unseen(encoded, memory, hidden)
+    return np.stack([np.log(1 - p) - np.log(p), -scores, -near, unseen], axis=1)
 
 
-def _directions(logits: NDArray[Any]) -> NDArray[np.float32]:
-    """Return soft bits as vectors of length 1."""
-    bits = np.tanh(logits / 2)
-    return np.asarray(bits / np.maximum(np.linalg.norm(bits, axis=-1, keepdims=True), 1e-9))
+def _answers(
+    encoded: Encoded, decoder: Decoder, hidden: Hidden | None
+) -> tuple[Ints, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the best class of each row that is not hidden, its score and its probability.
+
+    That of a hidden class goes to the others where it is one of the two best; else it is small.
+    """
+    k = 1 if hidden is None else 2
+    classes, scores = decoder.top_k(encoded, k)
+    p = decoder.top_k_proba(encoded, k)[1].astype(np.float64)
+    rows, best = np.arange(len(classes)), np.zeros(len(classes), np.int64)
+    if hidden is not None:
+        is_hidden = classes == hidden.classes[:, None]
+        p /= np.maximum(1 - np.where(is_hidden, p, 0).sum(axis=1, keepdims=True), _SURE)
+        best = is_hidden[:, 0].astype(np.int64)
+    return classes[rows, best], scores[rows, best].astype(np.float64), p[rows, best]
 
 
-def _nearest(bits: NDArray[np.float32], classes: Ints, memory: Memory) -> NDArray[np.float64]:
-    """Return the cosine to the nearest code of a row's class, above what is usual among them.
+def _directions(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Return vectors of length 1."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-9))
+
+
+def _nearness(
+    directions: NDArray[np.float32], classes: Ints, memory: Memory
+) -> NDArray[np.float64]:
+    """Return how near a row is to the codes of its class, above what is usual among them.
+
+    Nearness to some codes is a mean of cosines in which the larger ones count more:
+
+        log(mean(exp(sharpness * (cosine - 1)))) / sharpness
 
     A class of which nothing is remembered has no code that is near.
     """
@@ -189,11 +243,50 @@ def _nearest(bits: NDArray[np.float32], classes: Ints, memory: Memory) -> NDArra
     rows = np.minimum(starts[:, None] + places, len(memory.codes) - 1)
     codes = _directions(memory.codes.take(rows.ravel()).logits()).reshape(*rows.shape, -1)
     is_there = places < counts[:, None]
-    alike = codes @ codes.transpose(0, 2, 1)
-    alike[:, places, places] = -1  # a code is not its own neighbor
-    alike = np.where(is_there[:, None], alike, -1).max(axis=2)
-    several = is_there & (counts > 1)[:, None]
-    usual = (np.where(several, alike, 0).sum(axis=1) + _USUAL) / (several.sum(axis=1) + 1)
-    cosines = np.einsum("imj,ij->im", codes[owners], bits)
-    near = np.where(is_there[owners], cosines, -1).max(axis=1, initial=-1)
-    return np.asarray(near - usual[owners])
+    others = is_there[:, :, None] & is_there[:, None] & (places[:, None] != places)
+    several = others.any(axis=2)
+    among = np.where(several, _mean_nearness(codes @ codes.transpose(0, 2, 1), others), 0)
+    usual = (among.sum(axis=1) + _USUAL) / (several.sum(axis=1) + 1)
+    cosines = np.einsum("imj,ij->im", codes[owners], directions)
+    return np.asarray(_mean_nearness(cosines, is_there[owners]) - usual[owners])
+
+
+def _mean_nearness(cosines: NDArray[Any], counts: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the mean along the last axis of those cosines that count, larger ones first."""
+    near = np.where(counts, np.exp(_SHARPNESS * (cosines.astype(np.float64) - 1)), 0)
+    mean = near.sum(axis=-1) / np.maximum(counts.sum(axis=-1), 1)
+    return np.asarray(np.log(np.maximum(mean, np.exp(-2 * _SHARPNESS))) / _SHARPNESS)
+
+
+def _unseen(encoded: Encoded, memory: Memory | None, hidden: Hidden | None) -> NDArray[np.float64]:
+    """Return the share of each row, by squares of its values, in features that nobody has seen."""
+    if memory is None or not len(memory.seen) or encoded.source is None:
+        return np.zeros(len(encoded))
+    X = sp.csr_array(encoded.rows)
+    rows = np.repeat(np.arange(len(encoded)), np.diff(X.indptr))
+    is_new = memory.seen[X.indices] == 0
+    if hidden is not None and hidden.owners is not None:
+        is_new |= hidden.owners[X.indices] == hidden.classes[rows]
+    values = X.data.astype(np.float64) ** 2
+    new, all_ = (np.bincount(rows, each, len(encoded)) for each in (values * is_new, values))
+    return np.asarray(new / np.maximum(all_, np.finfo(np.float64).tiny))
+
+
+def _weights(known: NDArray[Any], hidden: NDArray[Any]) -> NDArray[np.float64]:
+    """Return what signs count so as to tell hidden rows from known ones: logistic regression."""
+    from scipy.optimize import minimize  # slow to import, and only `fit` needs them
+    from scipy.special import expit
+
+    signs = np.concatenate([known, hidden])
+    signs = np.concatenate([signs, np.ones((len(signs), 1))], axis=1)
+    is_hidden = np.repeat([-1.0, 1.0], [len(known), len(hidden)])
+
+    def loss(weights: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        margins = is_hidden * (signs @ weights)
+        slopes = -is_hidden * expit(-margins)
+        value = np.logaddexp(0, -margins).sum() + weights @ weights / 2
+        return float(value), slopes @ signs + weights
+
+    bounds = [*_BOUNDS.values(), (None, None)]
+    found = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(found.x[:-1])

@@ -26,6 +26,8 @@ _LEAST = 1e-8  # which is no smaller a part of that of centers from the middle
 _RIVALS = 8  # candidates of a row, when rows move centers
 _ROUNDS, _STEPS = 8, 1 << 19  # over the rows that name candidates, in so many steps of a row
 _RATE = 0.2  # of the way that a row moves a center, to begin with
+_SPREAD = 1.0  # by lot, times the usual squared distance: rows in training are nearer than others
+_MORE_SPREAD = 4.0  # where centers stand for rows, which are spread in fewer directions than lots
 _NEVER = np.float32(-1e9)  # the bias of a class without rows
 
 
@@ -57,11 +59,13 @@ def find_class_centers(
     if not (np.isfinite(found.usual) and space.is_sound):
         return None
     centers = found.centers * unit
-    _move(centers, found.firsts, feed, candidates, unit, seed, report)
+    _move(centers, found.firsts, len(centers), feed, candidates, unit, _SPREAD, seed, report)
     return found._replace(centers=centers).vectors(space)
 
 
-def more_class_centers(feed: Feed, space: Space, **settings: Any) -> ClassVectors:
+def more_class_centers(
+    feed: Feed, space: Space, others: "Others | None" = None, *, seed: int = 0, **settings: Any
+) -> ClassVectors:
     """Return a few centers of each class, to stand beside others in their space.
 
     Parameters
@@ -69,13 +73,32 @@ def more_class_centers(feed: Feed, space: Space, **settings: Any) -> ClassVector
     feed : Feed
         Dense rows, each of one class, scaled as that space is.
     space : Space
+    others : Others, optional
+        What is there already, to keep a distance from.
     most : int
         Centers of a class.
     seed, n_threads : int
     report : callable
         Called now and then. What it raises ends the work.
     """
-    return _k_means(feed, **settings).vectors(space)
+    found = _k_means(feed, seed=seed, **settings)
+    if others is not None:
+        n_new = len(found.centers)
+        centers = np.concatenate([found.centers, others.centers])
+        firsts = np.concatenate([found.firsts, n_new + np.cumsum(others.n_each)])
+        rows, unit = (others.feed, others.candidates), np.float32(1)
+        _move(centers, firsts, n_new, *rows, unit, _MORE_SPREAD, seed, lambda: None)
+        found = found._replace(centers=centers[:n_new])
+    return found.vectors(space)
+
+
+class Others(NamedTuple):
+    """Centers of other classes, which stay where they are."""
+
+    centers: NDArray[np.float32]
+    n_each: NDArray[np.int64]  # of each class
+    feed: Feed  # rows of the classes that come, then some of these, numbered in this order
+    candidates: NDArray[np.int32]  # of each of these rows
 
 
 class _Found(NamedTuple):
@@ -141,18 +164,20 @@ def _k_means(
 def _move(
     centers: NDArray[np.float32],
     firsts: NDArray[np.int64],
+    n_movable: int,
     feed: Feed,
     candidates: NDArray[np.int32],
     unit: np.float32,
+    spread: float,
     seed: int,
     report: Callable[[], None],
 ) -> None:
-    """Let rows move the centers, one row after the other, some rounds of all that have rivals."""
+    """Let rows move the first centers, row by row, some rounds of all rows that have rivals."""
     rivals = np.ascontiguousarray(candidates[:, :_RIVALS])
     naming = np.flatnonzero(rivals.max(axis=1, initial=-1) >= 0)
     n_rounds = int(np.clip(_STEPS // max(1, len(naming)), 1, _ROUNDS))
-    # As far as rows are from their centers, in all: those in training are nearer than others.
-    spread = np.float32(np.sqrt(3 * _SURE / max(1, feed.n_features)))
+    # The mean square of a lot between -s and s is a third of that of s.
+    each = np.float32(np.sqrt(3 * spread * _SURE / max(1, feed.n_features)))
     weight = feed.weight / feed.weight.mean(dtype=np.float64).astype(np.float32)
     rng = np.random.default_rng(seed)
     scratch = (
@@ -174,8 +199,9 @@ def _move(
                 rivals[rows],
                 firsts,
                 rates.astype(np.float32),
-                spread,
+                each,
                 int(rng.integers(1 << 32)),
+                n_movable,
                 centers,
                 *scratch,
             )

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.checks import Ints
 from dsnc.fast import recipe
-from dsnc.fast.class_centers import more_class_centers
+from dsnc.fast.class_centers import Others, more_class_centers
 from dsnc.fast.class_vectors import Recipe, train_class_vectors
 from dsnc.fast.learner import _plan
 from dsnc.fast.model import Model
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.fast.steps import FastSteps
-from dsnc.rerank import ClassVectors, Space
+from dsnc.rerank import ClassVectors
 from dsnc.rows import unit_rows
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
@@ -190,12 +190,45 @@ def new_feature_vectors(
 
 
 def new_class_centers(
-    examples: Examples, known: ClassVectors, space: Space, *, seed: int, n_threads: int = 1
+    examples: Examples,
+    known: ClassVectors,
+    others: ClassVectors | None,
+    candidates: NDArray[np.int32],
+    *,
+    seed: int,
+    n_threads: int = 1,
 ) -> ClassVectors:
-    """Return centers of new classes, numbered from 0: at most as many as a known one has."""
-    feed = Feed(examples, Scaling(shift=space.shift, factor=space.factor))
-    most = int(np.diff(known.firsts).max(initial=1))
-    return more_class_centers(feed, space, most=most, seed=seed, n_threads=n_threads)
+    """Return centers of new classes, numbered from 0: at most as many as a known one has.
+
+    Parameters
+    ----------
+    examples : Examples
+        Rows of the new classes.
+    known : ClassVectors
+        Centers of old classes.
+    others : ClassVectors, optional
+        Those of some, numbered on: new centers keep a distance from them, as rows of these classes.
+    candidates : int32 array
+        Classes that each row, and then a row of each other class, might be taken for.
+    seed, n_threads : int
+    """
+    space: Any = known.space
+    scaling = Scaling(shift=space.shift, factor=space.factor)
+    settings = {"most": int(known.n_each.max(initial=1)), "n_threads": n_threads}
+    feed, beside = Feed(examples, scaling), None
+    if others is not None:
+        centers, counts = space.centers(others), others.n_each
+        n_new = examples.targets.n_classes
+        X = examples.X.toarray() if sp.issparse(examples.X) else examples.X
+        owners = np.repeat(np.arange(others.n_classes), counts)
+        y = np.concatenate([examples.targets.y, n_new + owners])
+        targets = Targets(y.astype(np.int32), n_new + others.n_classes)
+        rows = Examples(np.concatenate([X, space.rows(centers)]), targets)
+        candidates = np.concatenate([candidates[: len(X)], candidates[len(X) :][owners]])
+        rivals = np.where(candidates == y[:, None], -1, candidates)
+        own_first = np.concatenate([y[:, None], rivals], axis=1).astype(np.int32)
+        beside = Others(centers, counts, Feed(rows, scaling), own_first)
+    return more_class_centers(feed, space, beside, seed=seed, **settings)
 
 
 def rows_like_classes(vectors: ClassVectors, classes: Ints) -> Any:

@@ -94,7 +94,8 @@ def restore(
         model._memory = Memory.from_arrays(
             own, predictor.n_bits, predictor.n_classes, predictor.n_features
         )
-    if usual and f"{USUAL}usual" not in usual:  # as earlier versions had it, by other signs
+    earlier = {f"{USUAL}usual", f"{USUAL}first_stage"}  # which went by other signs
+    if usual and not earlier & usual.keys():
         own = {name.removeprefix(USUAL): array for name, array in usual.items()}
         model._novelty = Novelty.from_arrays(own)
     model.predictor_ = predictor

@@ -126,6 +126,11 @@ class ClassVectors:
         return len(self.firsts) - 1 if len(self.firsts) else len(self.bias)
 
     @property
+    def n_each(self) -> NDArray[np.int64]:
+        """How many vectors each class has."""
+        return np.diff(self._firsts())
+
+    @property
     def nbytes(self) -> int:
         """What they take in a file."""
         return sum(array.nbytes for array in self.arrays().values())

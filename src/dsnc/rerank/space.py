@@ -72,6 +72,14 @@ class Space(NamedTuple):
             )
         return vectors.with_bias(bias)
 
+    def centers(self, vectors: "ClassVectors") -> NDArray[np.float32]:
+        """Return the centers that vectors hold; `vectors` is the way back."""
+        return np.asarray(vectors.matrix().toarray() / (2 * self.factor), np.float32)
+
+    def rows(self, centers: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what rows look like that are where centers are."""
+        return centers / self.factor + self.shift
+
     def array(self) -> NDArray[np.float32]:
         """Return it for a file; `from_array` is the way back."""
         return np.stack(self)

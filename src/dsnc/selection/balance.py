@@ -24,6 +24,7 @@ from dsnc.selection.lesson import Lesson, Rows
 
 DESCRIBED, OF_ATTRIBUTES = 0, -1  # in place of a number of rows
 FEW = 8  # rows of a new class that make it hard to find
+HELD_BACK = 10  # one of so many rows of a new class shows what it is worth
 _SHARE = 0.2  # of the classes, to be forgotten and learned again
 _AGAIN, _ROWS_AGAIN = 1000, 10_000  # classes and codes of that, at most
 _WORTH, _WORTH_OF_ONE = 0.3, 0.5  # of new classes beside old ones; of those that have one row
@@ -31,6 +32,11 @@ _OFFSETS = np.arange(-2, 8.25, 0.25)  # on top of the scores of new classes
 _DOUBT = 100  # rows that were held back are believed by half
 _TOLERANCE = 0.0005  # of the mean accuracy
 _JUDGED = 64  # candidates of a held-out row
+
+
+def worth_of(n_rows: float) -> float:
+    """Return what new classes of so few rows are worth beside old ones, of 1 in all."""
+    return _WORTH_OF_ONE if n_rows in (DESCRIBED, 1) else _WORTH
 
 
 def offset_by_rows(
@@ -104,7 +110,7 @@ def _balance(lesson: Lesson, memory: Memory, n_rows: int, n_new: int) -> float |
     classes, scores = decoder.candidates(Encoded(memory.held_out.logits()), width)
     is_new = is_again[np.maximum(classes, 0)]
     truth = classes == memory.held_out_classes[:, None]
-    share = _WORTH_OF_ONE if n_rows in (DESCRIBED, 1) else _WORTH
+    share = worth_of(n_rows)
     worth = [_harmonic(scores + offset * is_new, truth, judged, share) for offset in _OFFSETS]
     smooth = _smooth(worth, 3)
     good = _OFFSETS[smooth >= smooth.max() - _TOLERANCE]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded, PackedCodes
@@ -44,7 +45,24 @@ def gather(
     evidence = Evidence(linear, codes, examples.targets.take(rows), train_soft=train_soft)
     if held_out is None:
         return evidence
-    return replace(evidence, held_out=held_out_rows(trained, held_out))
+    owners = _owners(examples) if trained.features is None else None  # texts lose what is new
+    return replace(evidence, held_out=held_out_rows(trained, held_out), owners=owners)
+
+
+def _owners(examples: "Examples") -> NDArray[np.int64] | None:
+    """Return the only class that has each feature, -1 where several have it or none."""
+    if not (sp.issparse(examples.X) and examples.targets.is_single):
+        return None
+    rows = _some_rows(examples, examples.n_rows)
+    first = np.full(examples.X.shape[1], examples.targets.n_classes)
+    last = np.full(examples.X.shape[1], -1)
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        X = examples.X[some]
+        classes = np.repeat(examples.targets.y[some], np.diff(X.indptr)).astype(np.int64)
+        np.minimum.at(first, X.indices, classes)
+        np.maximum.at(last, X.indices, classes)
+    return np.where(first == last, first, -1)
 
 
 def held_out_rows(trained: Predictor, held_out: "Examples") -> HeldOut:

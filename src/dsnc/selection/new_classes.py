@@ -17,7 +17,7 @@ from dsnc.codes import PackedCodes
 from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
-from dsnc.decoders.memory import Memory
+from dsnc.decoders.memory import Memory, one_in_each
 from dsnc.decoders.scoring import FEWEST
 from dsnc.errors import warn
 from dsnc.predictor import Predictor
@@ -26,6 +26,7 @@ from dsnc.selection.attributes import AttributeMap
 from dsnc.selection.balance import (
     DESCRIBED,
     FEW,
+    HELD_BACK,
     OF_ATTRIBUTES,
     offset_by_rows,
     offset_of_new,
@@ -35,7 +36,6 @@ from dsnc.selection.new_vectors import SECOND_LOOK, Seen, with_new_vectors, with
 from dsnc.selection.teaching import can_be_taught, with_taught_encoder
 
 _EPOCHS, _FEWER_EPOCHS = 10, 3  # over the new rows; fewer if they are many, and of length 1
-_HELD_BACK = 10  # one of so many rows of a new class, to find the balance by
 _REACHED, _WITHIN = 32, 0.1875  # candidates of few rows, and how far away, as a share of the bits
 
 
@@ -55,13 +55,10 @@ class Arrival(NamedTuple):
 
     def held_back(self, is_young: NDArray[np.bool_], seed: int) -> tuple["Arrival", "Arrival"]:
         """Return most of the rows, and a tenth of those of each young class, drawn at random."""
-        order = np.random.default_rng([seed, 13]).permutation(len(self.classes))
-        order = order[np.argsort(self.classes[order], kind="stable")]
-        owners = self.classes[order]
-        places = np.arange(len(order)) - np.searchsorted(owners, owners)
-        counts = np.bincount(owners, minlength=len(self.before))
-        back = is_young[owners] & (places < counts[owners] // _HELD_BACK)
-        return self._taken(np.sort(order[~back])), self._taken(np.sort(order[back]))
+        back = one_in_each(self.classes, HELD_BACK, seed)
+        back = back[is_young[self.classes[back]]]
+        rest = np.delete(np.arange(len(self.classes)), back)
+        return self._taken(rest), self._taken(back)
 
     def _taken(self, rows: Ints) -> "Arrival":
         return self._replace(X=self.X[rows], classes=self.classes[rows])

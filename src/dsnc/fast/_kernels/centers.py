@@ -43,7 +43,19 @@ def find_centers(rows, weight, starts, firsts, seed, n_passes, centers, owner, d
 
 @kernel
 def move_centers(
-    rows, own, weight, candidates, firsts, rates, spread, seed, centers, moved, nearest, share
+    rows,
+    own,
+    weight,
+    candidates,
+    firsts,
+    rates,
+    spread,
+    seed,
+    n_movable,
+    centers,
+    moved,
+    nearest,
+    share,
 ):
     """Move the centers next to each row: towards it those of its class, away from it the others.
 
@@ -51,7 +63,8 @@ def move_centers(
     log-likelihood of the own one among the candidates. Those of a row are numbers of classes, -1
     where there are fewer; rows whose own class is missing move nothing. Each number of a row is
     first moved by up to `spread`, by lot: `moved` is scratch space for that, `nearest` and `share`
-    for each candidate. The rate falls from the first of `rates` to the second.
+    for each candidate. The rate falls from the first of `rates` to the second. Centers from
+    `n_movable` on stay where they are.
     """
     width = rows.shape[1]
     for i in range(rows.shape[0]):
@@ -79,7 +92,7 @@ def move_centers(
         for c in range(candidates.shape[1]):
             wish = np.float32(c == mine) - share[c] / total
             step = min(max(rate * wish, -_MOST), _MOST)
-            if abs(step) > _LEAST:
+            if abs(step) > _LEAST and nearest[c] < n_movable:
                 for j in range(width):
                     centers[nearest[c], j] += step * (moved[j] - centers[nearest[c], j])
 

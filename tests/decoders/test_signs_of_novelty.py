@@ -1,0 +1,79 @@
+"""Signs that a row is of no known class, and what each of them counts."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dsnc.codes import Encoded
+from dsnc.codes.soft import SoftCodes
+from dsnc.decoders import LinearDecoder
+from dsnc.decoders.memory import Memory
+from dsnc.decoders.novelty import Hidden, Novelty, signs_of_novelty
+from oracles import signs_of_strangeness
+
+RNG = np.random.default_rng(3)
+N_BITS, N_CLASSES = 6, 5
+WEIGHT, BIAS = RNG.normal(size=(N_CLASSES, N_BITS)), RNG.normal(size=N_CLASSES)
+LOGITS = (3 * RNG.normal(size=(40, N_BITS))).astype(np.float32)
+ROWS = sp.random_array((40, 9), density=0.4, rng=RNG, format="csr", dtype=np.float32)
+OWN = RNG.integers(0, N_CLASSES, 40)
+OWNERS = np.array([-1, 0, 1, 2, 3, 4, -1, 0, -1])
+
+
+@pytest.fixture
+def memory():
+    # One class has several codes, one has one, one has none.
+    classes = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3])
+    codes = SoftCodes.from_logits(3 * RNG.normal(size=(10, N_BITS)))
+    known = Memory.empty(N_BITS, N_CLASSES).with_rows(codes, classes, 4, 0)
+    return known.seeing(sp.csr_array(np.array([[1, 1, 1, 1, 1, 1, 1, 1, 0]], np.float32)))
+
+
+def _encoded(rows=slice(None)):
+    return Encoded(LOGITS, source=(ROWS, slice(0, 40))).take(rows)
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_signs_are_those_of_plain_loops(memory, hides):
+    decoder, hidden = LinearDecoder(WEIGHT, BIAS), Hidden(OWN, OWNERS) if hides else None
+    found = signs_of_novelty(_encoded(), decoder, memory, hidden)
+    scores = np.where(LOGITS > 0, 1, -1) @ WEIGHT.T + BIAS
+    codes = memory.codes.logits(), memory.classes
+    hide = (OWN, OWNERS) if hides else None
+    expected = signs_of_strangeness(
+        scores, LOGITS, codes, ROWS.toarray().astype(float), memory.seen, hide
+    )
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_hidden_class_is_as_good_as_none():
+    everything, rest = LinearDecoder(WEIGHT, BIAS), LinearDecoder(WEIGHT[1:], BIAS[1:])
+    near = _encoded((everything.top_k(_encoded(), 2)[0] == 0).any(axis=1))
+    assert len(near) > 5
+    hidden = signs_of_novelty(near, everything, None, Hidden(np.zeros(len(near), np.int64)))
+    assert np.allclose(hidden, signs_of_novelty(near, rest, None), atol=1e-4)
+
+
+def test_without_rows_no_feature_is_new(memory):
+    signs = signs_of_novelty(Encoded(LOGITS), LinearDecoder(WEIGHT, BIAS), memory)
+    assert not signs[:, 3].any()
+    assert signs_of_novelty(_encoded(slice(0)), LinearDecoder(WEIGHT, BIAS), memory).shape == (0, 4)
+
+
+def test_what_tells_strangers_counts():
+    known, hidden = RNG.normal(size=(2, 2000, 4))
+    hidden[:, 2] += 2  # distance tells
+    hidden[:, 0] -= 1  # strangers are surer: that may not count
+    known[:, 3] = hidden[:, 3] = 0  # and nothing is known of this
+    doubt, score, distance, unseen = Novelty.of(known, hidden).usual[:, 2]
+    assert doubt == unseen == 0
+    assert distance > 0.9 and abs(score) < 0.1
+
+
+def test_novelty_is_measured_in_deviations_of_known_rows():
+    known, hidden = RNG.normal(size=(2, 500, 4)) * [1, 5, 0.1, 0.01] + 3
+    novelty = Novelty.of(known, hidden + 0.1)
+    found = novelty.measure(known)
+    assert abs(found.mean()) < 1e-4 and abs(found.std() - 1) < 1e-4
+    assert np.mean(found > novelty.threshold(0.1)) == pytest.approx(0.1, abs=0.01)
+    assert Novelty.of(known[:10], hidden[:10]) is None
