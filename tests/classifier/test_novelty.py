@@ -65,6 +65,17 @@ def test_without_a_memory_class_vectors_tell():
     assert novelty_auroc(known, strange) > 0.85
 
 
+@pytest.mark.parametrize("decoder", ["linear", "nearest", "table"])
+@pytest.mark.parametrize("n_classes", [2, 30])
+def test_every_decoder_can_tell(decoder, n_classes):
+    mine = Y < n_classes
+    model = dsnc.DSNCClassifier(n_bits=12, max_epochs=2, decoder=decoder, reranker=None)
+    model.fit(X[mine & ~TEST], Y[mine & ~TEST])
+    known, strange = (model.novelty(X[TEST & part]) for part in (mine, ~OLD))
+    assert np.isfinite(known).all() and np.isfinite(strange).all()
+    assert novelty_auroc(known, strange) > 0.6
+
+
 def test_nonsense_is_strange():
     texts = [f"{a} {b}" for a in ("red", "green", "blue", "black") for b in ("fox", "dog")] * 30
     model = dsnc.DSNCClassifier(n_bits=16, max_epochs=3).fit(texts, [t.split()[0] for t in texts])

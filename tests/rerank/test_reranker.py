@@ -125,7 +125,15 @@ def test_arrays_bring_back_the_same_reranker():
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("mix", -1), ("mix", np.nan), ("reach", -0.1), ("size", 0), ("size", 2.5), ("temperature", 0)],
+    [
+        ("mix", -1),
+        ("mix", np.nan),
+        ("mix", 3e38),
+        ("reach", -0.1),
+        ("size", 0),
+        ("size", 2.5),
+        ("temperature", 0),
+    ],
 )
 def test_settings_that_cannot_work_are_refused(setting, value):
     vectors = ClassVectors.from_matrix(np.eye(2), [0, 0])
