@@ -1,5 +1,7 @@
 """Rows of no known class are strange, and a fitted threshold says how many known ones are lost."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -63,6 +65,7 @@ def test_without_a_memory_class_vectors_tell():
     model = dsnc.DSNCClassifier(**settings).fit(X[OLD & ~TEST], Y[OLD & ~TEST])
     known, strange = (model.novelty(X[TEST & part]) for part in (OLD, ~OLD))
     assert novelty_auroc(known, strange) > 0.85
+    assert model._novelty.usual[1, 2] == 0  # nothing could tell how scores move later
 
 
 @pytest.mark.parametrize("decoder", ["linear", "nearest", "table"])
@@ -74,6 +77,25 @@ def test_every_decoder_can_tell(decoder, n_classes):
     known, strange = (model.novelty(X[TEST & part]) for part in (mine, ~OLD))
     assert np.isfinite(known).all() and np.isfinite(strange).all()
     assert novelty_auroc(known, strange) > 0.6
+
+
+def lost(model):
+    return (model.predict(X[OLD & TEST], unknown=-1) == -1).mean()
+
+
+def test_lines_move_with_the_decoder_where_no_row_is_left(model, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = dsnc.load(tmp_path / "model")
+    assert 0.02 < lost(loaded.with_decoder("linear")) < 0.08
+    grown = loaded.add_classes(X[~OLD & ~TEST], Y[~OLD & ~TEST])
+    assert 0.02 < lost(grown.with_decoder("linear")) < 0.1
+
+
+def test_lines_move_with_training(model):
+    further = copy.deepcopy(model)
+    for _ in range(5):
+        further.partial_fit(X[OLD & ~TEST], Y[OLD & ~TEST])
+    assert 0.01 < lost(further) < 0.1
 
 
 def test_nonsense_is_strange():

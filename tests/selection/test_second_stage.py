@@ -80,7 +80,7 @@ def test_choices_by_name():
         ({"budget": -1}, "budget=-1 must be a whole number, 0 or more"),
         ({"budget": 1.5}, "budget=1.5 must be a whole number"),
         ({"size": 0}, "size=0 must be a whole number, 1 or more"),
-        ({"mix": -0.1}, "mix=-0.1 must be a number 0 or more"),
+        ({"mix": -0.1}, "mix=-0.1 must be a number from 0 to"),
         ({"reach": np.nan}, "reach=nan must be"),
         ({"reach": "far"}, "reach='far' must be"),
         ({"C": 0}, "C=0 must be a number above 0"),

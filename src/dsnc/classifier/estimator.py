@@ -213,11 +213,13 @@ class DSNCClassifier(CodeModel, OpenWorld):
         other.decoder = decoder
         other.__dict__.update(self._chosen(self.predictor_, evidence, decoder))
         evidence, stages = other._known_evidence(), other.predictor_.stages
-        if (rows := evidence.rows) is not None:
-            with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
+        with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
+            if (rows := evidence.rows) is not None:
                 worth = accuracy(rows.right(stages), rows.weight)
                 other._measured = stages, {"validation_accuracy": worth}
                 other._novelty = usual_rows(other.predictor_, evidence, other._memory)
+            else:
+                other._novelty = self._moved_novelty(other.predictor_, other._memory)
         return other
 
     def _settings(self) -> RunSettings:
@@ -289,7 +291,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
             evidence = self._trained_further(linear, run)
         memory = self._remembering(trained, run)
         chosen = self._chosen(trained, evidence, self.decoder)
-        novelty = self._novelty if run.calls else None
+        novelty = self._moved_novelty(chosen["predictor_"], memory) if run.calls else None
         if evidence.rows is not None:
             novelty = usual_rows(chosen["predictor_"], evidence, memory)
         return {**chosen, "_memory": memory, "_novelty": novelty}

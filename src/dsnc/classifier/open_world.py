@@ -283,21 +283,23 @@ class OpenWorld(LearnedClassifier):
         change: dict[str, Any],
     ) -> None:
         """Keep what a change has made, all of it at once."""
-        if self._novelty is not None and memory is not None and self._memory is not None:
-            after = partial(_first_stage, predictor, memory)
-            if isinstance(self._novelty, MovedNovelty) and len(memory.held_out) == len(
-                self._memory.held_out
-            ):
-                self._novelty = self._novelty.again(after)
-            else:
-                known = Novelty(self._novelty.usual, self._novelty.quantiles)
-                before = _first_stage(self.predictor_, self._memory, memory.held_out)
-                self._novelty = MovedNovelty(known, before, after)
+        self._novelty = self._moved_novelty(predictor, memory)
         self._labels, self.predictor_, self._memory = labels, predictor, memory
         for name in ("_learner", "_evidence"):  # of other classes
             self.__dict__.pop(name, None)
         done = [*self.data_.get("changes", []), {**change, "classes in all": len(labels)}]
         self.data_ = {**self.data_, "changes": done[-_CHANGES:]}
+
+    def _moved_novelty(self, predictor: Predictor, memory: Memory | None) -> Novelty | None:
+        """Return what is usual once something else predicts: lines move as remembered rows do."""
+        known = self._novelty
+        if known is None or memory is None or self._memory is None:
+            return known
+        after = partial(_first_stage, predictor, memory)
+        if isinstance(known, MovedNovelty) and len(memory.held_out) == len(self._memory.held_out):
+            return known.again(after)
+        before = _first_stage(self.predictor_, self._memory, memory.held_out)
+        return MovedNovelty(Novelty(known.usual, known.quantiles), before, after)
 
     def _rows_of_new_classes(self, y: Any) -> Any:
         """Return which rows have labels that were never seen before; none where nothing was."""

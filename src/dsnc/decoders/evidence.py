@@ -113,7 +113,7 @@ class Evidence:
     before: Decoder | None = None
     train_vectors: Callable[[Decoder, int | None, float | None], list[Any]] | None = None
     reranker: Any = None
-    owners: NDArray[np.int64] | None = None
+    owners: NDArray[np.int32] | None = None
 
     @classmethod
     def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":

@@ -159,7 +159,7 @@ class Hidden(NamedTuple):
     """What is hidden of rows, to see how they look where nobody knows their classes."""
 
     classes: Ints  # of each row
-    owners: NDArray[np.int64] | None = None  # of each feature, the only class that has it, or -1
+    owners: NDArray[np.int32] | None = None  # of each feature, the only class that has it, or -1
 
     def take(self, rows: slice) -> "Hidden":
         """Return what is hidden of some of the rows."""
@@ -198,6 +198,8 @@ def _signs(
     elif (known := decoder.evidence()) is not None:
         vectors = known.linear.weight[classes]
         near = np.einsum("ij,ij->i", directions, _directions(vectors)).astype(np.float64)
+    if memory is None:  # nothing would tell how scores have moved when classes have come
+        scores = np.zeros(len(encoded))
     unseen = _unseen(encoded, memory, hidden)
     return np.stack([np.log(1 - p) - np.log(p), -scores, -near, unseen], axis=1)
 

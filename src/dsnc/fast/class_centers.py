@@ -50,7 +50,9 @@ def find_class_centers(
         Dense rows, each of one class.
     candidates : int32 array of shape (n, m)
         Classes that each row might be taken for, likely ones first; -1 where there are fewer.
-    seed, report, **settings
+    report : callable
+        Called now and then. What it raises ends the work.
+    seed, **settings
         As of `more_class_centers`.
     """
     found = _k_means(feed, seed=seed, report=report, **settings)
@@ -78,8 +80,6 @@ def more_class_centers(
     most : int
         Centers of a class.
     seed, n_threads : int
-    report : callable
-        Called now and then. What it raises ends the work.
     """
     found = _k_means(feed, seed=seed, **settings)
     if others is not None:

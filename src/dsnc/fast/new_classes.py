@@ -193,7 +193,7 @@ def new_class_centers(
     examples: Examples,
     known: ClassVectors,
     others: ClassVectors | None,
-    candidates: NDArray[np.int32],
+    candidates: NDArray[np.int32] | None,
     *,
     seed: int,
     n_threads: int = 1,
@@ -209,14 +209,15 @@ def new_class_centers(
     others : ClassVectors, optional
         Those of some, numbered on: new centers keep a distance from them, as rows of these classes.
     candidates : int32 array
-        Classes that each row, and then a row of each other class, might be taken for.
+        Classes that each row, and then a row of each other class, might be taken for; None
+        without others.
     seed, n_threads : int
     """
     space: Any = known.space
     scaling = Scaling(shift=space.shift, factor=space.factor)
     settings = {"most": int(known.n_each.max(initial=1)), "n_threads": n_threads}
     feed, beside = Feed(examples, scaling), None
-    if others is not None:
+    if others is not None and candidates is not None:
         centers, counts = space.centers(others), others.n_each
         n_new = examples.targets.n_classes
         X = examples.X.toarray() if sp.issparse(examples.X) else examples.X

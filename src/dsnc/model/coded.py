@@ -72,9 +72,11 @@ class CodeModel(FittedModel):
     def novelty(self, X: Any) -> NDArray[np.float64]:
         """Return how strange each row is: whether it belongs to any of the classes at all.
 
-        0 is usual for a row of a known class, larger is stranger. Doubt about the answer and the
-        distance from the codes that are remembered of its class are measured by what is usual on
-        rows held out of training. A text without any known n-gram is infinitely strange.
+        0 is usual for a row of a known class, 1 is the deviation among such rows, larger is
+        stranger. Doubt about the answer, its score, the distance from the codes that are remembered
+        of its class and features that no training row had are measured by what is usual on rows
+        held out of training, which also tell how much each counts. A text without any known n-gram
+        is infinitely strange.
 
         Parameters
         ----------

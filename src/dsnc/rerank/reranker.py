@@ -23,7 +23,7 @@ from dsnc.rows import Cost
 
 LARGEST = float(np.finfo(np.float32).max)
 ALL = LARGEST  # a reach that leaves no candidate out
-_MOST_MIX = 1e9  # more would make numbers of scores that float32 has no room for
+MOST_MIX = 1e9  # more would make numbers of scores that float32 has no room for
 _REALS = ("mix", "reach", "temperature", "other", "slope", "intercept")
 _NUMBERS = {"size": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
 _NOTHING = np.empty(0, dtype=np.int32)
@@ -66,7 +66,7 @@ class FeatureReranker:
     def __post_init__(self) -> None:
         """Check the numbers, and keep them as the float32 that a file holds."""
         checked = {
-            "mix": valid_real("mix", self.mix, 0.0, _MOST_MIX),
+            "mix": valid_real("mix", self.mix, 0.0, MOST_MIX),
             "reach": valid_real("reach", self.reach, 0.0, LARGEST),
             "size": whole("size", self.size),
             "temperature": valid_temperature(self.temperature),

@@ -49,20 +49,20 @@ def gather(
     return replace(evidence, held_out=held_out_rows(trained, held_out), owners=owners)
 
 
-def _owners(examples: "Examples") -> NDArray[np.int64] | None:
+def _owners(examples: "Examples") -> NDArray[np.int32] | None:
     """Return the only class that has each feature, -1 where several have it or none."""
     if not (sp.issparse(examples.X) and examples.targets.is_single):
         return None
     rows = _some_rows(examples, examples.n_rows)
-    first = np.full(examples.X.shape[1], examples.targets.n_classes)
-    last = np.full(examples.X.shape[1], -1)
+    first = np.full(examples.X.shape[1], examples.targets.n_classes, np.int32)
+    last = np.full(examples.X.shape[1], -1, np.int32)
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
         X = examples.X[some]
-        classes = np.repeat(examples.targets.y[some], np.diff(X.indptr)).astype(np.int64)
+        classes = np.repeat(examples.targets.y[some], np.diff(X.indptr)).astype(np.int32)
         np.minimum.at(first, X.indices, classes)
         np.maximum.at(last, X.indices, classes)
-    return np.where(first == last, first, -1)
+    return np.where(first == last, first, np.int32(-1))
 
 
 def held_out_rows(trained: Predictor, held_out: "Examples") -> HeldOut:

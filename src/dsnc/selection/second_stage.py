@@ -16,7 +16,7 @@ from dsnc.decoders.checks import Check
 from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy
 from dsnc.errors import InputError, unknown_name, warn
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
-from dsnc.rerank.reranker import ALL
+from dsnc.rerank.reranker import ALL, MOST_MIX
 from dsnc.targets import Targets
 
 RERANKERS = {"auto": None, "features": True, "none": False}  # whether there is to be one
@@ -63,7 +63,7 @@ class RerankerSettings:
 _CHECKS: dict[str, Check] = {
     "budget": lambda name, value: whole(name, value, least=0),
     "size": whole,
-    "mix": real,
+    "mix": lambda name, value: real(name, value, most=MOST_MIX),
     "reach": real,
     "C": lambda name, value: real(name, value, above=True),
 }
