@@ -296,9 +296,15 @@ class OpenWorld(LearnedClassifier):
         if known is None or memory is None or self._memory is None:
             return known
         after = partial(_first_stage, predictor, memory)
-        if isinstance(known, MovedNovelty) and len(memory.held_out) == len(self._memory.held_out):
-            return known.again(after)
-        before = _first_stage(self.predictor_, self._memory, memory.held_out)
+        try:
+            after(memory.held_out.take(slice(1)))
+            if isinstance(known, MovedNovelty) and len(memory.held_out) == len(
+                self._memory.held_out
+            ):
+                return known.again(after)
+            before = _first_stage(self.predictor_, self._memory, memory.held_out)
+        except InputError:  # a decoder that needs the rows themselves, which nobody remembers
+            return known
         return MovedNovelty(Novelty(known.usual, known.quantiles), before, after)
 
     def _rows_of_new_classes(self, y: Any) -> Any:
