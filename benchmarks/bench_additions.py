@@ -9,6 +9,7 @@ after each, test rows of old classes, and of those that have come, are predicted
 candidates. Beside them stands a model that is fitted to everything, and one that all come to at
 once, of all their training rows and (--rows) of a few rows each, drawn at random. Before any comes,
 the model is asked how strange test rows are: those of old classes, and of those that will come.
+What a row of `predict` takes is told each time.
 
 --growth: what the processor takes to add one class, and a thousand, of five rows each, to models of
 more and more classes: the first time, and again. And a row of `predict` before and after. The
@@ -70,7 +71,7 @@ def compared(
         found: dict[str, object] = {"data": name, "choice": choice, "how": how, "come": len(come)}
         found["old %"] = 100 * float(right[of_old].mean())
         found["new %"] = 100 * float(right[of_new].mean()) if len(come) else None
-        table.append({**found, "s": seconds})
+        table.append({**found, "s": seconds, "us/row": microseconds(judged, test)})
 
     row("anew", anew, new)
     row("ten additions", model, new[:0])

@@ -24,6 +24,7 @@ _NEAR, _CODES = 32, 8  # old classes beside a new one, and codes of each, where 
 _LEAST_NEAR, _ALL_NEAR = 16, 1 << 14  # half as many are enough where these would be more in all
 _PACE = 5  # other vectors go all the way where a fifth of the classes comes, else less
 _TIMES, _TIMES_BESIDE = 4, 1  # remembered codes of an epoch beside the new rows
+_KNOWN = 16  # codes of a new class that a search finds it by, drawn where it has few rows
 _FEW = 16  # old classes for each new one that make them few
 _ROW_STEPS, _FEWEST_EPOCHS = 60_000, 3  # of these, about; and no fewer epochs
 
@@ -57,6 +58,17 @@ class Rows(NamedTuple):
     def codes(self) -> SoftCodes:
         """Return what is remembered of them."""
         return SoftCodes.from_logits(self.logits)
+
+    def and_drawn(self, each: int, seed: int) -> "Rows":
+        """Return these, and more that are drawn from their bits: about `each` of a class in all."""
+        n_rows = np.bincount(self.classes)[self.classes]
+        more = np.repeat(np.arange(len(n_rows)), np.maximum(each // n_rows - 1, 0))
+        noise = np.random.default_rng([seed, 12]).logistic(size=(len(more), self.logits.shape[1]))
+        drawn = self.logits[more] + noise.astype(np.float32)
+        return Rows(
+            np.concatenate([self.logits, drawn]),
+            np.concatenate([self.classes, self.classes[more]]),
+        )
 
 
 class Changed(NamedTuple):
@@ -94,7 +106,8 @@ class Lesson:
             linear = self._beside(memory, before, rows, offset, keeps=keeps)
         else:
             linear = self._rehearsed(memory, before, rows, offset, is_young)
-        change = Change(before, linear, PackedCodes.from_logits(rows.logits), rows.classes, keeps)
+        known = rows.and_drawn(_KNOWN, self.how.seed)
+        change = Change(before, linear, PackedCodes.from_logits(known.logits), known.classes, keeps)
         return Changed(self.decoder.with_classes(change), linear)
 
     def _rehearsed(

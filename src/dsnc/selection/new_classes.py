@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import PackedCodes
+from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.soft import SoftCodes
+from dsnc.decoders import Decoder
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory, one_in_each
@@ -22,6 +23,7 @@ from dsnc.decoders.scoring import FEWEST
 from dsnc.errors import warn
 from dsnc.predictor import Predictor
 from dsnc.rerank import FeatureReranker
+from dsnc.rerank.reranker import ALL
 from dsnc.selection.attributes import AttributeMap
 from dsnc.selection.balance import (
     DESCRIBED,
@@ -32,11 +34,12 @@ from dsnc.selection.balance import (
     offset_of_new,
 )
 from dsnc.selection.lesson import Changed, Learning, Lesson, Rows, are_few, extended, scorer, taken
-from dsnc.selection.new_vectors import SECOND_LOOK, Seen, with_new_vectors, with_vectors
+from dsnc.selection.new_vectors import Seen, with_new_vectors, with_vectors
 from dsnc.selection.teaching import can_be_taught, with_taught_encoder
 
 _EPOCHS, _FEWER_EPOCHS = 10, 3  # over the new rows; fewer if they are many, and of length 1
-_REACHED, _WITHIN = 32, 0.1875  # candidates of few rows, and how far away, as a share of the bits
+_REACHED = 32  # candidates of a row, where classes of few rows are among them
+_JUDGES, _JUDGED = 1024, 16  # held-out rows that tell how far to look, and candidates of each
 
 
 class Arrival(NamedTuple):
@@ -238,7 +241,28 @@ def _learned(
     reranker = predictor.reranker
     if reranker is not None and is_young.any():
         reranker = second(reranker, changed, np.where(is_young, -1, before))
+        if memory is not None and kept is not None:
+            below = _below_best(decoder, memory), _below_best(changed.decoder, kept)
+            reranker = replace(reranker, reach=_as_often(reranker.reach, *below))
     return predictor.with_decoder(changed.decoder, trained, reranker), kept
+
+
+def _below_best(decoder: Decoder, memory: Memory) -> NDArray[np.float32]:
+    """Return how far some held-out rows' own classes score below the best, ascending."""
+    n_rows = len(memory.held_out_classes)
+    rows = np.linspace(0, n_rows - 1, min(n_rows, _JUDGES)).astype(np.int64)
+    classes, scores = decoder.candidates(Encoded(memory.held_out.take(rows).logits()), _JUDGED)
+    is_own = classes == memory.held_out_classes[rows, None]
+    own = np.where(is_own, scores, -np.inf).max(axis=1, initial=-np.inf)
+    return np.sort(scores[:, 0] - own)
+
+
+def _as_often(reach: float, before: NDArray[np.float32], after: NDArray[np.float32]) -> float:
+    """Return a reach that held-out rows' own classes are within as often as before, at least."""
+    n_within = np.searchsorted(before, reach, side="right")
+    if not 0 < n_within < len(before) == len(after):
+        return reach
+    return float(min(ALL, max(reach, after[n_within - 1])))
 
 
 def _lesson(predictor: Predictor, how: Learning, n_rows: int | None) -> Lesson | None:
@@ -247,11 +271,8 @@ def _lesson(predictor: Predictor, how: Learning, n_rows: int | None) -> Lesson |
     if linear is None:
         return None
     has_few = n_rows is not None and n_rows < FEW
-    size = _REACHED if has_few else 1
-    if predictor.reranker is not None:
-        size = max(size, SECOND_LOOK)
-    if size > 1:
-        decoder = decoder.reaching(size, round(_WITHIN * decoder.n_bits))
+    if has_few and getattr(decoder, "codes_of", "weights") != "weights":  # others have more codes
+        decoder = decoder.reaching(_REACHED, 0)
     is_short = not has_few and getattr(predictor.encoder, "row_normalize", False)
     return Lesson(decoder, linear, _FEWER_EPOCHS if is_short else _EPOCHS, how)
 

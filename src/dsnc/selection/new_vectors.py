@@ -14,7 +14,6 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory, one_in_each
 from dsnc.decoders.scoring import FEWEST
 from dsnc.rerank import ClassVectors, FeatureReranker
-from dsnc.rerank.reranker import ALL
 from dsnc.selection.balance import HELD_BACK, worth_of
 from dsnc.targets import Targets
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
 
 MANY = 8  # rows of a new class that are enough
-SECOND_LOOK = 16  # candidates of a row, where some are new
 _OTHERS = 20_000  # old classes that vectors over features are trained against, at most
 _N_CANDIDATES = 20
 _SAMPLE = 256  # classes whose centers tell how far rows are from few
@@ -182,11 +180,8 @@ def _weights(mine: Seen, new: Ints, old: _Old, linear: LinearDecoder, scaling: s
 
 
 def with_vectors(reranker: FeatureReranker, before: Ints, come: ClassVectors) -> FeatureReranker:
-    """Return a second stage with more vectors, which looks at enough candidates to find them."""
-    size = max(SECOND_LOOK, reranker.size)
-    return replace(
-        reranker, vectors=reranker.vectors.with_classes(before, come), size=size, reach=ALL
-    )
+    """Return a second stage with more vectors."""
+    return replace(reranker, vectors=reranker.vectors.with_classes(before, come))
 
 
 def _lags(vectors: ClassVectors) -> NDArray[np.float32]:
