@@ -9,8 +9,8 @@ from sklearn.datasets import make_blobs
 import dsnc
 from dsnc.codes import Encoded
 from dsnc.rerank.reranker import ALL
-from dsnc.selection.lesson import Rows
-from dsnc.selection.new_classes import _as_often, _below_best
+from dsnc.selection.lesson import Learning, Rows
+from dsnc.selection.new_classes import _as_often, _below_best, _lesson
 
 X, Y = make_blobs(4500, centers=75, n_features=24, cluster_std=3.5, random_state=0)
 X = X.astype(np.float32)
@@ -57,6 +57,22 @@ def test_held_out_rows_keep_their_classes_within_reach(base, n_rows):
         for near, row, own in zip(found, scores, classes, strict=True)
     ]
     assert np.array_equal(_below_best(base.predictor_.decoder, base._memory), np.sort(below))
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(1, 1.0), (4, 1.0), (8, 0.25), (None, 0.25)])
+def test_few_rows_are_rehearsed_with_sharp_bits(base, n_rows, expected):
+    predictor = base.predictor_
+    blunt = predictor.with_decoder(predictor.decoder._set(sharpness=0.25))
+    lesson = _lesson(blunt, Learning(32), n_rows)
+    assert lesson.sharpness == expected
+    assert lesson.decoder.sharpness == 0.25  # which predictions keep
+
+
+def test_a_new_class_gets_no_more_codes_than_others_have(base):
+    before, after = base.predictor_.decoder, come(base, 1).predictor_.decoder
+    of_new = np.bincount(after.labels)[60:]
+    assert 2 < of_new.max() <= 1 + min(16, len(before.codes) // 60)  # one of its vector, too
+    assert np.array_equal(after.codes.words[: len(before.codes)], before.codes.words)
 
 
 def test_one_code_for_each_class_is_enough_for_new_ones_too():

@@ -24,7 +24,7 @@ _NEAR, _CODES = 32, 8  # old classes beside a new one, and codes of each, where 
 _LEAST_NEAR, _ALL_NEAR = 16, 1 << 14  # half as many are enough where these would be more in all
 _PACE = 5  # other vectors go all the way where a fifth of the classes comes, else less
 _TIMES, _TIMES_BESIDE = 4, 1  # remembered codes of an epoch beside the new rows
-_KNOWN = 16  # codes of a new class that a search finds it by, drawn where it has few rows
+_KNOWN = 16  # codes that a search finds a new class by, at most: as many as the others have
 _FEW = 16  # old classes for each new one that make them few
 _ROW_STEPS, _FEWEST_EPOCHS = 60_000, 3  # of these, about; and no fewer epochs
 
@@ -85,6 +85,7 @@ class Lesson:
     decoder: Decoder
     linear: LinearDecoder  # its vectors, with biases that count as they are
     epochs: int
+    sharpness: float  # of soft bits
     how: Learning
 
     def learned(
@@ -106,7 +107,8 @@ class Lesson:
             linear = self._beside(memory, before, rows, offset, keeps=keeps)
         else:
             linear = self._rehearsed(memory, before, rows, offset, is_young)
-        known = rows.and_drawn(_KNOWN, self.how.seed)
+        n_codes = len(getattr(self.decoder, "codes", ())) // self.decoder.n_classes
+        known = rows.and_drawn(min(n_codes, _KNOWN), self.how.seed)
         change = Change(before, linear, PackedCodes.from_logits(known.logits), known.classes, keeps)
         return Changed(self.decoder.with_classes(change), linear)
 
@@ -138,10 +140,9 @@ class Lesson:
             Codes(self._inputs(part.logits), part.classes, each[part.classes])
             for part in (rows, remembered.rows)
         )
-        sharpness = float(getattr(self.decoder, "sharpness", 1.0))
         settings: dict[str, Any] = {"seed": self.how.seed, "n_threads": self.how.n_threads}
         settings |= {"epochs": self.epochs, "times": times}
-        linear = rehearse(start, new, old, sharpness=sharpness, **settings)
+        linear = rehearse(start, new, old, sharpness=self.sharpness, **settings)
         if is_blind:  # nothing says where old vectors may go
             linear = extended(self.linear, linear, before)
         else:

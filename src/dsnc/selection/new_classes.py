@@ -274,7 +274,11 @@ def _lesson(predictor: Predictor, how: Learning, n_rows: int | None) -> Lesson |
     if has_few and getattr(decoder, "codes_of", "weights") != "weights":  # others have more codes
         decoder = decoder.reaching(_REACHED, 0)
     is_short = not has_few and getattr(predictor.encoder, "row_normalize", False)
-    return Lesson(decoder, linear, _FEWER_EPOCHS if is_short else _EPOCHS, how)
+    epochs = _FEWER_EPOCHS if is_short else _EPOCHS
+    # A decoder may like blunt bits. With these every row looks unsure, and few new rows would move
+    # all old vectors: they are rehearsed with bits as sharp as fit has them.
+    sharpness = 1.0 if has_few else float(getattr(decoder, "sharpness", 1.0))
+    return Lesson(decoder, linear, epochs, sharpness, how)
 
 
 def _vectors_from_rows(
