@@ -46,7 +46,7 @@ def test_settings_stay_and_few_rows_get_a_longer_list(base, n_rows):
 def test_held_out_rows_keep_their_classes_within_reach(base, n_rows):
     model = come(base, n_rows)
     within = [
-        np.mean(_below_best(m.predictor_.decoder, m._memory) <= m.predictor_.reranker.reach)
+        np.mean(_below_best(m.predictor_.decoder, m._memory, 960) <= m.predictor_.reranker.reach)
         for m in (base, model)
     ]
     assert 0 < within[0] <= within[1]
@@ -56,7 +56,7 @@ def test_held_out_rows_keep_their_classes_within_reach(base, n_rows):
         row[0] - (row[list(near).index(own)] if own in near else -np.inf)
         for near, row, own in zip(found, scores, classes, strict=True)
     ]
-    assert np.array_equal(_below_best(base.predictor_.decoder, base._memory), np.sort(below))
+    assert np.array_equal(_below_best(base.predictor_.decoder, base._memory, 960), np.sort(below))
 
 
 @pytest.mark.parametrize(("n_rows", "expected"), [(1, 1.0), (4, 1.0), (8, 0.25), (None, 0.25)])

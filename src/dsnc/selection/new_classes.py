@@ -39,7 +39,8 @@ from dsnc.selection.teaching import can_be_taught, with_taught_encoder
 
 _EPOCHS, _FEWER_EPOCHS = 10, 3  # over the new rows; fewer if they are many, and of length 1
 _REACHED = 32  # candidates of a row, where classes of few rows are among them
-_JUDGES, _JUDGED = 1024, 16  # held-out rows that tell how far to look, and candidates of each
+_JUDGES, _JUDGES_EACH = 1024, 64  # held-out rows that tell how far to look, for each new class
+_JUDGED = 16  # candidates of such a row
 
 
 class Arrival(NamedTuple):
@@ -242,15 +243,16 @@ def _learned(
     if reranker is not None and is_young.any():
         reranker = second(reranker, changed, np.where(is_young, -1, before))
         if memory is not None and kept is not None:
-            below = _below_best(decoder, memory), _below_best(changed.decoder, kept)
+            most = min(_JUDGES, _JUDGES_EACH * n_new)
+            below = _below_best(decoder, memory, most), _below_best(changed.decoder, kept, most)
             reranker = replace(reranker, reach=_as_often(reranker.reach, *below))
     return predictor.with_decoder(changed.decoder, trained, reranker), kept
 
 
-def _below_best(decoder: Decoder, memory: Memory) -> NDArray[np.float32]:
+def _below_best(decoder: Decoder, memory: Memory, most: int) -> NDArray[np.float32]:
     """Return how far some held-out rows' own classes score below the best, ascending."""
     n_rows = len(memory.held_out_classes)
-    rows = np.linspace(0, n_rows - 1, min(n_rows, _JUDGES)).astype(np.int64)
+    rows = np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
     classes, scores = decoder.candidates(Encoded(memory.held_out.take(rows).logits()), _JUDGED)
     is_own = classes == memory.held_out_classes[rows, None]
     own = np.where(is_own, scores, -np.inf).max(axis=1, initial=-np.inf)
