@@ -242,7 +242,7 @@ def _learned(
     reranker = predictor.reranker
     if reranker is not None and is_young.any():
         reranker = second(reranker, changed, np.where(is_young, -1, before))
-        if memory is not None and kept is not None:
+        if memory is not None and kept is not None and reranker.reach < ALL:
             most = min(_JUDGES, _JUDGES_EACH * n_new)
             below = _below_best(decoder, memory, most), _below_best(changed.decoder, kept, most)
             reranker = replace(reranker, reach=_as_often(reranker.reach, *below))
