@@ -7,6 +7,7 @@ classes and reads the weights once for many rows.
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsnc.arrays import appended, bounded, check_arrays, number_arrays, numbers
 from dsnc.codes import Encoded
+from dsnc.codes.encoded import MAX_ROWS
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
@@ -132,6 +134,9 @@ class LinearDecoder(Decoder):
     ) -> tuple[NDArray[np.int64], Floats]:
         k = self.check_k(k)
         self.check_width(encoded)
+        if len(encoded) <= MAX_ROWS:  # a few rows have no time for blocks
+            found: tuple[NDArray[np.int64], Floats] = best(self._scores(self._inputs(encoded)), k)
+            return found
         blocks = encoded.blocks(self._n_rows())
         parts = [best(self._scores(self._inputs(block)), k) for _, block in blocks]
         classes, scores = map(concatenate, zip(*parts, strict=True))
@@ -178,7 +183,12 @@ class LinearDecoder(Decoder):
         The next block overwrites the scores of this one. Everything that needs scores takes them
         from here: `predict`, `top_k` and `proba` see the same roundings and cannot disagree.
         """
-        step = min(self.n_classes, max(1, _BLOCK // max(1, len(signs))))
+        if len(signs) * self.n_classes <= _BLOCK:
+            scores = np.dot(signs, self.weight.T)
+            scores += self._offset
+            yield 0, scores
+            return
+        step = max(1, _BLOCK // len(signs))
         buffer = np.empty(len(signs) * step, dtype=np.float32)  # fresh memory costs page faults
         for first in range(0, self.n_classes, step):
             weight = self.weight[first : first + step]
@@ -220,14 +230,13 @@ def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floa
 
 def _lined_up(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
     """Return what `_best_k` does, by a kernel: few classes, so that each finds its place."""
-    from dsnc.codes._kernels.rerank import line_up_best
-
-    lines: tuple[Any, ...] = ()
+    line_up_best = _kernel()
+    first, scores = next(blocks)
+    classes = np.empty((len(scores), k), np.int64)
+    best = np.empty((len(scores), k), np.float32)
+    line_up_best(scores, first, classes, best)
     for first, scores in blocks:
-        if not lines:
-            lines = tuple(np.empty((len(scores), k), kind) for kind in (np.int64, np.float32))
-        line_up_best(scores, first, *lines)
-    classes, best = lines
+        line_up_best(scores, first, classes, best)
     return classes, best
 
 
@@ -282,6 +291,14 @@ def _smallest(keys: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
     """Map the bits of floats to integers of the same order; it is its own inverse."""
     return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
+
+
+@cache
+def _kernel() -> Any:
+    """Return the kernel that lines up, which brings the compiler with it."""
+    from dsnc.codes._kernels.rerank import line_up_best
+
+    return line_up_best
 
 
 def softmax(scores: Floats, temperature: float) -> None:
