@@ -6,17 +6,25 @@ Data are what `dsnc.data.load_dataset` reads, by default the built-in glyphs. A 
 twice for each number of bits and seed, without and with a second stage (`reranker=None` and
 "auto"): seconds of `fit`, accuracy and calibration error of test rows, microseconds a row of the
 whole `predict` of many rows and of one, on one thread, both in turns, and bytes of the folder. With
-``--ablation`` settings of the second stage are changed one at a time, on the same first stage.
+``--ablation`` settings of the second stage are changed one at a time, on the same first stage, and
+its losses by scikit-learn's liblinear.
 """
 
 import argparse
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from bench_accuracy import load
@@ -24,6 +32,7 @@ from dsnc import DSNCClassifier
 from dsnc.fast import class_vectors
 from dsnc.metrics import expected_calibration_error
 from dsnc.selection import VectorTrainer
+from dsnc.selection import class_vectors as trainers
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
@@ -35,12 +44,17 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "8 candidates": {"size": 8},
     "16 candidates": {"size": 16},
     "50 candidates": {"size": 50},
+    "200 candidates": {"size": 200},
     "no cascade": {"reach": 1e30},
     "a tenth of the budget": {"budget": 800_000},
     "a hundredth of the budget": {"budget": 80_000},
     "C = 0.3": {"C": 0.3},
     "C = 30": {"C": 30.0},
     "features alone": {"mix": 0.0, "reach": 1e30},
+}
+LOSSES = {
+    **{f"hinge, C = {C}": LinearSVC(C=C, loss="hinge", random_state=0) for C in (1, 3)},
+    **{f"logistic loss, C = {C}": LogisticRegression(C=C, solver="liblinear") for C in (10, 100)},
 }
 
 
@@ -80,6 +94,30 @@ def quality(model: Any, test: Any) -> dict[str, object]:
     }
 
 
+def by(estimator: Any) -> Callable[..., Any]:
+    """Return what trains class vectors on the same rows by an estimator of scikit-learn."""
+
+    def train(feed: Any, candidates: Any, n_classes: int, recipe: Any, **_: Any) -> Any:
+        problems = class_vectors._Problems(feed, candidates, n_classes, recipe)
+        bias = np.zeros(n_classes, np.float32)
+        kept = class_vectors._Kept(recipe.n_weights)
+        for k in range(n_classes):
+            marked = problems._rows[problems._starts[k] : problems._starts[k + 1]]
+            positive = marked < 0
+            X = feed.features(np.where(positive, -1 - marked, marked))
+            model = clone(estimator).fit(X, positive)
+            center = np.asarray(X[positive].mean(axis=0)).ravel()
+            vector = model.coef_[0] + class_vectors._LEAN * center / np.linalg.norm(center)
+            bias[k] = model.intercept_[0]
+            named = np.flatnonzero(np.abs(vector) >= class_vectors._LEAST)
+            kept.add(np.full(len(named), k), named, vector[named].astype(np.float32))
+        owners, features, weights = kept.largest()
+        found = sp.csr_array((weights, (owners, features)), shape=(n_classes, feed.n_features))
+        return class_vectors._unscaled(found, bias, feed.scaling)
+
+    return train
+
+
 def ablate(parts: Any, options: dict[str, Any]) -> list[dict[str, object]]:
     """Return what becomes of one model with other settings of the second stage."""
     train, validation, test = parts
@@ -90,15 +128,20 @@ def ablate(parts: Any, options: dict[str, Any]) -> list[dict[str, object]]:
     examples = Examples(train.X, Targets(numbers[0], len(labels)))
     trainer = VectorTrainer(predictor, examples, "auto", 0)
     table = []
-    for name, settings in {**ABLATIONS, "no random rows": {}, "no center": {}}.items():
-        before = class_vectors.N_RANDOM, class_vectors._LEAN
-        class_vectors.N_RANDOM = 0 if name == "no random rows" else before[0]
-        class_vectors._LEAN = 0.0 if name == "no center" else before[1]
-        wanted = parse_reranker({"name": "features", **settings})
-        found = add_second_stage(
-            predictor.decoder, replace(evidence, train_vectors=trainer), wanted
-        )
-        class_vectors.N_RANDOM, class_vectors._LEAN = before
+    changed = {
+        "no random rows": patch.object(trainers, "_RANDOM", (0, 0)),
+        "no center": patch.object(class_vectors, "_LEAN", 0.0),
+        **{
+            name: patch.object(class_vectors, "train_class_vectors", by(estimator))
+            for name, estimator in LOSSES.items()
+        },
+    }
+    for name in (*ABLATIONS, *changed):
+        wanted = parse_reranker({"name": "features", **ABLATIONS.get(name, {})})
+        with changed.get(name, nullcontext()):
+            found = add_second_stage(
+                predictor.decoder, replace(evidence, train_vectors=trainer), wanted
+            )
         both = predictor.with_decoder(found.decoder, None, found.reranker)
         with threadpool_limits(1):
             seconds = best_of({name: lambda both=both: both.predict(test.X)}, 3)[name]
