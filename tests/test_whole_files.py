@@ -53,6 +53,17 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path, monkeypatch, can_swap, 
     assert target.stat().st_mode & 0o777 == 0o755
 
 
+def test_who_replaces_need_not_be_first(tmp_path, monkeypatch):
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "a").write_text("theirs")
+    with monkeypatch.context() as moment, whole_folder(target, replace=True) as aside:
+        (aside / "a").write_text("ours")
+        moment.setattr(type(target), "exists", lambda path: False)  # as it was a moment ago
+    assert (target / "a").read_text() == "ours"
+    assert os.listdir(tmp_path) == ["model"]
+
+
 def test_what_is_synced_is_on_the_disk(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)

@@ -5,6 +5,7 @@ new, never half of one. What is `durable` is on the disk before it gets its name
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -68,10 +69,7 @@ def whole_folder(target: Path, *, replace: bool = False, durable: bool = False) 
         aside.chmod(0o755)  # a temporary folder is private
         if durable:
             sync_folder(aside)
-        if replace and target.exists():
-            _swap(aside, target)
-        else:
-            aside.rename(target)
+        _put(aside, target, replace=replace)
         if durable:
             sync_folder(target.parent)
     finally:
@@ -82,6 +80,18 @@ def sync(file: IO[bytes]) -> None:
     """Bring what was written to the disk."""
     file.flush()
     os.fsync(file.fileno())
+
+
+def _put(aside: Path, target: Path, *, replace: bool) -> None:
+    """Give a folder its name, with `replace` even if somebody else gives it to another just now."""
+    if not (replace and target.exists()):
+        try:
+            aside.rename(target)
+            return
+        except OSError as error:
+            if not replace or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+    _swap(aside, target)
 
 
 def _swap(aside: Path, target: Path) -> None:
