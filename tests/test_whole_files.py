@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from dsnc.errors import OutputError
+from dsnc.errors import OutputError, OutputExistsError
 from dsnc.files import sync, whole_file, whole_folder, write_whole
 
 
@@ -46,7 +46,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path, monkeypatch, can_swap, 
             assert not target.exists() or (target / "a").read_text() == "old"
     with pytest.raises(RuntimeError), whole_folder(target, replace=True) as aside:
         raise RuntimeError
-    with pytest.raises(OSError), whole_folder(target) as aside:
+    with pytest.raises(OutputExistsError, match=r"folder exists"), whole_folder(target) as aside:
         (aside / "a").write_text("not asked to replace")
     assert (target / "a").read_text() == "new"
     assert os.listdir(target.parent) == ["folder"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from dsnc.errors import OutputError
+from dsnc.errors import OutputError, OutputExistsError
 
 
 def write_whole(path: Path, content: bytes | Callable[[IO[bytes]], object]) -> Path:
@@ -83,14 +83,18 @@ def sync(file: IO[bytes]) -> None:
 
 
 def _put(aside: Path, target: Path, *, replace: bool) -> None:
-    """Give a folder its name, with `replace` even if somebody else gives it to another just now."""
+    """Give a folder its name, though somebody else may give it to another just now."""
     if not (replace and target.exists()):
         try:
             aside.rename(target)
             return
         except OSError as error:
-            if not replace or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
+            if not replace:
+                raise OutputExistsError(
+                    f"{target} exists; another process may have written it just now."
+                ) from error
     _swap(aside, target)
 
 

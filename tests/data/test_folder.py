@@ -88,7 +88,7 @@ def test_who_comes_second_is_refused(tmp_path, monkeypatch):
         write_folder(make("sparse"), tmp_path / "set")
 
     monkeypatch.setattr("dsnc.data.folder._write_files", first)
-    with pytest.raises(OutputExistsError, match="was written by another process"):
+    with pytest.raises(OutputExistsError, match="another process may have written it"):
         write_folder(make("dense"), tmp_path / "set")
     assert same(make("sparse"), read_folder(tmp_path / "set"))
 

@@ -109,8 +109,6 @@ def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     except DsncError:
         raise
     except OSError as error:
-        if os.path.isdir(target):  # since we looked
-            raise OutputExistsError(f"{target} was written by another process.") from error
         raise OutputError(f"{target} cannot be written ({error}); nothing is left.") from error
 
 
