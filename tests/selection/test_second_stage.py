@@ -319,9 +319,9 @@ def test_what_was_trained_before_an_interruption_is_kept(monkeypatch):
 # Whose candidates
 
 
-def many_classes(n_bits, noise, weight=3.0):
+def many_classes(n_bits, noise, n_classes=1200, weight=3.0):
     """So many that a list is worth it; features tell all, where `weight` is not 0."""
-    n, n_classes = 1500, 1200
+    n = 1500
     found = problem(n_classes, n_bits, n=n, noise=noise)
     encoded, targets, _ = found.held_out
     X = np.eye(n_classes, dtype=np.float32)[targets.y]
@@ -331,7 +331,7 @@ def many_classes(n_bits, noise, weight=3.0):
 
 
 def test_all_classes_are_scored_where_lists_leave_out_what_features_would_find():
-    found = many_classes(n_bits=12, noise=0.7)
+    found = many_classes(n_bits=12, noise=0.7, n_classes=4800)
     alone = choose(found, SelectionSettings())
     both = choose(found, SelectionSettings(reranker="auto"))
     assert (alone.decoder.name, both.decoder.name) == ("shortlist", "soft")
@@ -343,7 +343,7 @@ def test_all_classes_are_scored_where_lists_leave_out_what_features_would_find()
 
 
 def test_a_list_that_leaves_out_nothing_stays():
-    chosen = choose(many_classes(n_bits=24, noise=0.9), SelectionSettings(reranker="auto"))
+    chosen = choose(many_classes(n_bits=24, noise=0.7), SelectionSettings(reranker="auto"))
     assert chosen.decoder.name == "shortlist"
     assert chosen.reranker is not None
     assert "scoring all 1,200 classes would take" in chosen.report.reason

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dsnc.classifier.inputs import row_weights, rows_that_count, seed_of
 from dsnc.classifier.texts import as_numbers
-from dsnc.decoders.scoring import accuracy, lower_bound
+from dsnc.decoders.scoring import CLEARLY, accuracy, lower_bound
 from dsnc.rows import unit_rows
 from dsnc.targets import Targets
 
@@ -25,7 +25,6 @@ _DENSE_SECONDS, _SPARSE_SECONDS, _OVERHEAD = 8e-9, 50e-9, 20
 _MOST_PAIRS = 1 << 25  # of rows and classes, for the sake of memory
 _JUDGES = 1 << 13  # held-out rows that are asked
 _SCORES = 1 << 22  # at a time
-_CLEARLY = 2.0  # standard deviations
 
 
 class Comparison(NamedTuple):
@@ -135,6 +134,6 @@ def _best(
 
 def _verdict(mine: NDArray[np.bool_], other: NDArray[np.bool_], weight: Any) -> str:
     """Say whether one is better by more than chance."""
-    if lower_bound(mine, other, weight, deviations=_CLEARLY) > 0:
+    if lower_bound(mine, other, weight, deviations=CLEARLY) > 0:
         return "better"
-    return "worse" if lower_bound(other, mine, weight, deviations=_CLEARLY) > 0 else "alike"
+    return "worse" if lower_bound(other, mine, weight, deviations=CLEARLY) > 0 else "alike"

@@ -36,7 +36,7 @@ FEWEST = 200  # rows that can choose among so many settings
 WIDTH = 64  # classes of a row that take part in the choice
 MAX_ROWS = 4096  # of a trial: accuracies are known to half a point at worst
 TOLERANCE = 0.001  # accuracy that something cheaper may lose
-_CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
+CLEARLY = 2.0  # standard deviations: one of several decoders is often better by one of them
 _MAX_PRODUCTS = 1 << 33  # of scoring all classes; seconds
 _MAX_SHARPNESS = 1e6  # hard bits, to all intents
 
@@ -180,7 +180,7 @@ def is_clearly_better(
     right: NDArray[np.bool_],
     other: NDArray[np.bool_],
     held_out: "HeldOut",
-    deviations: float = _CLEARLY,
+    deviations: float = CLEARLY,
 ) -> bool:
     """Tell whether one decoder beats another by more than chance and the tolerance.
 

@@ -28,7 +28,6 @@ from dsnc.decoders.checks import (
 )
 from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
-from dsnc.decoders.soft import SoftDecoder
 from dsnc.errors import InputError
 from dsnc.kernels import are_deferred, can_wait
 from dsnc.rows import Cost, concatenate
@@ -171,8 +170,7 @@ class ShortlistDecoder(SearchingDecoder):
             scoring: dict[str, Any] = evidence.scoring._asdict()
             return cls(linear, *codes, codes_of=name, **{**scoring, **settings})
         fixed = {name: settings[name] for name in Scoring._fields if name in settings}
-        of_all = SoftDecoder.tuned(linear, rows).right
-        tuned = tune_shortlist(linear, sets, rows, of_all=of_all, scoring=fixed)[1].decoder
+        tuned = tune_shortlist(linear, sets, rows, scoring=fixed)[1].decoder
         return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
 
     def calibrated(self, rows: "HeldOut") -> Self:

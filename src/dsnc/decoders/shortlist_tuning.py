@@ -14,6 +14,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import HeldOut
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.decoders.scoring import (
+    CLEARLY,
     NOTHING,
     TOLERANCE,
     WIDTH,
@@ -34,12 +35,10 @@ _THREADS = 2  # each has long lists, and an index:
 _LARGE = 1 << 20  # one at a time of so many codes
 _ROWS = 512  # whose lists are held at a time
 _SLOWER = 1.0  # standard deviations by which a slower set of codes must be better
-_FOR_MORE = 1.25  # times the nanoseconds, for all the accuracy that they can buy
+_FOR_MORE = 1.25  # times the nanoseconds, for all the rows that they can save
 # What a row takes on a typical machine beside the search, and a candidate: to be listed, read and
 # scored. Where a class has several codes, it must be found out which of them is the nearest.
 _ROW_NS, _CANDIDATE_NS, _BIT_NS, _SEVERAL_NS = 700.0, 35.0, 0.25, 45.0
-
-_UNKNOWN = np.empty(0, dtype=np.bool_)
 
 
 class _Trial:
@@ -80,9 +79,23 @@ class _Trial:
 
     @cached_property
     def most(self) -> NDArray[np.bool_]:
-        """Where lists of the best radius are right that are as long as any."""
+        """Where the longest lists are right: of any radius, unless a smaller one is better.
+
+        Of a dozen radii one is lucky: it must be clearly better.
+        """
+        widest = self.is_right(SIZES[-1], self.radii[-1])
         answers = (self.is_right(SIZES[-1], radius) for radius in self.radii)
-        return max(answers, key=lambda right: accuracy(right, self.weight))
+        best = max(answers, key=lambda right: accuracy(right, self.weight))
+        is_better = lower_bound(best, widest, self.weight, deviations=CLEARLY) > 0
+        return best if is_better else widest
+
+    def loss(self, size: int, radius: int) -> float:
+        """Return the share of the rows that only the longest lists get right, at worst.
+
+        Rows that shorter lists get right instead do not make up for them: these come by chance.
+        """
+        kept = self.is_right(size, radius) & self.most
+        return -lower_bound(kept, self.most, self.weight)
 
     def is_right(self, size: int, radius: int) -> NDArray[np.bool_]:
         counts = self._counts(size, radius)
@@ -102,7 +115,6 @@ class Tuned(NamedTuple):
     accuracy: float
     candidates: float  # of a row, on average
     nanoseconds: float  # of a row, on a typical machine
-    reaches: bool  # whether it loses no more than the tolerance
     right: NDArray[np.bool_]  # on held-out rows, as `HeldOut.take` has them
 
 
@@ -111,20 +123,17 @@ def tune_shortlist(
     known: dict[str, tuple[PackedCodes, Ints]],
     held_out: HeldOut,
     *,
-    of_all: NDArray[np.bool_] = _UNKNOWN,
     scoring: Mapping[str, float] = NOTHING,
 ) -> tuple[str, Tuned, dict[str, Tuned]]:
     """Find a shortlist that loses less than a tenth of a point and is next to the cheapest.
 
     For each set of known codes, the scoring that is most accurate is taken, then the cheapest
-    radius and size that are as accurate as the best of all settings and as scoring all classes,
-    less the tolerance, and then the most accurate ones for a little more time. Few rows cannot tell
-    small differences: what is not clearly as good, by a standard deviation, counts as worse.
+    radius and size that lose no more of the rows than the tolerance, and then those that lose least
+    for a little more time. Few rows cannot tell small shares: a standard deviation counts as lost.
     Between the sets it is the other way round: the slower one must be clearly better.
 
-    `known` has the sets of codes and labels by name, `of_all` tells where scoring all classes is
-    right, as far as that is known, and `scoring` is what is not to choose of it. Returns the name
-    of the chosen set, what it gives, and what each set would have given.
+    `known` has the sets of codes and labels by name, and `scoring` is what is not to choose of it.
+    Returns the name of the chosen set, what it gives, and what each set would have given.
     """
     largest_first = sorted(known, key=lambda name: -len(known[name][0]))
     is_large = len(known[largest_first[0]][0]) >= _LARGE
@@ -135,26 +144,15 @@ def tune_shortlist(
             for name in largest_first
         }
         trials = {name: found[name].result() for name in known}
-    rivals = [trial.most for trial in trials.values()] + ([of_all] if len(of_all) else [])
-    tried = {}
-    for name, trial in trials.items():
-        missing = max(_lead(rival, trial.most, held_out) for rival in rivals) - TOLERANCE
-        tried[name] = _settled(name, linear, *known[name], trial, missing)
+    tried = {name: _settled(name, linear, *known[name], trial) for name, trial in trials.items()}
     answers, weight = held_out.common(*(each.right for each in tried.values()))
     worth = {name: accuracy(right, weight) for name, right in zip(tried, answers, strict=True)}
-    # Of those that reach the target the cheapest, otherwise the most accurate.
-    best = min(
-        tried,
-        key=lambda name: (
-            not tried[name].reaches,
-            tried[name].nanoseconds if tried[name].reaches else -worth[name],
-        ),
+    most_accurate = tried[max(worth, key=worth.__getitem__)]
+    best = next(
+        name
+        for name in sorted(tried, key=lambda name: tried[name].nanoseconds)
+        if not is_clearly_better(most_accurate.right, tried[name].right, held_out, _SLOWER)
     )
-    cheaper = [name for name in tried if tried[name].nanoseconds < tried[best].nanoseconds]
-    for name in sorted(cheaper, key=lambda name: tried[name].nanoseconds):
-        if not is_clearly_better(tried[best].right, tried[name].right, held_out, _SLOWER):
-            best = name
-            break
     return best, tried[best], tried
 
 
@@ -192,46 +190,28 @@ def _try_out(
 
 
 def _settled(
-    name: str,
-    linear: LinearDecoder,
-    codes: PackedCodes,
-    labels: Ints,
-    trial: _Trial,
-    missing: float,
+    name: str, linear: LinearDecoder, codes: PackedCodes, labels: Ints, trial: _Trial
 ) -> Tuned:
-    """Return the best setting for little more than the cheapest one that reaches the target.
-
-    To that, the best is `missing` something; if negative, so much may be lost. Where none reaches
-    it, what comes close to the best counts instead.
-    """
+    """Return the setting that loses least for little more than the cheapest that will do."""
     from dsnc.codes.multi_index import nominal_ns
 
     radii = trial.radii
     sizes = [*(s for s in SIZES if s < linear.n_classes), min(SIZES[-1], linear.n_classes)]
-    best = trial.most
-
-    def reaches(size: int, radius: int, least: float = missing) -> bool:
-        return lower_bound(trial.is_right(size, radius), best, trial.weight) >= least
-
-    reached: list[tuple[int, int]] = []
-    for least in (missing, -TOLERANCE):
-        for radius in radii:
-            enough = (size for size in sizes if reaches(size, radius, least))
-            reached += [(size, radius) for size in itertools.islice(enough, 1)]
-        if reached:
-            break
     searching = {r: nominal_ns(linear.n_bits, len(codes), trial.nearest + r) for r in radii}
     candidate = _CANDIDATE_NS + _BIT_NS * linear.n_bits
     if len(codes) > linear.n_classes:
         candidate += _SEVERAL_NS
+    pairs = list(itertools.product(sizes, radii))
+    losses = {pair: trial.loss(*pair) for pair in pairs}
     prices = {
         (size, radius): _ROW_NS + searching[radius] + candidate * trial.n_candidates(size, radius)
-        for size, radius in itertools.product(sizes, radii)
+        for size, radius in pairs
+        if losses[size, radius] <= TOLERANCE
     }
-    most_ns = _FOR_MORE * min(prices[pair] for pair in reached)
-    size, radius = max(
+    most_ns = _FOR_MORE * min(prices.values())
+    size, radius = min(
         (pair for pair in prices if prices[pair] <= most_ns),
-        key=lambda pair: (trial.accuracy(*pair), -prices[pair]),
+        key=lambda pair: (losses[pair], prices[pair]),
     )
     settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
     return Tuned(
@@ -239,15 +219,8 @@ def _settled(
         trial.accuracy(size, radius),
         trial.n_candidates(size, radius),
         prices[size, radius],
-        reaches(size, radius),
         trial.is_right(size, radius),
     )
-
-
-def _lead(right: NDArray[np.bool_], other: NDArray[np.bool_], held_out: HeldOut) -> float:
-    """Return by how much one is more accurate than the other."""
-    (right, other), weight = held_out.common(right, other)
-    return accuracy(right, weight) - accuracy(other, weight)
 
 
 def _radii(linear: LinearDecoder) -> list[int]:

@@ -55,7 +55,7 @@ def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
         return Best(ShortlistDecoder.make(evidence), reason, [])
     everything = everything or SoftDecoder.tuned(scorer, held_out)
     sets = known_codes(evidence)
-    known, tuned, tried = tune_shortlist(scorer, sets, held_out, of_all=everything.right)
+    known, tuned, tried = tune_shortlist(scorer, sets, held_out)
     sample = held_out.take(max(1, rows_to_score(linear)))
     known_right = everything.right if len(everything.right) else sample.right(everything.decoder)
     lists = {
