@@ -58,6 +58,8 @@ LOOKS = {
     "dsnc_reg": Look(COLORS["blue"], "o", True),
 }
 
+_LABEL = 0.07  # of the width of a figure that a number takes
+
 
 def look_of(key: str) -> Look:
     """Return how a method and decoder look; one that is not known is faint."""
@@ -110,8 +112,12 @@ def cost_figure(curve: Curve, cost: str) -> Any:
     style = {"color": FAINT, "alpha": 0.3, "linewidth": 6, "drawstyle": "steps-post", "zorder": 1}
     axes.plot(*zip(*front, strict=True), **style, marker="o", markersize=13, markeredgewidth=0)
     above = {"xytext": (-3, 8), "textcoords": "offset points", "ha": "right", "color": FAINT}
-    for point, place in zip(curve.front(cost), front, strict=True):
-        axes.annotate(str(point.n_bits), place, **above, fontsize=8.5)
+    room = np.ptp(np.log([getattr(point, cost) for point in points])) * _LABEL
+    free = np.inf  # to the left of the last number
+    for point, place in reversed(list(zip(curve.front(cost), front, strict=True))):
+        if np.log(place[0]) <= free:  # of a crowd, the best has its number
+            axes.annotate(str(point.n_bits), place, **above, fontsize=8.5)
+            free = np.log(place[0]) - room
     axes.margins(0.08)
     _logarithmic(axes)
     axes.set(xlabel=COSTS[cost], ylabel="test accuracy, %")
