@@ -53,7 +53,10 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "features alone": {"mix": 0.0, "reach": 1e30},
 }
 LOSSES = {
-    **{f"hinge, C = {C}": LinearSVC(C=C, loss="hinge", random_state=0) for C in (1, 3)},
+    **{
+        f"hinge, C = {C}": LinearSVC(C=C, loss="hinge", max_iter=10_000, random_state=0)
+        for C in (1, 3)
+    },
     **{f"logistic loss, C = {C}": LogisticRegression(C=C, solver="liblinear") for C in (10, 100)},
 }
 
