@@ -33,11 +33,11 @@ def serve(settings: ServeSettings) -> None:
 
 def _serve(settings: ServeSettings, listener: socket.socket) -> None:
     import uvicorn
-    from uvicorn.supervisors import Multiprocess
 
     from dsnc.serve.log import Log, keep_remarks
     from dsnc.serve.models import Models
     from dsnc.serve.protocol import Patience
+    from dsnc.serve.workers import Workers
 
     log = Log()
     models = Models(settings, log.note)  # what is wrong with one is said before a worker starts
@@ -69,7 +69,7 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
         if settings.workers == 1:
             uvicorn.Server(config).run([listener])
         else:
-            Multiprocess(config, [listener]).run()
+            Workers(config, [listener]).run()
     log.note("stopped", process=os.getpid())
 
 
