@@ -41,7 +41,7 @@ def predicted(rule, decoder, rows):
 
 @pytest.mark.parametrize("average", ["micro", "macro", "samples"])
 def test_no_other_threshold_is_better(average):
-    linear, rows, has = make(n=150)
+    linear, rows, has = make()
     rule = fit_rule(soft(linear), rows, SetSettings(average), rows.targets.most)
     found = f1_of_sets(has, predicted(rule, soft(linear), rows), average)
     scores = np.tanh(rows.encoded.numbers() / 2) @ linear.weight.T + linear.bias
