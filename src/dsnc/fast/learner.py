@@ -198,7 +198,7 @@ class FastLearner:
 
     def _pace(self, examples: Examples) -> Settings:
         """Return the settings with numbers where they say "auto"."""
-        rate = recipe.peak_rates(self.settings).encoder
+        rate = recipe.peak_rates(self.settings, self.n_classes, sparse=self._sparse).encoder
         epochs = recipe.epochs_for(self.settings, examples.n_rows, sparse=self._sparse)
         return replace(self.settings, learning_rate=rate, max_epochs=epochs)
 

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from dsnc.training.settings import RunSettings
+from dsnc.training.settings import MANY, RunSettings
 
 N_NEAREST, N_UNIFORM = 32, 32  # classes that are scored beside a row's own
 WINDOW = 128  # blocks of 512 classes in which the nearest are looked for
@@ -17,6 +17,7 @@ LEFT_OUT = 0.2  # of the features of sparse rows, others at each step
 LENGTH = 15.0  # sum of a dense row's absolute values
 
 _RATE = 2.0  # of the encoder, times the root of the number of bits
+_FASTER = 2  # times, where rows are sparse and classes `MANY`
 _CLASS_RATE = 1.2  # as a share of that
 _FEW_STEPS, _MANY_STEPS = 250_000, 3_000_000  # rows to pass, at least and at most
 _EPOCHS = (5, 20, 100)  # of very many rows, of most, and of very few
@@ -34,10 +35,13 @@ class Rates(NamedTuple):
     classes: float
 
 
-def peak_rates(settings: RunSettings) -> Rates:
+def peak_rates(settings: RunSettings, n_classes: int = 0, *, sparse: bool = False) -> Rates:
     """Return the highest rates; `learning_rate` is that of the encoder."""
-    auto = isinstance(settings.learning_rate, str)
-    rate = _RATE / math.sqrt(settings.n_bits) if auto else float(settings.learning_rate)
+    if isinstance(settings.learning_rate, str):
+        faster = _FASTER if sparse and n_classes >= MANY else 1
+        rate = faster * _RATE / math.sqrt(settings.n_bits)
+    else:
+        rate = float(settings.learning_rate)
     return Rates(rate, rate * _CLASS_RATE)
 
 
