@@ -113,7 +113,7 @@ class FastLearner:
 
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
-        pace = pace_of_a_pass(self._pace(examples))
+        pace = self._pace_of_a_pass()
         return train(self._steps(self._started(examples), examples, pace, call=call), pace)
 
     def partial_fit_soft_vectors(
@@ -124,7 +124,7 @@ class FastLearner:
         soft.squares = known._replace(
             classes=known.classes.copy(), class_bias=known.class_bias.copy()
         )
-        pace = pace_of_a_pass(self._pace(examples))
+        pace = self._pace_of_a_pass()
         train(self._soft_steps(soft, sharpness, examples, pace, call), pace)
         self._soft = soft
         return soft.decoder()
@@ -198,9 +198,14 @@ class FastLearner:
 
     def _pace(self, examples: Examples) -> Settings:
         """Return the settings with numbers where they say "auto"."""
-        rate = recipe.peak_rates(self.settings, self.n_classes, sparse=self._sparse).encoder
         epochs = recipe.epochs_for(self.settings, examples.n_rows, sparse=self._sparse)
+        rate = recipe.peak_rates(self.settings, epochs).encoder
         return replace(self.settings, learning_rate=rate, max_epochs=epochs)
+
+    def _pace_of_a_pass(self) -> Settings:
+        """Do so for a single pass, of which nobody knows how many will follow."""
+        rate = recipe.peak_rates(self.settings).encoder
+        return replace(pace_of_a_pass(self.settings), learning_rate=rate)
 
     def _steps(
         self,

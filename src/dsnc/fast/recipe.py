@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from dsnc.training.settings import MANY, RunSettings
+from dsnc.training.settings import RunSettings
 
 N_NEAREST, N_UNIFORM = 32, 32  # classes that are scored beside a row's own
 WINDOW = 128  # blocks of 512 classes in which the nearest are looked for
@@ -16,8 +16,7 @@ BIAS_RATE = 0.3  # as a share of that of class vectors
 LEFT_OUT = 0.2  # of the features of sparse rows, others at each step
 LENGTH = 15.0  # sum of a dense row's absolute values
 
-_RATE = 2.0  # of the encoder, times the root of the number of bits
-_FASTER = 2  # times, where rows are sparse and classes `MANY`
+_RATE = 2.0  # of the encoder, by the root of the number of bits
 _CLASS_RATE = 1.2  # as a share of that
 _FEW_STEPS, _MANY_STEPS = 250_000, 3_000_000  # rows to pass, at least and at most
 _EPOCHS = (5, 20, 100)  # of very many rows, of most, and of very few
@@ -35,13 +34,17 @@ class Rates(NamedTuple):
     classes: float
 
 
-def peak_rates(settings: RunSettings, n_classes: int = 0, *, sparse: bool = False) -> Rates:
-    """Return the highest rates; `learning_rate` is that of the encoder."""
-    if isinstance(settings.learning_rate, str):
-        faster = _FASTER if sparse and n_classes >= MANY else 1
-        rate = faster * _RATE / math.sqrt(settings.n_bits)
-    else:
+def peak_rates(settings: RunSettings, n_epochs: int | None = None) -> Rates:
+    """Return the highest rates; `learning_rate` is that of the encoder.
+
+    The fewer epochs there are, the higher they are: up to twice as high.
+    """
+    if not isinstance(settings.learning_rate, str):
         rate = float(settings.learning_rate)
+    else:
+        least, usual, _ = _EPOCHS
+        fewer = usual / min(usual, max(least, n_epochs or usual))
+        rate = _RATE * math.sqrt(fewer) / math.sqrt(settings.n_bits)
     return Rates(rate, rate * _CLASS_RATE)
 
 
