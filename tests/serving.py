@@ -69,7 +69,8 @@ class Service:
 
     def ask(self, method, path, body=None, headers=None):
         """Send one request; return status, headers and body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        # A worker that has nothing compiled yet may take a while on a busy machine.
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()

@@ -113,8 +113,8 @@ class DSNCClassifier(CodeModel, OpenWorld):
         `schedule` is "one_cycle" or "constant". With torch, of Adam: ``batch_size="auto"`` takes a
         fiftieth of the rows, at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for
         dense rows and 0.01 for sparse ones. With the fast trainer, of AdaGrad: 16 rows, and 2
-        divided by the root of `n_bits`, or up to twice that in fewer than 20 epochs. Numbers given
-        here are Adam's, unless trainer="fast".
+        divided by the root of `n_bits`, or up to twice that where "auto" takes fewer than 20
+        epochs. Numbers given here are Adam's, unless trainer="fast".
     validation_fraction : float
         Share of the rows held out to choose the best epoch, where `fit` is given no others. A
         class never loses its last row to it.

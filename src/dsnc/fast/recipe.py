@@ -37,13 +37,13 @@ class Rates(NamedTuple):
 def peak_rates(settings: RunSettings, n_epochs: int | None = None) -> Rates:
     """Return the highest rates; `learning_rate` is that of the encoder.
 
-    The fewer epochs there are, the higher they are: up to twice as high.
+    Where `epochs_for` has chosen fewer epochs than usual, rates are higher.
     """
     if not isinstance(settings.learning_rate, str):
         rate = float(settings.learning_rate)
     else:
-        least, usual, _ = _EPOCHS
-        fewer = usual / min(usual, max(least, n_epochs or usual))
+        usual, auto = _EPOCHS[1], isinstance(settings.max_epochs, str)
+        fewer = usual / min(usual, n_epochs) if n_epochs and auto else 1
         rate = _RATE * math.sqrt(fewer) / math.sqrt(settings.n_bits)
     return Rates(rate, rate * _CLASS_RATE)
 
