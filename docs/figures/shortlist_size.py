@@ -1,6 +1,6 @@
 """Accuracy against the length of the shortlist, and how honest its probabilities are.
 
-Run it with:  python docs/figures/shortlist_size.py DATA... [--bits 24 64] [--epochs 50]
+Run it with:  python docs/figures/shortlist_size.py DATA... [--bits 24 64]
 
 For each data set (a folder, a file, or a name of the catalog) it trains a model of each number of
 bits and writes ``docs/images/shortlist-DATA.png``: at the left the accuracy on the test rows for
@@ -23,14 +23,14 @@ OTHERS = {"soft": "-.", "linear": "--", "nearest": ":"}
 IMAGES = Path(__file__).parents[1] / "images"
 
 
-def draw(prepared: Prepared, bits: list[int], epochs: int) -> Figure:
+def draw(prepared: Prepared, bits: list[int]) -> Figure:
     """Train a model of each number of bits and draw both panels."""
     train, validation, test = prepared.parts
     figure = Figure(figsize=(9.5, 4.2), layout="constrained")
     lengths, honesty = figure.subplots(1, 2, width_ratios=(1.5, 1))
     honesty.plot([0, 1], [0, 1], color=FAINT, linestyle="--", linewidth=1)
     for n_bits, color in zip(bits, COLORS.values(), strict=False):
-        model = DSNCClassifier(n_bits=n_bits, max_epochs=epochs, reranker=None)
+        model = DSNCClassifier(n_bits=n_bits, reranker=None, random_state=0)
         model.fit(train.X, train.y, validation=(validation.X, validation.y))
         sizes = [size for size in SIZES if size <= train.n_classes]
         lists = [model.with_decoder({"name": "shortlist", "size": s}) for s in sizes]
@@ -64,12 +64,11 @@ def main() -> None:
     )
     parser.add_argument("data", nargs="+")
     parser.add_argument("--bits", nargs="+", type=int, default=[24, 64])
-    parser.add_argument("--epochs", type=int, default=50)
     arguments = parser.parse_args()
     for path in arguments.data:
         prepared = prepare(Source(path=path))
         with look("shortlist_size.py"):
-            figure = draw(prepared, arguments.bits, arguments.epochs)
+            figure = draw(prepared, arguments.bits)
             print(save(figure, IMAGES / f"shortlist-{prepared.name}.png"))
 
 
