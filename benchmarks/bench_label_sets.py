@@ -5,8 +5,8 @@ python benchmarks/bench_label_sets.py [DATA...] [--bits 200] [--seeds 0 1 2] [--
 
 DATA are what `dsnc.data.load_dataset` reads as label sets. A predefined split is used, or 80/10/10;
 where there are no validation rows, `fit` holds some out. Features are as they are in the file; with
-``--tfidf`` words are weighed, and with ``--texts`` rows are the strings of a folder's
-texts.jsonl.gz. Values of settings are JSON, or plain words.
+``--tfidf`` words are weighed, and with ``--texts`` rows are the strings of texts.jsonl.gz, in a
+folder that has a split. Values of settings are JSON, or plain words.
 """
 
 import argparse
