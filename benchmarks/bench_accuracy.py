@@ -18,7 +18,7 @@ from dsnc.data import Split
 from dsnc.metrics import expected_calibration_error
 from dsnc.paper.experiments import Source
 from dsnc.paper.experiments.prepare import prepare
-from harness import report
+from harness import report, settings_of
 
 RECIPES = {"default": {}, "paper": PAPER, "paper_regularized": PAPER_REGULARIZED}
 SMOOTHING = (0.0, 0.1)
@@ -78,8 +78,7 @@ def main() -> None:
     parser.add_argument("--mlp", action="store_true", help="an MLP of the same width beside it")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="other settings")
     arguments = parser.parse_args()
-    chosen = dict(item.split("=", 1) for item in arguments.set)
-    settings = {**RECIPES[arguments.recipe], **{k: _value(v) for k, v in chosen.items()}}
+    settings = {**RECIPES[arguments.recipe], **settings_of(arguments.set)}
     rows = []
     for path in arguments.data:
         name, parts = load(path, arguments.recipe)
@@ -91,15 +90,6 @@ def main() -> None:
                     rows[-1]["MLP %"] = mlp_accuracy(parts, n_bits, seed)
                 print(rows[-1], flush=True)
     report("accuracy", rows)
-
-
-def _value(text: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"True": True, "False": False}.get(text, text)
 
 
 if __name__ == "__main__":

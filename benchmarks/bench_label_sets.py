@@ -22,7 +22,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from dsnc import DSNCMultiLabelClassifier
 from dsnc.data import Split, load_dataset
 from dsnc.metrics import f1_of_sets, precision_at_k, propensities, psprecision_at_k
-from harness import report
+from harness import report, settings_of
 
 KS = (1, 3, 5)
 
@@ -36,6 +36,8 @@ def load(path: str, rows: str) -> tuple[str, Split, list[Any]]:
         weigh = TfidfTransformer(sublinear_tf=True).fit(X[0])
         X = [weigh.transform(part) if part.shape[0] else part for part in X]
     elif rows == "texts":
+        if not data.splits:
+            raise SystemExit(f"{path} has no split, which --texts needs.")
         with gzip.open(Path(path) / "texts.jsonl.gz", "rt", encoding="utf-8") as file:
             texts = np.array([json.loads(line)["text"] for line in file], dtype=object)
         X = [texts[data.splits[name]].tolist() for name in Split._fields]
@@ -74,8 +76,7 @@ def main() -> None:
     rows.add_argument("--texts", action="store_const", dest="rows", const="texts")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="other settings")
     arguments = parser.parse_args()
-    chosen = dict(item.split("=", 1) for item in arguments.set)
-    settings = {"n_bits": arguments.bits, **{k: _value(v) for k, v in chosen.items()}}
+    settings = {"n_bits": arguments.bits, **settings_of(arguments.set)}
     table: list[dict[str, object]] = []
     for path in arguments.data:
         name, parts, X = load(path, arguments.rows)
@@ -84,13 +85,6 @@ def main() -> None:
         table.append({"data": name, **means})
     if table:
         report("label_set_runs", table)
-
-
-def _value(text: str) -> object:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -46,6 +47,20 @@ def peak_megabytes(code: str, *arguments: str) -> dict[str, float]:
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     figures: dict[str, float] = json.loads(output)
     return figures
+
+
+def settings_of(pairs: list[str]) -> dict[str, Any]:
+    """Return ``NAME=VALUE`` as a dictionary; a value is JSON, or else a string."""
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise SystemExit(f"{pair!r} is no setting; write NAME=VALUE, as in n_bits=64.")
+        try:
+            settings[name] = json.loads(value)
+        except ValueError:
+            settings[name] = {"True": True, "False": False, "None": None}.get(value, value)
+    return settings
 
 
 def report(name: str, rows: list[dict[str, object]]) -> None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from dsnc.data.files import home
 from dsnc.errors import DsncError
-from harness import RESULTS, keep, show
+from harness import RESULTS, keep, settings_of, show
 from peers.contestants import CONTESTANTS
 from peers.data import read_about
 from peers.environments import NoEnvironmentError, python_for
@@ -63,20 +63,6 @@ def entries(arguments: argparse.Namespace) -> list[Entry]:
             several = [settings_of(pairs) | several[0] for pairs in arguments.dsnc or OURS]
         result += [Entry(name, settings) for settings in several]
     return result
-
-
-def settings_of(pairs: list[str]) -> dict[str, Any]:
-    """Return ``NAME=VALUE`` as a dictionary; a value is JSON, or else a string."""
-    settings = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (name and equals):
-            raise SystemExit(f"{pair!r} is no setting; write NAME=VALUE, as in n_bits=64.")
-        try:
-            settings[name] = json.loads(value)
-        except ValueError:
-            settings[name] = {"True": True, "False": False, "None": None}.get(value, value)
-    return settings
 
 
 def words_of(settings: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,3 +50,10 @@ def test_without_data_nothing_is_done(monkeypatch):
     monkeypatch.setattr("sys.argv", ["bench_label_sets.py"])
     monkeypatch.setattr(bench_label_sets, "report", pytest.fail)
     bench_label_sets.main()
+
+
+def test_texts_need_a_split(folder, tmp_path):
+    for name in ("X.npz", "Y.npz", "texts.jsonl.gz"):
+        (tmp_path / name).write_bytes((Path(folder) / name).read_bytes())
+    with pytest.raises(SystemExit, match="no split, which --texts needs"):
+        bench_label_sets.load(str(tmp_path), "texts")

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from peers.command import Entry, compare, entries, left_out, parse, row_of, settings_of, show_set
+from harness import settings_of
+from peers.command import Entry, compare, entries, left_out, parse, row_of, show_set
 from peers.contestants import CONTESTANTS
 from peers.contestants.dsnc_classifier import DSNC
 from peers.contestants.linear_svc import SVC
