@@ -16,6 +16,7 @@ from torch import nn
 
 from dsnc.classifier import DSNCClassifier
 from dsnc.data import Dataset, load_dataset, make_sparse_topics
+from dsnc.training.history import Progress
 from harness import peak_megabytes, report
 
 SAMPLES, BATCH = 4, 1000
@@ -31,9 +32,10 @@ if folder:
 else:
     data = make_sparse_topics(rows, classes, features, words_per_row=24)
 warm = make_sparse_topics(2000, 20, 50)
-DSNCClassifier(n_bits=bits, max_epochs=1, reranker=None, device="cpu").fit(warm.X, warm.y)
+one = {"decoder": "linear", "trainer": "torch", "reranker": None, "max_epochs": 1, "device": "cpu"}
+DSNCClassifier(n_bits=bits, **one).fit(warm.X, warm.y)
 before = now()
-model = DSNCClassifier(n_bits=bits, max_epochs=1, reranker=None, device="cpu").fit(data.X, data.y)
+model = DSNCClassifier(n_bits=bits, **one).fit(data.X, data.y)
 size = 4 * (features * bits + classes * bits + bits + classes) / 1e6
 print(json.dumps({"more": peak() - before, "parameters": size}))
 """
@@ -77,12 +79,15 @@ def fit_epochs(data: Dataset, n_bits: int, n_epochs: int, device: str) -> list[f
     """Train with ``fit``; return the seconds of each epoch."""
     ends: list[float] = []
 
-    def note(epoch: object, objective: object) -> None:
+    def note(progress: Progress) -> None:
         _wait(device)
         ends.append(time.perf_counter())
 
     classifier = DSNCClassifier(
         n_bits=n_bits,
+        decoder="linear",
+        trainer="torch",
+        reranker=None,
         n_draws=SAMPLES,
         batch_size=BATCH,
         max_epochs=n_epochs + 1,

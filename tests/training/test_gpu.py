@@ -97,7 +97,9 @@ def test_sets_are_learned_as_well_as_on_the_host(settings):
     host = {name: value for name, value in settings.items() if name != "precision"}
     _, history, after = learn(examples, "cuda", **settings)
     _, on_host, _ = learn(examples, "cpu", **host)
-    assert history.best_accuracy > 0.9
+    sizes = np.diff(examples.targets.classes.indptr)
+    best = np.mean([np.minimum(sizes, k) / k for k in (1, 3, 5)])  # P@1, 3, 5 at most
+    assert history.best_accuracy > 0.9 * best
     assert history.best_accuracy == pytest.approx(on_host.best_accuracy, abs=0.05)
     again = learn(examples, "cuda", **settings)[2]
     for a, b in zip(arrays(after), arrays(again), strict=True):
