@@ -7,7 +7,7 @@ from PIL import Image
 
 from dsnc.errors import InputError, MissingExtraError, OutputError
 from dsnc.metrics import calibration_bins
-from dsnc.pictures.reliability import reliability_picture
+from dsnc.pictures.reliability import reliability_figure, reliability_picture
 
 
 def bins(seed=0, n_bins=15):
@@ -57,6 +57,15 @@ def test_many_curves_and_single_bins_are_fine(tmp_path):
     read(reliability_picture(tmp_path / "r.png", curves))
 
 
+def test_lines_leave_out_what_chance_decides():
+    confidence = np.concatenate([np.full(50, 0.95), np.full(40, 0.55), [0.1]])
+    curve = calibration_bins(np.arange(91) % 2 == 0, confidence, 10)
+    figure = reliability_figure({"curve": curve}, "")
+    _, line, *_ = figure.axes[0].lines  # after the diagonal
+    assert np.allclose(line.get_xdata(), [0.55, 0.95])
+    assert len(figure.axes[0].collections[0].get_offsets()) == 3
+
+
 def test_failure_leaves_the_old_picture_and_no_rest(tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
@@ -95,7 +104,7 @@ def test_user_settings_and_pyplot_are_left_alone(tmp_path):
         "    return {k: matplotlib.rcParams[k] for k in matplotlib.rcParams if k != 'backend'}\n"
         "before = settings()\n"
         "from dsnc.metrics import calibration_bins\n"
-        "from dsnc.pictures.reliability import reliability_picture\n"
+        "from dsnc.pictures.reliability import reliability_figure, reliability_picture\n"
         f"reliability_picture({str(tmp_path / 'r.png')!r}, {{'a': calibration_bins([1], [1.0])}})\n"
         "print('matplotlib.pyplot' in sys.modules, settings() == before)"
     )

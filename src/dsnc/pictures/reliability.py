@@ -1,8 +1,8 @@
 """A reliability diagram, which shows whether answers that claim 80 % are right that often.
 
 Each curve has one marker per bin of confidence, at the bin's mean confidence and its accuracy; the
-marker's area shows how many answers are in the bin. On the diagonal confidence is honest, below it
-too high, above it too low.
+marker's area shows how many answers are in the bin. Lines leave out bins of a few answers, which are
+right or wrong by chance. On the diagonal confidence is honest, below it too high, above it too low.
 """
 
 import os
@@ -18,6 +18,7 @@ from dsnc.pictures.drawing import COLORS, FAINT, new_figure, readable, write_pic
 
 _SHAPES = "osD^vPX"
 _SMALLEST, _LARGEST = 18.0, 420.0  # areas of markers, of no answers and of all
+_ENOUGH = 10  # answers in a bin that a line goes through
 
 
 def reliability_picture(
@@ -70,10 +71,11 @@ def reliability_figure(
     looks = looks or list(zip(cycle(COLORS.values()), _SHAPES * len(COLORS), strict=False))
     for number, (name, bins) in enumerate(curves.items()):
         color, shape = looks[number % len(looks)]
-        used = bins.counts > 0
+        used, enough = bins.counts > 0, bins.counts >= _ENOUGH
         x, y = bins.confidence[used], bins.accuracy[used]
         area = _SMALLEST + _LARGEST * bins.counts[used] / bins.counts.sum()
-        axes.plot(x, y, color=color, linewidth=1.2, alpha=0.7, zorder=2)
+        line = bins.confidence[enough], bins.accuracy[enough]
+        axes.plot(*line, color=color, linewidth=1.2, alpha=0.7, zorder=2)
         axes.scatter(x, y, area, color=color, marker=shape, alpha=0.75, linewidth=0, zorder=3)
         # A name may begin with "_", which legends leave out: it comes last.
         label = f"ECE {bins.error:.3f}   {readable(name, 40)}"
