@@ -12,6 +12,10 @@ from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, Table
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.predictor import Predictor
 from dsnc import DSNCClassifier
+from dsnc.data.svmlight import read_svmlight
+with open("rows.svm", "w") as file:
+    file.write("1 1:0.5 7:2\\n" * 40_000)
+read_svmlight("rows.svm")
 for n_bits in (5, 36, 64, 100, 200, 300, 600):
     codes = PackedCodes.from_bits(np.random.default_rng(0).random((5000, n_bits)) < 0.5)
     index = HammingIndex(codes)
@@ -49,7 +53,8 @@ def test_afterwards_nothing_is_left_to_compile(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
 
     def run(*command):
-        subprocess.run([sys.executable, *command], check=True, env=environment, timeout=300)
+        command = [sys.executable, *command]
+        subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=300)
         return {path.name for path in tmp_path.rglob("*.nbc")}
 
     compiled = run("-c", "from dsnc.cli import main; main()", "warm-up", "--training")

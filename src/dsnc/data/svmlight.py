@@ -7,9 +7,10 @@ XC        first line ``rows features labels``, then ``0,4 1:0.5 7:1``, 0-based
 ========  =========================================================================
 
 All three are one grammar: a number with a colon behind it is an index, one with a colon before it
-a value, any other a label. So a piece of a file is parsed as a whole: ``numpy.fromstring`` reads
-the numbers, and masks over the bytes tell what each of them is. That is faster than a loop over
-the pairs. Only when a check fails is the piece read again line by line, to say where and why.
+a value, any other a label. So a piece of a file is parsed as a whole: a kernel reads the numbers,
+or ``numpy.fromstring`` where there are few or some have very many digits, and masks over the bytes
+tell what each of them is. That is faster than a loop over the pairs. Only when a check fails is the
+piece read again line by line, to say where and why.
 """
 
 import os
@@ -32,13 +33,15 @@ from dsnc.labels import UnknownLabelError
 _EXPECTED = "'label index:value index:value ...' with ascending indices"
 
 _NOISE = re.compile(rb"#[^\n]*|\bqid:\S*")  # comments, and the query numbers of ranking data
-_SEPARATORS = bytes.maketrans(b":,\t\r", b"    ")
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # are no blanks, and in no number
+_SEPARATORS = bytes.maketrans(b":,\t\r" + _CONTROLS, b"    " + len(_CONTROLS) * b"?")
 _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _HEADER = re.compile(rb"\s*(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})\s*")
 _COLON, _COMMA, _NEWLINE, _BLANK = b":,\n "
 _MAX_INDEX = np.iinfo(np.int32).max
 _PLAIN_VALUES = np.dtype(np.float32)
 _MAX_WHOLE = 2**53  # up to here a float64 holds every whole number
+_MANY = 1 << 18  # octets that a kernel is worth loading for
 
 
 @dataclass
@@ -167,11 +170,11 @@ def _parse(chunk: bytes, dtype: np.dtype[Any], *, keep_blank_lines: bool = False
     if b"#" in chunk or b"qid:" in chunk:
         chunk = _NOISE.sub(b"", chunk)
     blanked = chunk.translate(_SEPARATORS)
-    numbers = _numbers(blanked)
     # Two newlines in front: every token then has two bytes before it, and a line ends before it.
     octets = np.frombuffer(b"\n\n" + chunk, dtype=np.uint8)
     is_blank = np.frombuffer(b"\n\n" + blanked, dtype=np.uint8) <= _BLANK
     starts = np.flatnonzero(is_blank[:-1] & ~is_blank[1:]) + 1
+    numbers = _numbers(blanked, starts - 2)
     _require(numbers.size == starts.size and np.isfinite(numbers).all())
 
     is_value = octets[starts - 1] == _COLON
@@ -200,9 +203,15 @@ def _parse(chunk: bytes, dtype: np.dtype[Any], *, keep_blank_lines: bool = False
     )
 
 
-def _numbers(blanked: bytes) -> NDArray[np.float64]:
-    if not blanked or blanked.isspace():
+def _numbers(blanked: bytes, starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    if not starts.size:
         return np.empty(0)
+    if len(blanked) >= _MANY:
+        from dsnc.data._kernels import read_numbers
+
+        numbers = np.empty(starts.size)
+        if read_numbers(np.frombuffer(blanked + b" ", dtype=np.uint8), starts, numbers):
+            return numbers
     try:
         return np.fromstring(blanked, sep=" ")
     except (ValueError, DeprecationWarning):  # numpy's way to say "not a number", new and old

@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from dsnc.decoders.linear import LinearDecoder
 
 _PROBABILITIES = 1 << 20  # held at a time
+
+
+class Answers(NamedTuple):
+    """The best classes of each row, best first: arrays of shape (n, k)."""
+
+    classes: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    probabilities: NDArray[np.float32]
 
 
 class Decoder(ABC):
@@ -149,12 +157,17 @@ class Decoder(ABC):
     def top_k_proba(
         self, encoded: Encoded, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Find the k best classes of each row and their probabilities, block by block."""
-        classes, _ = self.top_k(encoded, k)
+        """Find the k best classes of each row and their probabilities."""
+        found = self.answers(encoded, k)
+        return found.classes, found.probabilities
+
+    def answers(self, encoded: Encoded, k: int) -> Answers:
+        """Find the k best classes of each row, with scores and probabilities, block by block."""
+        classes, scores = self.top_k(encoded, k)
         probabilities = np.empty(classes.shape, dtype=np.float32)
         for rows, part in encoded.blocks(max(1, _PROBABILITIES // self.n_classes)):
             probabilities[rows] = np.take_along_axis(self.proba(part), classes[rows], axis=1)
-        return classes, probabilities
+        return Answers(classes, scores, probabilities)
 
     def check_width(self, encoded: Encoded) -> None:
         """Refuse codes of another width."""

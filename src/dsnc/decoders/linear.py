@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import appended, bounded, check_arrays, number_arrays, numbers
 from dsnc.codes import Encoded
 from dsnc.codes.encoded import MAX_ROWS
-from dsnc.decoders.base import Decoder
+from dsnc.decoders.base import Answers, Decoder
 from dsnc.decoders.checks import Check, valid_temperature
 from dsnc.errors import InputError
 from dsnc.kernels import are_deferred
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
 _BLOCK = 1 << 20  # numbers in a temporary: four megabytes stay in a cache
+_TABLE = 1 << 24  # scores of all classes that are held at once
 _MIN_ROWS = 64  # rows that share one reading of the weights when classes are many
 _FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it saves
 _LONGEST = 64  # line that classes are lined up in; more are sorted
@@ -147,11 +148,27 @@ class LinearDecoder(Decoder):
         self.check_width(encoded)
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for rows, block in encoded.blocks(self._n_rows()):
-            part = result[rows]
-            for first, scores in self._scores(self._inputs(block)):
-                part[:, first : first + scores.shape[1]] = scores
-            softmax(part, self.temperature)
+            self._fill(result[rows], block)
+            softmax(result[rows], self.temperature)
         return result
+
+    def answers(self, encoded: Encoded, k: int) -> Answers:
+        """Find the k best classes of each row; see `Decoder.answers`. They are scored once."""
+        k = self.check_k(k)
+        self.check_width(encoded)
+        parts = []
+        for _, block in encoded.blocks(min(self._n_rows(), max(1, _TABLE // self.n_classes))):
+            table = np.empty((len(block), self.n_classes), dtype=np.float32)
+            self._fill(table, block)
+            classes, scores = best_classes(iter([(0, table)]), k)
+            softmax(table, self.temperature)
+            parts.append((classes, scores, np.take_along_axis(table, classes, axis=1)))
+        return Answers(*map(concatenate, zip(*parts, strict=True)))
+
+    def _fill(self, table: Floats, encoded: Encoded) -> None:
+        """Write the scores of all classes."""
+        for first, scores in self._scores(self._inputs(encoded)):
+            table[:, first : first + scores.shape[1]] = scores
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return weight, bias and the numbers beside them."""

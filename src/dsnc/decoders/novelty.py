@@ -212,8 +212,8 @@ def _answers(
     That of a hidden class goes to the others where it is one of the two best; else it is small.
     """
     k = 1 if hidden is None else 2
-    classes, scores = decoder.top_k(encoded, k)
-    p = decoder.top_k_proba(encoded, k)[1].astype(np.float64)
+    classes, scores, shares = decoder.answers(encoded, k)
+    p = shares.astype(np.float64)
     rows, best = np.arange(len(classes)), np.zeros(len(classes), np.int64)
     if hidden is not None:
         is_hidden = classes == hidden.classes[:, None]

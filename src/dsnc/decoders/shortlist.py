@@ -17,7 +17,7 @@ from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes, plain
 from dsnc.codes.encoded import MAX_BITS, MAX_ROWS
-from dsnc.decoders.base import SearchingDecoder
+from dsnc.decoders.base import Answers, SearchingDecoder
 from dsnc.decoders.checks import (
     MAX_CLASSES,
     Check,
@@ -270,16 +270,20 @@ class ShortlistDecoder(SearchingDecoder):
             part[rows, ranked.classes[rows, places]] = share[rows, places]
         return result
 
-    def top_k_proba(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Find the k best classes of each row and their probabilities."""
-        classes, _ = self.top_k(encoded, k)
-        result = np.empty(classes.shape, dtype=np.float32)
+    def answers(self, encoded: Encoded, k: int) -> Answers:
+        """Find the k best classes of each row; see `Decoder.answers`."""
+        k = self.check_k(k)
+        self.check_width(encoded)
+        parts = []
         for where, ranked, share, rest in self._probabilities(encoded):
-            part, common = result[where], min(k, share.shape[1])
-            part[:] = rest[:, None]
-            inside = ranked.is_candidate()[:, :common]
-            part[:, :common][inside] = share[:, :common][inside]
-        return classes, result
+            best = ranked.classes[:, :k], ranked.scores[:, :k]
+            if ranked.inside.min(initial=k) < k:  # others follow
+                best = self.top_k(encoded.take(where), k)
+            probabilities = np.repeat(rest[:, None], k, axis=1)
+            inside = ranked.is_candidate()[:, :k]
+            probabilities[:, : inside.shape[1]][inside] = share[:, :k][inside]
+            parts.append((*best, probabilities))
+        return Answers(*map(concatenate, zip(*parts, strict=True)))
 
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
         """Return the candidates of each row, best first, and their scores; by default all."""

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dsnc.codes import ChangingIndex, Encoded, PackedCodes
+from dsnc.data.svmlight import parse_lines
 from dsnc.decoders import HeldOut, LinearDecoder
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.shortlist_tuning import tune_shortlist
@@ -17,6 +18,10 @@ from dsnc.rerank import FeatureReranker
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
+
+
+def _reading() -> None:
+    parse_lines("-", [b"1 1:1"] * 50_000, 1, 1)
 
 
 def _changes(n_bits: int) -> None:
@@ -52,6 +57,7 @@ def _class_vectors() -> None:
 
 
 STEPS: dict[str, Callable[[], None]] = {
+    "reading": _reading,
     "training": lambda: _training(8),
     "training of long codes": lambda: _training(512),  # distances in two octets
     "choosing a decoder": _choosing,

@@ -1,8 +1,9 @@
 """A reliability diagram, which shows whether answers that claim 80 % are right that often.
 
 Each curve has one marker per bin of confidence, at the bin's mean confidence and its accuracy; the
-marker's area shows how many answers are in the bin. Lines leave out bins of a few answers, which are
-right or wrong by chance. On the diagonal confidence is honest, below it too high, above it too low.
+marker's area shows how many answers are in the bin. Lines leave out bins of a few answers, which
+are right or wrong by chance. On the diagonal confidence is honest, below it too high, above it too
+low.
 """
 
 import os

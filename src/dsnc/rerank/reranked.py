@@ -1,6 +1,6 @@
 """Both stages as one decoder: codes find the candidates, features decide among them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
+from dsnc.decoders.base import Answers
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
 from dsnc.errors import InputError
@@ -71,28 +72,42 @@ class Reranked(Decoder):
     def proba(self, encoded: Encoded) -> Floats:
         """Return probabilities; see `Decoder.proba`."""
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
-        for where, block, unsure, classes, inside, shares, rest in self._probabilities(encoded):
+        for where, block in encoded.blocks(_ROWS):
             part = result[where]
+            classes, scores, inside = self._look(block)
+            unsure = np.flatnonzero(inside > 1)
             if len(unsure) < len(block):
                 part[:] = self.decoder.proba(block)
+            shares, rest = self._shares(scores[unsure], inside[unsure])
             part[unsure] = rest[:, None]
-            rows, places = np.nonzero(np.arange(classes.shape[1]) < inside[:, None])
-            part[unsure[rows], classes[rows, places]] = shares[rows, places]
+            rows, places = np.nonzero(np.arange(classes.shape[1]) < inside[unsure, None])
+            part[unsure[rows], classes[unsure[rows], places]] = shares[rows, places]
         return result
 
-    def top_k_proba(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Find the k best classes of each row and their probabilities."""
-        classes, _ = self.top_k(encoded, k)
-        result = np.empty(classes.shape, dtype=np.float32)
-        for where, block, unsure, _, inside, shares, rest in self._probabilities(encoded):
-            part, common = result[where], min(k, shares.shape[1])
-            if len(unsure) < len(block):
-                part[:] = self.decoder.top_k_proba(block, k)[1]
-            within = np.arange(k) < inside[:, None]
-            values = np.repeat(rest[:, None], k, axis=1)
-            values[:, :common] = np.where(within[:, :common], shares[:, :common], rest[:, None])
-            part[unsure] = values
-        return classes, result
+    def answers(self, encoded: Encoded, k: int) -> Answers:
+        """Find the k best classes of each row; see `Decoder.answers`."""
+        k = self.check_k(k)
+        parts = [self._answers(block, k) for _, block in encoded.blocks(_ROWS)]
+        return Answers(*map(concatenate, zip(*parts, strict=True)))
+
+    def _answers(self, encoded: Encoded, k: int) -> Answers:
+        near, looked_at, inside = self._look(encoded)
+        unsure = np.flatnonzero(inside > 1)
+        shares, rest = self._shares(looked_at[unsure], inside[unsure])
+        probabilities = np.repeat(rest[:, None], k, axis=1)
+        within = np.arange(near.shape[1]) < inside[unsure, None]
+        np.copyto(probabilities[:, : near.shape[1]], shares[:, :k], where=within[:, :k])
+        if inside.min(initial=2) > 1 and inside.min(initial=k) >= k:  # the decoder is not asked
+            return Answers(near[:, :k], looked_at[:, :k], probabilities)
+        if k == 1:  # of sure rows alone
+            sure = np.flatnonzero(inside < 2)
+            found = Answers(near[:, :1], looked_at[:, :1], np.empty((len(encoded), 1), np.float32))
+            found.probabilities[sure] = self.decoder.answers(encoded.take(sure), 1).probabilities
+        else:
+            found = self.decoder.answers(encoded, k)
+            _put_first(found.classes, found.scores, near, looked_at, inside)
+        found.probabilities[unsure] = probabilities
+        return found
 
     def cost(self) -> Cost:
         """Return what both stages take."""
@@ -117,20 +132,11 @@ class Reranked(Decoder):
         classes, scores = self.decoder.candidates(encoded, self.reranker.size)
         return classes, scores, self.reranker.look(encoded, classes, scores)
 
-    def _probabilities(self, encoded: Encoded) -> Iterator[tuple[Any, ...]]:
-        """Yield (slice, those rows, numbers of the unsure ones, and what is known of these).
-
-        That is their classes, how many of these are within reach, and the probabilities of those
-        and of each other class.
-        """
-        for where, block in encoded.blocks(_ROWS):
-            classes, scores, inside = self._look(block)
-            unsure = np.flatnonzero(inside > 1)
-            classes, scores, inside = classes[unsure], scores[unsure], inside[unsure]
-            within = np.arange(classes.shape[1]) < inside[:, None]
-            scores = np.where(within, scores, -np.inf)
-            shares = self.reranker.confidence.shares(scores, self.n_classes - inside)
-            yield where, block, unsure, classes, inside, *shares
+    def _shares(self, scores: Floats, inside: Ints) -> tuple[Floats, Floats]:
+        """Return the probabilities of candidates within reach, and that of each other class."""
+        within = np.arange(scores.shape[1]) < inside[:, None]
+        scores = np.where(within, scores, -np.inf)
+        return self.reranker.confidence.shares(scores, self.n_classes - inside)
 
 
 def _put_first(classes: Ints, scores: Floats, near: Ints, looked_at: Floats, inside: Ints) -> None:
