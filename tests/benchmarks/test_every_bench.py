@@ -1,5 +1,6 @@
 """Every benchmark runs, on as little as it can: nothing else tells when the code moves on."""
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 LITTLE = {
     "bench_accuracy": ["{rows}", "--bits", "16"],
     "bench_additions": ["{rows}", "--bits", "16", "--rows", "1"],
-    "bench_changing": ["--quick", "--only", "exact"],
+    "bench_changing": ["--quick", "--only", "lookup"],
     "bench_cluster": ["--only", "train"],
     "bench_decoders": ["{rows}", "--bits", "16", "--epochs", "2"],
     "bench_discovery": ["{rows}", "--bits", "16", "--choices", "0"],
@@ -43,17 +44,25 @@ def copy(tmp_path_factory):
 def data(tmp_path_factory):
     """Small files of each kind, by name."""
     folder, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
-    y = np.arange(900) % 30
+    y = np.arange(1800) % 60
     paths = {"rows": "rows.svm", "sets": "sets.svm", "texts": "texts.tsv"}
     with (folder / "rows.svm").open("w") as rows, (folder / "sets.svm").open("w") as sets:
         for k in y:
-            words = sorted({int(k), *rng.integers(30, 60, 3).tolist()})
+            words = sorted({int(k), *rng.integers(60, 200, 3).tolist()})
             pairs = " ".join(f"{word + 1}:1" for word in words)
             rows.write(f"{k} {pairs}\n")
-            sets.write(f"{min(k, (k + 7) % 30)},{max(k, (k + 7) % 30)} {pairs}\n")
+            sets.write(f"{min(k, (k + 7) % 60)},{max(k, (k + 7) % 60)} {pairs}\n")
     texts = [f"word{k} other{rng.integers(9)}\tclass{k}" for k in y]
     (folder / "texts.tsv").write_text("\n".join(["text\tlabel", *texts]) + "\n")
-    return {name: str(folder / path) for name, path in paths.items()}
+    with gzip.open(folder / "texts.jsonl.gz", "wt", encoding="utf-8") as file:
+        for text in texts:
+            file.write(
+                json.dumps(dict(zip(("text", "label"), text.split("\t"), strict=True))) + "\n"
+            )
+    said = {f"class{k}": {"name": f"word{k}", "definition": f"All of word{k}."} for k in y}
+    (folder / "descriptions.json").write_text(json.dumps(said))
+    np.save(folder / "split.npy", np.where(y < 50, np.arange(len(y)) // 60 % 2 * 2, 3))
+    return {"described": str(folder)} | {name: str(folder / path) for name, path in paths.items()}
 
 
 @pytest.mark.slow
@@ -64,5 +73,6 @@ def test_runs_on_little(script, copy, data):
         [sys.executable, copy / f"{script}.py", *command], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    kept = [json.loads(line) for path in copy.glob("results/*.jsonl") for line in path.open()]
+    lines = [line for path in copy.glob("results/*") for line in path.read_text().splitlines()]
+    kept = [json.loads(line) for line in lines]
     assert any(f"{script}.py" in table["measured"]["by"] for table in kept), done.stdout
