@@ -161,6 +161,11 @@ def test_probabilities_agree_with_the_prediction(name, seed):
     assert (proba >= 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
     assert np.array_equal(proba.argmax(axis=1), decoder.predict(encoded))
+    for k in (1, decoder.n_classes):
+        answers, (classes, scores) = decoder.answers(encoded, k), decoder.top_k(encoded, k)
+        assert np.array_equal(answers.classes, classes)
+        assert np.array_equal(answers.scores, scores)
+        assert np.array_equal(answers.probabilities, np.take_along_axis(proba, classes, axis=1))
 
 
 @EACH

@@ -99,13 +99,9 @@ class Reranked(Decoder):
         np.copyto(probabilities[:, : near.shape[1]], shares[:, :k], where=within[:, :k])
         if inside.min(initial=2) > 1 and inside.min(initial=k) >= k:  # the decoder is not asked
             return Answers(near[:, :k], looked_at[:, :k], probabilities)
-        if k == 1:  # of sure rows alone
-            sure = np.flatnonzero(inside < 2)
-            found = Answers(near[:, :1], looked_at[:, :1], np.empty((len(encoded), 1), np.float32))
-            found.probabilities[sure] = self.decoder.answers(encoded.take(sure), 1).probabilities
-        else:
-            found = self.decoder.answers(encoded, k)
-            _put_first(found.classes, found.scores, near, looked_at, inside)
+        # Of all rows, since a product of other rows is rounded otherwise: the order would differ.
+        found = self.decoder.answers(encoded, k)
+        _put_first(found.classes, found.scores, near, looked_at, inside)
         found.probabilities[unsure] = probabilities
         return found
 
