@@ -71,6 +71,7 @@ def test_nothing_is_left_to_fill_in(path):
     prose = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
     prose = re.sub(r"^:::.*\n( +.*\n)*", "", prose, flags=re.MULTILINE)  # names for the reference
     assert re.findall(r"\b(?:[A-Z]{3,}_[A-Z]+|TODO|TBD|MEASURED|XXX)\b", prose) == []
+    assert re.findall(r"^(?:<{7}|={7}|>{7})( .*)?$", text, re.MULTILINE) == []  # of a merge
 
 
 def blocks_of(path):
