@@ -277,7 +277,7 @@ class ShortlistDecoder(SearchingDecoder):
         parts = []
         for where, ranked, share, rest in self._probabilities(encoded):
             best = ranked.classes[:, :k], ranked.scores[:, :k]
-            if ranked.inside.min(initial=k) < k:  # others follow
+            if ranked.inside.min(initial=ranked.classes.shape[1]) < k:  # others follow
                 best = self.top_k(encoded.take(where), k)
             probabilities = np.repeat(rest[:, None], k, axis=1)
             inside = ranked.is_candidate()[:, :k]

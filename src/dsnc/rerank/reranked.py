@@ -97,7 +97,7 @@ class Reranked(Decoder):
         probabilities = np.repeat(rest[:, None], k, axis=1)
         within = np.arange(near.shape[1]) < inside[unsure, None]
         np.copyto(probabilities[:, : near.shape[1]], shares[:, :k], where=within[:, :k])
-        if inside.min(initial=2) > 1 and inside.min(initial=k) >= k:  # the decoder is not asked
+        if inside.min(initial=near.shape[1]) >= max(2, k):  # the decoder is not asked
             return Answers(near[:, :k], looked_at[:, :k], probabilities)
         # Of all rows, since a product of other rows is rounded otherwise: the order would differ.
         found = self.decoder.answers(encoded, k)
