@@ -3,6 +3,7 @@
 from typing import Any
 
 from peers.contestant import Contestant
+from peers.contestants.centroid_baseline import CentroidBaseline
 from peers.contestants.dsnc_classifier import DSNC, DSNCTexts
 from peers.contestants.fasttext_supervised import FastText
 from peers.contestants.linear_svc import SVC
@@ -18,6 +19,7 @@ CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "dsnc-texts": (DSNCTexts, {}),
     "mlp": (MLP, {}),
     "nearest-centroid": (Centroid, {}),
+    "centroid-cosine": (CentroidBaseline, {}),
     "linear-svc": (SVC, {}),
     "sgd": (SGD, {}),
     "output-code": (OutputCode, {}),

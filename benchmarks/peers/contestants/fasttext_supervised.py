@@ -48,7 +48,12 @@ class FastText(Contestant):
     if_it_fails = "It needs a C++ compiler where there is no wheel for this Python."
     reads = "texts"
     takes_sets = True
-    choices = ({}, {"lr": 0.2}, {"wordNgrams": 2, "bucket": 1 << 18})
+    choices = (
+        {},
+        {"lr": 0.2},
+        {"lr": 0.5, "minn": 0, "maxn": 0},
+        {"wordNgrams": 2, "bucket": 1 << 18},
+    )
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int | None:

@@ -10,7 +10,7 @@ class SVC(ScikitLearn):
 
     module = "sklearn.svm"
     takes_sets = True
-    choices = ({"C": 1.0}, {"C": 3.0}, {"C": 0.3})
+    choices = ({"C": 1.0}, {"C": 3.0}, {"C": 0.3}, {"C": 10.0})
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int:

@@ -15,7 +15,7 @@ class MLP(DSNC):
 
     package = "torch"
     module = "torch"
-    choices = ({}, {"label_smoothing": 0.1})
+    choices = ({}, {"label_smoothing": 0.1}, {"label_smoothing": 0.1, "max_epochs": 60})
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int:

@@ -32,6 +32,9 @@ class NapkinXC(Contestant):
         {},
         {"loss": "l2", "liblinear_c": 1.0},
         {"loss": "l2", "liblinear_c": 1.0, "arity": 16},
+        {"loss": "l2", "liblinear_c": 0.3},
+        {"loss": "l2", "liblinear_c": 4.0},
+        {"liblinear_c": 50.0},
     )
     if_it_fails = (
         "There is no wheel for this Python: contestants/napkinxc_tree.py says how to build."

@@ -23,7 +23,13 @@ class Pecos(Contestant):
     alone = ("libpecos==1.2.8",)
     if_it_fails = "There are wheels for Linux only, up to Python 3.11."
     takes_sets = True
-    choices = ({}, {"threshold": 0.01, "beam_size": 50}, {"Cp": 4.0, "beam_size": 50})
+    choices = (
+        {},
+        {"threshold": 0.01, "beam_size": 50},
+        {"Cp": 4.0, "beam_size": 50},
+        {"negative_sampling_scheme": "tfn+man", "threshold": 0.0, "beam_size": 50},
+        {"negative_sampling_scheme": "tfn+man", "threshold": 0.0, "beam_size": 50, "Cp": 4.0},
+    )
 
     def prepare(self, data: Data) -> None:
         """Write rows and label sets as it takes them."""
