@@ -108,9 +108,11 @@ def models(asked: Asked) -> Iterator[dict[str, Any]]:
 
 def data(asked: Asked) -> Iterator[dict[str, Any]]:
     """Mutate data files."""
+    import dsnc.data._kernels  # noqa: F401  before workers are forked
     from reliability import data as part
 
-    yield tried(asked, "data", "mutated data files", part.trial(part.sources(), asked.work))
+    name = "mutated data files" + (", kernels that check bounds" * asked.checked)
+    yield tried(asked, "data", name, part.trial(part.sources(), asked.work))
 
 
 def disks(asked: Asked) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,14 @@ def test_dense_npz_and_missing_classes(tmp_path):
     assert "dense X.npz" in dataset.source
 
 
+def test_half_precision_in_a_sparse_matrix_can_be_computed_with(tmp_path):
+    parts = {"indices": np.array([0, 1]), "indptr": np.array([0, 1, 2]), "shape": (2, 2)}
+    np.savez(tmp_path / "X.npz", data=np.ones(2, np.float16), format=b"csr", **parts)
+    np.save(tmp_path / "y.npy", np.array([0, 1]))
+    dataset = read_folder(tmp_path)
+    assert dataset.take([1]).X.toarray().tolist() == [[0, 1]]
+
+
 def test_an_existing_folder_is_left_alone(tmp_path):
     write_folder(make("dense"), tmp_path / "set")
     with pytest.raises(OutputExistsError, match="exists"):

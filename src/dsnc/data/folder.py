@@ -99,7 +99,7 @@ def read_rows_of(path: Path) -> tuple[Any, str]:
 def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
     """Write `dataset` as a folder, whole or not at all; an existing folder is an error."""
     if dataset.is_text:
-        raise InputError(f"{dataset.name!r} is raw text: a folder of arrays holds features.")
+        raise InputError(f"{dataset.name!r} is raw text, but a folder of arrays holds features.")
     target = Path(path)
     try:
         if target.exists():
@@ -180,7 +180,7 @@ def _read_splits(folder: Path) -> dict[str, NDArray[np.int64]] | None:
     numbers = _load_npy(path)
     if numbers.ndim != 1 or not np.isin(numbers, [-1, 0, 1, 2]).all():
         raise DataFileError.at(
-            path, "has other values", expected="0 train, 1 validation, 2 test (-1 unused)"
+            path, "has unknown values", expected="0 train, 1 validation, 2 test (-1 unused)"
         )
     return {name: np.flatnonzero(numbers == i) for i, name in enumerate(SPLIT_NAMES)}
 
@@ -203,7 +203,7 @@ def _check_sizes(path: Path) -> None:
                 read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
                 shape, _, dtype = read(file)
                 if math.prod(shape) * dtype.itemsize > member.file_size:
-                    raise ValueError(f"{member.filename} says {shape}, and is shorter")
+                    raise ValueError(f"{member.filename} says {shape}, but is shorter")
 
 
 def _load_dense_npz(path: Path) -> NDArray[Any] | None:
@@ -226,7 +226,8 @@ def _load_csr(path: Path) -> Any:
         raise DataFileError.at(
             path, f"is not a sparse matrix ({error})", expected="what scipy.sparse.save_npz writes"
         ) from error
-    return matrix
+    # scipy reads such numbers, but cannot compute with them.
+    return matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
 
 
 def _load_label_sets(path: Path) -> Any:
@@ -251,7 +252,7 @@ def _read_json(path: Path, kind: type) -> Any:
         raise DataFileError.at(path, f"is not readable JSON ({error})") from error
     if not isinstance(value, kind):
         raise DataFileError.at(
-            path, f"holds a {type(value).__name__}", expected=f"a {kind.__name__}"
+            path, f"holds a value of type {type(value).__name__}", expected=f"a {kind.__name__}"
         )
     return value
 
