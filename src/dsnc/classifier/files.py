@@ -1,4 +1,4 @@
-"""A fitted classifier to a model file and back."""
+"""Saves fitted classifiers to model files, and loads them."""
 
 import math
 import os
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dsnc.classifier.base import PredictorClassifier
 
 KINDS: dict[str, type["PredictorClassifier"]] = {}
-"""Name in a model file to estimator. A room that has models enters them here when it is imported;
+"""Name in a model file to estimator. A module that has models enters them here when it is imported;
 `dsnc.load` imports all of them."""
 
 _OF_THE_RUN = {"callbacks", "checkpoint", "device", "verbose"}  # not of the model
@@ -74,17 +74,22 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` of one of our estimators wrote; runs nothing, needs no torch.
+    """Load a model that was saved by `save`. Runs no code from the files and needs no torch.
 
     Parameters
     ----------
     path : path
-        The folder.
+        The folder of the model.
 
     Returns
     -------
     model : DSNCClassifier or another estimator
-        Of the kind that was saved.
+        An estimator of the class that was saved, ready to predict.
+
+    Raises
+    ------
+    ModelFileError
+        The files are damaged, forged, or not a model.
     """
     header, arrays = read_model(path)
     if header["kind"] not in KINDS:
@@ -98,7 +103,9 @@ def load(path: str | os.PathLike[str]) -> Any:
             model.feature_names_in_ = object_array(names)
         width = getattr(model, kind.width) if kind.width else model.predictor_.n_bits
         if width != model.predictor_.n_bits:
-            raise InputError(f"{kind.width}={width} for codes of {model.predictor_.n_bits} bits.")
+            raise InputError(
+                f"{kind.width}={width}, but the codes have {model.predictor_.n_bits} bits."
+            )
         if "decoder" in header["metrics"]:  # files of the first versions have none
             model.decoder_report_ = report_of(header["metrics"]["decoder"])
         restore_provenance(model, header)
@@ -166,7 +173,7 @@ def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
         if name not in valid:
             raise unknown_name("parameters", name, valid)
     parameters = dict(plain)
-    if isinstance(parameters.get("class_weight"), list):
+    if isinstance(parameters.get("class_weight"), list | dict):
         pairs = dict(parameters["class_weight"]).items()
         parameters["class_weight"] = {
             label: real(f"class_weight[{label!r}]", weight, -math.inf) for label, weight in pairs
