@@ -135,7 +135,7 @@ def test_demo_trains_compares_draws_and_reports(run, tmp_path):
     out = tmp_path / "demo"
     result = run("demo", "--classes", "12", "--epochs", "1", "-o", out)
     assert "DSNC shortlist" in result.stdout and "MLP" in result.stdout and "█" in result.stdout
-    said = ("characters learned in", "taken for strangers", "They were added in", "decided by")
+    said = ("Trained on", "for strangers", "without retraining", "decided by")
     assert all(words in result.stdout for words in said)
     assert all((out / name).read_text().startswith("<!") for name in ("report.html", "model.html"))
     assert len(dsnc.load(out / "model").classes_) == 12

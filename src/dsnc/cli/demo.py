@@ -86,7 +86,7 @@ def _show_tour(output: Path, n_classes: int, max_epochs: int) -> None:
     for sentence in tour.steps():
         typer.echo(sentence)
     said = str(tour.model.explain(tour.example)[0]).splitlines()
-    typer.echo("\nWhy one of the new pictures is what it is:\n" + "\n".join(said[:_LINES]))
+    typer.echo("\nWhy one of the new pictures gets its label:\n" + "\n".join(said[:_LINES]))
     output.mkdir(parents=True, exist_ok=True)
     tour.model.save(output / "model", overwrite=True)
     write_page(tour.model, output / "model.html", output / "model")

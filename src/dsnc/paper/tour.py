@@ -31,7 +31,7 @@ class Tour:
     n_classes: int
     max_epochs: int
     model: DSNCClassifier = field(init=False)
-    example: Any = field(init=False)  # a picture of a character that came later
+    example: Any = field(init=False)  # a picture of a character that came later, if it can be right
 
     def steps(self) -> Iterator[str]:
         """Train, meet strangers, make their acquaintance; yield what happened, in sentences."""
@@ -40,7 +40,6 @@ class Tour:
         is_new = np.isin(data.targets.y, np.linspace(0, self.n_classes - 1, n_new).astype(int))
         test, known = _divided(data.take(np.flatnonzero(~is_new)), _ROWS_TO_TEST)
         few, strangers = _divided(data.take(np.flatnonzero(is_new)), _ROWS_OF_NEW)
-        self.example = strangers.X[:1]
         yield self._train(known, test)
         yield self._meet(strangers, test, n_new)
         yield self._add(few, strangers, test)
@@ -51,26 +50,29 @@ class Tour:
         self.model = model.fit(known.X, known.labels)
         seconds, accuracy = time.monotonic() - begin, model.score(test.X, test.labels)
         return (
-            f"{len(known):,} pictures of {len(model.classes_):,} characters learned in "
-            f"{seconds:.1f} s, without torch; {accuracy:.1%} of others are right."
+            f"Trained on {len(known):,} pictures of {len(model.classes_):,} characters in "
+            f"{seconds:.1f} s, without torch: {accuracy:.1%} of other pictures are right."
         )
 
     def _meet(self, strangers: Dataset, test: Dataset, n_new: int) -> str:
         noticed = float(self.model.is_unknown(strangers.X).mean())
         lost = float(self.model.is_unknown(test.X).mean())
         return (
-            f"Of {n_new} characters that it has never seen, {noticed:.0%} of the pictures are "
-            f"taken for strangers, and {lost:.0%} of those that it knows."
+            f"Shown {n_new} characters that it has never seen, it takes {noticed:.0%} of the "
+            f"pictures for strangers, and {lost:.0%} of those of characters that it knows."
         )
 
     def _add(self, few: Dataset, strangers: Dataset, test: Dataset) -> str:
         begin = time.monotonic()
         self.model.add_classes(few.X, few.labels)
         seconds = time.monotonic() - begin
-        new, old = (self.model.score(part.X, part.labels) for part in (strangers, test))
+        is_right = self.model.predict(strangers.X) == strangers.labels
+        self.example = strangers.X[is_right.argmax()][None]
+        old = self.model.score(test.X, test.labels)
         return (
-            f"They were added in {seconds:.1f} s from {_ROWS_OF_NEW} pictures each: {new:.1%} of "
-            f"their others are right, and {old:.1%} of those of before."
+            f"Added from {_ROWS_OF_NEW} pictures each in {seconds:.1f} s, without retraining: "
+            f"{is_right.mean():.1%} of the new characters' other pictures are right, and "
+            f"{old:.1%} of the old ones'."
         )
 
 
