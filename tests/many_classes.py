@@ -17,7 +17,7 @@ CHOICES = [
     {"name": "shortlist", "known": "training"},
 ]
 CONFIDENCE = ["temperature", "other", "slope", "intercept"]
-NO_CODES = "the model knows no training codes; pass the training rows as X and y"
+NO_CODES = "the model has no training codes; pass the training rows as X and y"
 
 
 def rows_and_labels(n, part):

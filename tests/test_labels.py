@@ -57,7 +57,9 @@ def test_what_is_not_known_is_found_nowhere():
 
 
 def test_an_unknown_label_is_named():
-    with pytest.raises(UnknownLabelError, match=r"y\[1\] is 'x', which is none of the 2 cl") as e:
+    with pytest.raises(
+        UnknownLabelError, match=r"y\[1\] is 'x', which is not one of the 2 cl"
+    ) as e:
         Labels(["a", "b"]).numbers(["a", "x", "x"], "y")
     assert (e.value.position, e.value.label) == (1, "x")
     copy = pickle.loads(pickle.dumps(e.value))
@@ -68,8 +70,8 @@ def test_an_unknown_label_is_named():
     ("labels", "message"),
     [
         ([1.0, float("nan")], r"labels\[1\] is NaN"),
-        ([1, "a"], "mixes kinds"),
-        ([None, "a"], "mixes kinds"),
+        ([1, "a"], "mixes types"),
+        ([None, "a"], "mixes types"),
         (np.zeros((2, 2)), r"shape \(2, 2\)"),
     ],
 )

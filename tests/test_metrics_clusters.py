@@ -33,5 +33,5 @@ def test_the_best_of_all_matches(seed):
 def test_refusals():
     with pytest.raises(InputError, match="expected"):
         clustering_accuracy([1, 2], [1])
-    with pytest.raises(InputError, match="not 0"):
+    with pytest.raises(InputError, match="not empty"):
         clustering_accuracy([], [])

@@ -37,7 +37,9 @@ def test_targets_are_sets_whatever_their_values_are(average):
 def test_what_cannot_be_compared_is_named():
     with pytest.raises(InputError, match="predicted has 2 rows and Y has 1"):
         f1_of_sets([[0, 1]], [[0, 1], [1, 0]])
-    with pytest.raises(InputError, match="predicted has 3 labels and Y has 2; give as many"):
+    with pytest.raises(
+        InputError, match="predicted has 3 labels and Y has 2; give the same number"
+    ):
         f1_of_sets([[0, 1]], [[0, 1, 0]])
     with pytest.raises(InputError, match=r"predicted\[0, 0\] is 0.7; give 1"):
         f1_of_sets([[0, 1]], [[0.7, 0.0]])

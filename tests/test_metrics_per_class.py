@@ -66,5 +66,5 @@ def test_what_cannot_be_compared_is_named(function):
         function([1, 2], [1])
     with pytest.raises(InputError, match="so no answer can be right"):
         function(["1"], [1])
-    with pytest.raises(InputError, match="y and predicted mixes kinds"):
+    with pytest.raises(InputError, match="y and predicted mixes types"):
         function(np.array(["a", "b"], dtype=object), [1, 2])

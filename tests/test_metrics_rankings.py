@@ -144,7 +144,7 @@ def test_what_was_given_stays_as_it_is():
         ([[0, 1]], [[True]], 1, "predicted has shape .* type bool"),
         ([[0, 1], [1, 0]], [[0], [0, 1]], 1, "type object; .* -1 where a row has fewer"),
         ([[0, 1]], [[0], [1]], 1, "predicted has 2 rows and Y has 1"),
-        ([[0, 1]], [[0]], 2, "k=2 is more than the 1 columns of predicted; take a smaller"),
+        ([[0, 1]], [[0]], 2, "k=2 is more than the 1 columns of predicted; use a smaller"),
         ([[0, 1]], [[0]], (1, 3), r"k=\(1, 3\) is more than the 1 columns"),
         ([[0, 1]], [[0]], 0, "k=0 must be a whole number, 1 or more"),
         ([[0, 1]], [[0]], 1.0, "k=1.0 must be a whole number"),

@@ -215,7 +215,7 @@ def test_the_trained_decoder_travels_along_and_answers_nothing():
     assert np.array_equal(twin.trained.weight, trained.weight)
     assert predictor.trained is None and not any("trained" in key for key in predictor.arrays())
     for shape in [(6, 9), (7, 8)]:
-        with pytest.raises(InputError, match=f"has {shape[0]} classes and {shape[1]} bits; .* 7"):
+        with pytest.raises(InputError, match=f"has {shape[0]} classes and {shape[1]} bits, .* 7"):
             predictor.with_decoder(predictor.decoder, LinearDecoder(np.ones(shape), [0] * shape[0]))
 
 
@@ -230,14 +230,14 @@ def test_the_trained_decoder_travels_along_and_answers_nothing():
         ({"encoder.activations": np.zeros(10**6, dtype=np.int8)}, "shape"),
         ({"encoder.activations": np.zeros(0, dtype=np.int8)}, "unknown arrays"),
         ({"encoder.activations": None}, "activations"),
-        ({"encoder.row_normalize": np.array([True, False])}, "not one value"),
+        ({"encoder.row_normalize": np.array([True, False])}, "not a single value"),
         ({"encoder.row_normalize": np.array([1])}, "'row_normalize' is int64 1"),
         ({"encoder.0.weight": np.zeros((12, 9))}, "'0.weight' is float64 2"),
         ({"encoder.0.weight": np.zeros((12, 8), dtype=np.float32)}, "bias has shape"),
         ({"encoder.0.weight": np.full((12, 9), np.nan, dtype=np.float32)}, "nan"),
         ({"encoder.0.bias": np.full(9, np.inf, dtype=np.float32)}, "inf"),
         ({"encoder.0.bias": "text"}, "'0.bias' is <class 'str'>"),
-        ({"decoder.weight": np.zeros((7, 8), dtype=np.float32)}, "9 bits and the decoder takes 8"),
+        ({"decoder.weight": np.zeros((7, 8), dtype=np.float32)}, "9 bits, but the decoder has 8"),
         ({"decoder.surplus": np.zeros(1)}, "surplus"),
         ({"trained.weight": np.zeros((7, 9), dtype=np.float32)}, "missing arrays .*'bias'"),
         ({"trained.surplus": np.zeros(1)}, "surplus"),
@@ -289,7 +289,7 @@ def test_any_encoder_will_do():
     assert predictor.logits(np.zeros((4, 3))).dtype == np.float32
     with pytest.raises(InputError, match="Foreign has no arrays"):
         predictor.arrays()
-    with pytest.raises(InputError, match=r"gave logits of shape \(1, 5\) for 1 rows"):
+    with pytest.raises(InputError, match=r"returned logits of shape \(1, 5\) for 1 rows"):
         Predictor(Foreign(5), predictor.decoder).predict(np.zeros((1, 3)))
 
 

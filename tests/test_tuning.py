@@ -85,7 +85,7 @@ def test_all_trials_hold_out_the_same_rows_whatever_the_seed():
 
 
 def test_without_rows_to_choose_by_nothing_is_chosen():
-    with pytest.raises(InputError, match="validation_fraction=0 leaves no rows"):
+    with pytest.raises(InputError, match="validation_fraction=0 leaves no validation rows"):
         tune(quick(validation_fraction=0), X, Y, n_trials=1)
 
 

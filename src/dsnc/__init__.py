@@ -1,6 +1,6 @@
 """Classification with very many classes through short binary codes.
 
-``import dsnc`` is light: a room of the house is imported when it is first touched.
+``import dsnc`` is fast: a submodule is imported only when it is first used.
 """
 
 import importlib

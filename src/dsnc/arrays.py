@@ -83,8 +83,8 @@ def bounded(name: str, array: Any, limit: float = _LARGEST) -> NDArray[np.float3
         low, high = float(array.min()), float(array.max())  # a NaN is both
         if not (-limit <= low and high <= limit):
             raise InputError(
-                f"{name} has values from {low} to {high}; expected finite ones, "
-                f"of size {limit:.3g} at most."
+                f"{name} has values from {low} to {high}; expected finite values, "
+                f"of magnitude {limit:.3g} at most."
             )
     if array.dtype != np.float32 or array.flags.writeable or not array.flags.c_contiguous:
         array = array.astype(np.float32, order="C")
@@ -97,7 +97,7 @@ def numbers(owner: str, arrays: Mapping[str, Any], names: Iterable[str]) -> dict
     """Return the only number of each of the named arrays; `number_arrays` is the way back."""
     for name in names:
         if arrays[name].size != 1:
-            raise InputError(f"{owner}: array {name!r} is not one number.")
+            raise InputError(f"{owner}: array {name!r} is not a single number.")
     return {name: arrays[name].item() for name in names}
 
 

@@ -1,8 +1,8 @@
-"""What can go wrong, said so that the reader can mend it.
+"""What can go wrong, and what the reader can do about it.
 
-Every error of the project is a `DsncError` and also the built-in kind that the outside world
-expects (`ValueError`, `OSError`, `ImportError`), so that nobody has to know us to catch it. A
-message names the parameter or file, the offending value, and the fix.
+Every error of this package is a `DsncError` and also the built-in kind that callers expect
+(`ValueError`, `OSError`, `ImportError`), so nobody has to know this package to catch it. A message
+names the parameter or file, the offending value, and the fix.
 """
 
 import difflib
@@ -20,7 +20,7 @@ _SHOWN = 60  # characters of offending text that a message quotes
 
 
 class DsncError(Exception):
-    """Base of all errors of the project."""
+    """Base class of all errors of this package."""
 
 
 class InputError(DsncError, ValueError):
@@ -36,23 +36,23 @@ class OutputExistsError(DsncError, FileExistsError):
 
 
 class OutputError(DsncError, OSError):
-    """A file that cannot be written."""
+    """A file or folder cannot be written."""
 
 
 class CheckpointError(DsncError, OSError):
-    """A checkpoint that cannot be written, read, or used for this run."""
+    """A checkpoint cannot be written or read, or belongs to another run."""
 
 
 class DownloadError(DsncError, OSError):
-    """A file could not be fetched."""
+    """A file could not be downloaded."""
 
 
 class ChecksumError(DownloadError):
-    """A file was fetched, and it is not the file that was meant."""
+    """A downloaded file is not the file that was expected."""
 
 
 class DataFileError(DsncError, ValueError):
-    """A data file that cannot be read: says where, what stands there, what was expected."""
+    """A data file cannot be read; the message says where, what is there, and what was expected."""
 
     path: Path
     line: int | None
@@ -76,11 +76,11 @@ class DataFileError(DsncError, ValueError):
         problem : str
             What is wrong, as a short clause.
         line : int, optional
-            1-based line number.
+            Line number, from 1.
         text : str or bytes, optional
-            The offending text; quoted, shortened.
+            The offending text, which is quoted and shortened.
         expected : str, optional
-            What should have stood there, or what to do.
+            What was expected, or what to do.
         """
         where = f"{os.fspath(path)}, line {line}" if line is not None else os.fspath(path)
         message = f"{where}: {problem}"
@@ -94,13 +94,13 @@ class DataFileError(DsncError, ValueError):
 
 
 class ModelFileError(DsncError, ValueError):
-    """A model that cannot be read: says which file and key, what is wrong, what to do."""
+    """A model cannot be read; the message says which file and key, what is wrong, what to do."""
 
     path: Path
 
     @classmethod
     def at(cls, path: str | os.PathLike[str], problem: str, *, expected: str | None = None) -> Self:
-        """Make the error from the file, what is wrong with it and what should stand there."""
+        """Make the error from the file, the problem, and what was expected."""
         message = f"{os.fspath(path)}: {problem}"
         error = cls(f"{message}. Expected {expected}" if expected is not None else message)
         error.path = Path(path)
@@ -108,19 +108,19 @@ class ModelFileError(DsncError, ValueError):
 
 
 class ModelWriteError(DsncError, OSError):
-    """A model could not be written: a full disk, a folder without permission."""
+    """A model cannot be written: the disk is full or the folder not writable, for example."""
 
 
 class ClusterError(DsncError, OSError):
-    """A cluster that cannot be reached, or that cannot do what is asked."""
+    """A cluster cannot be reached, or cannot do what was asked."""
 
 
 class DsncWarning(UserWarning):
-    """Something works, but probably not as the user thinks."""
+    """Something works, but probably not as the user expects."""
 
 
 def warn(message: str) -> None:
-    """Warn at the line outside of the project that called into it."""
+    """Issue a `DsncWarning` at the line outside of this package that called into it."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
@@ -128,7 +128,7 @@ def warn(message: str) -> None:
 
 
 def shorten(value: object) -> str:
-    """Quote a text, or show another value, for a message, cut to a readable length."""
+    """Return a value as text for a message, cut to a readable length; strings are quoted."""
     if not isinstance(value, str | bytes):
         shown = repr(value)
         cut = f"{shown[:_SHOWN]}... ({len(shown)} characters)"
@@ -144,7 +144,7 @@ RENAMED = {"n_samples": "n_draws", "soft_rows": "soft_vectors"}
 
 
 def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputError:
-    """Make the error for a name that is in no registry, with the nearest valid one.
+    """Return the error for an unknown name, with the most similar valid one.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputEr
 
 
 def did_you_mean(name: str, valid: Iterable[str]) -> str:
-    """Return a question to go into a message, or nothing if no valid name is near.
+    """Return a question for a message; an empty string if no valid name is similar.
 
     Examples
     --------
@@ -170,16 +170,16 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
 
 
 def require(module: str, *, extra: str, caller: str) -> ModuleType:
-    """Import an optional dependency, or fail at the door with the pip line.
+    """Import an optional dependency, or raise an error with the pip command that installs it.
 
     Parameters
     ----------
     module : str
         The module to import, such as ``"matplotlib.font_manager"``.
     extra : str
-        The extra of this package that brings it.
+        The extra of this package that installs it.
     caller : str
-        What the user asked for, to open the message.
+        What needs it; opens the message.
     """
     try:
         return importlib.import_module(module)

@@ -27,7 +27,8 @@ class UnknownLabelError(InputError):
 
     def __init__(self, name: str, position: int, label: object, n_classes: int) -> None:
         super().__init__(
-            f"{name}[{position}] is {shorten(label)}, which is none of the {n_classes:,} classes."
+            f"{name}[{position}] is {shorten(label)}, which is not one of the {n_classes:,} "
+            "classes."
         )
         self.name, self.position, self.label, self.n_classes = name, position, label, n_classes
 
@@ -75,7 +76,7 @@ class Labels:
         self.names = label_array(names)
         self.removed = dict(removed)
         if any(not 0 <= place < len(self.names) + len(self.removed) for place in self.removed):
-            raise InputError("removed names places that there are none of.")
+            raise InputError("removed lists positions that do not exist.")
 
     @classmethod
     def fit(cls, labels: Any, name: str = "labels") -> tuple[Self, NDArray[np.int32]]:
@@ -99,7 +100,7 @@ class Labels:
             known = cls(object_array(sorted(set(array.tolist()))))
         except TypeError as error:
             raise InputError(
-                f"{name} mixes kinds that cannot be ordered ({error}); use strings throughout."
+                f"{name} mixes types that cannot be ordered ({error}); use strings throughout."
             ) from None
         return known, known.find(array)
 
@@ -197,7 +198,7 @@ class Labels:
         """Made when a label is looked up: a model that only predicts has no use for it."""
         number = {label: i for i, label in enumerate(self.names.tolist())}
         if len(number) != len(self):
-            raise InputError("classes names a class twice; give each once.")
+            raise InputError("classes lists a class twice; give each class once.")
         return number
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -236,13 +237,13 @@ def _check_kinds(known: NDArray[Any], new: NDArray[Any], name: str) -> None:
     first, other = known[:1].tolist()[0], new[:1].tolist()[0]
     if isinstance(first, str) != isinstance(other, str):
         raise InputError(
-            f"{name} has {shorten(other)}, a {type(other).__name__}, and the classes are like "
-            f"{shorten(first)}, a {type(first).__name__}; use one type."
+            f"{name} has {shorten(other)} of type {type(other).__name__}, but classes such as "
+            f"{shorten(first)} are of type {type(first).__name__}; use one type."
         )
 
 
 def _one_a_row(labels: Any, name: str) -> NDArray[Any]:
     array = label_array(labels)
     if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}; expected one label a row (1-D).")
+        raise InputError(f"{name} has shape {array.shape}; expected one label per row (1-D).")
     return array

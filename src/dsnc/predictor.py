@@ -1,7 +1,7 @@
 """The only code that predicts: x -> logits -> bits -> candidates -> class, without torch.
 
-Everything works by blocks of rows: a memory map is never loaded whole, sparse rows never become
-dense, and what is kept besides the answer does not grow with the number of rows.
+Everything works in blocks of rows: a memory map is never loaded whole, sparse rows never become
+dense, and apart from the answer, memory does not grow with the number of rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,25 +34,28 @@ _PARTS = (
 
 
 class Predictor:
-    """An encoder and a decoder: rows to logits, codes, class numbers.
+    """An encoder and a decoder: turns rows into logits, codes and class numbers.
 
-    Rows are an ndarray or memory map of any numeric type, or any scipy sparse matrix. Classes are
-    numbers; labels, and refusing NaN in X, are the business of who asks. With `features`, rows may
-    also be a list of strings.
+    Rows are an ndarray or memory map of any numeric type, or any scipy sparse matrix; with
+    `features`, also a list of strings. Classes are numbers. Labels, and checks for NaN in X, are up
+    to the caller.
 
     Parameters
     ----------
     encoder : Encoder
+        Turns rows into logits.
     decoder : Decoder
+        Turns codes into classes.
     features : FittedTextFeatures, optional
-        Such as fitted `TextFeatures`; turns strings into rows, block by block.
+        Turns strings into rows, block by block; for example fitted `TextFeatures`.
     trained : LinearDecoder, optional
-        The decoder that was trained with the codes, where `decoder` has rows of its own. It
-        predicts nothing; other decoders and further training begin with it.
+        The class vectors that were trained with the codes, if `decoder` has its own. They predict
+        nothing; other decoders and further training start from them.
     reranker : FeatureReranker, optional
-        Decides among the candidates of the decoder, by the features of a row.
+        The second stage, which decides among the candidates of the decoder by the features of a
+        row.
     rule : SetRule, optional
-        Makes sets of scores, where a row may have several classes.
+        Turns scores into label sets, if a row may have several classes.
 
     Examples
     --------
@@ -74,24 +77,24 @@ class Predictor:
     ) -> None:
         if encoder.n_bits != decoder.n_bits:
             raise InputError(
-                f"the encoder gives {encoder.n_bits} bits and the decoder takes {decoder.n_bits}."
+                f"the encoder has {encoder.n_bits} bits, but the decoder has {decoder.n_bits}."
             )
         if features is not None and features.n_features_ != encoder.n_features:
             raise InputError(
-                f"texts have {features.n_features_} features and the encoder takes "
+                f"texts have {features.n_features_} features, but the encoder expects "
                 f"{encoder.n_features}."
             )
         sizes = decoder.n_classes, decoder.n_bits
         if trained is not None and (trained.n_classes, trained.n_bits) != sizes:
             raise InputError(
-                f"the trained decoder has {trained.n_classes} classes and {trained.n_bits} bits; "
-                f"the decoder has {sizes[0]} and {sizes[1]}."
+                f"the trained decoder has {trained.n_classes} classes and {trained.n_bits} bits, "
+                f"but the decoder has {sizes[0]} and {sizes[1]}."
             )
         self.encoder, self.decoder, self.features = encoder, decoder, features
         if reranker is not None and reranker.vectors.n_features != encoder.n_features:
             raise InputError(
-                f"the reranker takes {reranker.vectors.n_features} features and the encoder "
-                f"{encoder.n_features}."
+                f"the reranker expects {reranker.vectors.n_features} features, but the encoder "
+                f"expects {encoder.n_features}."
             )
         if rule is not None:
             rule.check_classes(decoder.n_classes)
@@ -124,7 +127,7 @@ class Predictor:
         return self.decoder.n_classes
 
     def logits(self, X: Any) -> Floats:
-        """Return the (n, n_bits) real numbers whose signs are the bits."""
+        """Return (n, n_bits) numbers, whose signs are the bits."""
         X = self._rows(X)
         return concatenate([encoded.numbers() for encoded in self._encoded(X)])
 
@@ -157,14 +160,14 @@ class Predictor:
         return best
 
     def candidates(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
-        """Return the (n, k) best classes that the decoder finds, -1 where it finds fewer."""
+        """Return the (n, k) best classes that the decoder finds; -1 if it finds fewer."""
         found: tuple[Ints, Floats] = self._decoded(
             self._rows(X), n_jobs, lambda encoded: self.decoder.candidates(encoded, k)
         )
         return found
 
     def scored(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
-        """Return the (n, k) candidates that both stages have scored, -1 where there are fewer."""
+        """Return the (n, k) best candidates of both stages, scored; -1 if there are fewer."""
         found: tuple[Ints, Floats] = self._decoded(
             self._rows(X), n_jobs, lambda encoded: self.stages.candidates(encoded, k)
         )
@@ -181,11 +184,11 @@ class Predictor:
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, under the part they belong to: ``encoder.``, ``decoder.``, ..."""
+        """Return all arrays, prefixed by the part they belong to: ``encoder.``, ``decoder.``..."""
         if not isinstance(self.encoder, NumpyEncoder):
             raise InputError(
                 f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold; "
-                "only a NumpyEncoder has."
+                "only a NumpyEncoder does."
             )
         arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
         arrays |= {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
@@ -203,9 +206,9 @@ class Predictor:
         decoder: str,
         text: type[FittedTextFeatures] = FittedTextFeatures,
     ) -> Self:
-        """Make the predictor from what `arrays` gave and the decoder's registered name.
+        """Make the predictor from the result of `arrays` and the registered name of the decoder.
 
-        `text` is the type of the features, where there are any.
+        `text` is the type of the features, if there are any.
         """
         if decoder not in DECODERS:
             raise unknown_name("decoder", decoder, DECODERS)
@@ -261,7 +264,7 @@ class Predictor:
             expected = (rows.stop - rows.start, self.n_bits)
             if np.shape(logits) != expected:
                 raise InputError(
-                    f"the encoder gave logits of shape {np.shape(logits)} for "
+                    f"the encoder returned logits of shape {np.shape(logits)} for "
                     f"{expected[0]} rows; expected {expected}."
                 )
         return Encoded(logits, codes, source=(X, rows), first=first)

@@ -1,4 +1,4 @@
-"""Rows of X as the numpy encoder takes them: of the right width, cut into blocks, of length 1."""
+"""Rows of X as the numpy encoder needs them: of the right width, cut into blocks, of length 1."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,15 @@ _MAX_ROWS = 8192  # more rows at once are not faster
 
 
 class Cost(NamedTuple):
-    """What encoding or decoding one row takes."""
+    """What encoding or decoding one row takes.
+
+    Attributes
+    ----------
+    operations : float
+        Multiplications, additions and operations on words, all counted alike.
+    bytes : int
+        What must be in memory.
+    """
 
     operations: float  # multiplications and additions, or word operations, counted alike
     bytes: int  # what has to be kept in memory

@@ -1,9 +1,9 @@
-"""Choice of hyper-parameters on validation accuracy, with Optuna: the paper's protocol.
+"""Search for hyperparameters by validation accuracy, with Optuna: the paper's protocol.
 
 The authors choose the learning rate and the first value of the regularization factor by the best
 validation accuracy; `tune` does that for these and any other parameters. Hopeless trials end early
-(median pruning on the epochs), a study that lies in a file goes on where it was left, and several
-processes may work on it. For a grid or scikit-learn's own searches nothing of this is needed: the
+(median pruning on the epochs), a study that is kept in a file continues where it stopped, and
+several processes may work on it. A grid or scikit-learn's own searches need nothing of this: the
 estimators work there as they are.
 """
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from dsnc.training.history import Progress
 
 FACTOR = "factor"
-"""A name in a space that stands for `beta` and `gamma` together, as in the paper."""
+"""A name in a search space that stands for `beta` and `gamma` together, as in the paper."""
 
 PAPER_SPACE: Mapping[str, str] = {"learning_rate": "1e-3..1e-1 log", FACTOR: "1e-5..1e-1 log"}
-"""What the paper's authors chose on validation accuracy."""
+"""What the paper's authors chose by validation accuracy."""
 
 _WARM_UP_TRIALS = 5  # that are not pruned, so that there is a median
 
@@ -44,11 +44,11 @@ class TuningResult:
     Attributes
     ----------
     parameters : dict
-        The best ones, as the estimator takes them.
+        The best parameters, ready for the estimator.
     accuracy : float
-        Their validation accuracy, as `figures_` of a fitted model has it.
+        Their validation accuracy, as in `figures_` of a fitted model.
     estimator : estimator
-        A fresh copy with these parameters, not fitted.
+        A copy of the estimator with these parameters, not fitted.
     trials : list of dict
         One for each trial: ``number``, ``state``, ``accuracy``, ``epochs`` and its parameters.
     """
@@ -73,35 +73,40 @@ def tune(
     random_state: int = 0,
     progress: bool = False,
 ) -> TuningResult:
-    """Look for the parameters of the best validation accuracy.
+    """Search for the parameters with the best validation accuracy.
 
     Parameters
     ----------
     estimator : DSNCClassifier or another one with epochs
-        Its parameters outside the space stay as they are.
+        Parameters outside of the space stay as they are.
     X, y
         As in `fit`; rows may be texts.
-    space : mapping
-        Parameter to what is tried: ``"1e-3..1e-1 log"``, ``"0.0..0.5"``, ``"2..8"`` (whole
-        numbers), a list of values, or a distribution of Optuna.
+    space : mapping, default PAPER_SPACE
+        For each parameter, what to try: ``"1e-3..1e-1 log"``, ``"0.0..0.5"``, ``"2..8"`` (whole
+        numbers), a list of values, or a distribution of Optuna. The name "factor" sets `beta` and
+        `gamma` together.
     validation : (X, y), optional
-        The rows that decide; without them, those that `fit` holds out: `validation_fraction` of
-        the rows, drawn with the estimator's own `random_state`. So a model that is fitted with the
-        best parameters has the accuracy that is reported here.
-    n_trials : int
-        Of the whole study: one that goes on from a file makes those that are missing. Several
-        processes may make one more each.
+        The rows to measure accuracy on. By default, those that `fit` holds out:
+        `validation_fraction` of the rows, drawn with the estimator's own `random_state`. A model
+        that is fitted with the best parameters therefore has the accuracy that is reported here.
+    n_trials : int, default 20
+        Number of trials of the whole study; if it continues from a file, only the missing ones are
+        run. Each of several processes may run one more.
     time_limit : float, optional
         Seconds after which no new trial begins.
     study : path, optional
-        A file in which the study is kept.
-    n_jobs : int
-        Processes; several need a `study`. Each trial depends on what is known when it begins, so
-        that only one process gives the same study twice.
-    random_state : int
-        Of the draws.
-    progress : bool
-        Draw a bar on stderr.
+        A file to keep the study in.
+    n_jobs : int, default 1
+        Number of processes; more than one needs a `study`. Each trial depends on what is known when
+        it begins, so only a single process gives the same study twice.
+    random_state : int, default 0
+        Seed of the search; also of the estimator, if its own `random_state` is not a number.
+    progress : bool, default False
+        Whether to show a progress bar on stderr.
+
+    Returns
+    -------
+    TuningResult
 
     Examples
     --------
@@ -135,15 +140,15 @@ def _check(
 ) -> None:
     if not isinstance(estimator, LearnedClassifier):
         raise InputError(
-            f"estimator is a {type(estimator).__name__}; give one that has epochs, such as "
+            f"estimator is of type {type(estimator).__name__}; give one that has epochs, such as "
             "DSNCClassifier or MLPBaseline."
         )
     whole("n_trials", n_trials)
     if whole("n_jobs", n_jobs) > 1 and study is None:
-        raise InputError(f"n_jobs={n_jobs} processes meet in a file; give study='study.log'.")
+        raise InputError(f"n_jobs={n_jobs} processes share a file; give study='study.log'.")
     valid: dict[str, Any] = estimator.get_params(deep=False)
     if not space:
-        raise InputError("space is empty; give one parameter to choose, or more.")
+        raise InputError("space is empty; give at least one parameter to choose.")
     for name in space:
         if name not in valid and not (name == FACTOR and "beta" in valid):
             raise unknown_name("space", name, [*valid, FACTOR])
@@ -251,14 +256,17 @@ def _accuracy(model: LearnedClassifier) -> float:
     """Return what the decoder that predicts is worth on the rows that `fit` held out."""
     if "validation_accuracy" not in model.figures_:
         raise InputError(
-            f"validation_fraction={model.validation_fraction} leaves no rows to choose by; give "
-            "more, or give validation=(X, y)."
+            f"validation_fraction={model.validation_fraction} leaves no validation rows; "
+            "increase it, or give validation=(X, y)."
         )
     return float(model.figures_["validation_accuracy"])
 
 
 def spread(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as the estimator takes them: `FACTOR` is `beta` and `gamma`, and so on."""
+    """Return parameters as the estimator needs them: `FACTOR` becomes `beta` and `gamma`.
+
+    A whole number for `hidden` becomes a tuple.
+    """
     spread = {name: value for name, value in parameters.items() if name != FACTOR}
     if FACTOR in parameters:
         spread |= {"beta": parameters[FACTOR], "gamma": parameters[FACTOR]}
@@ -297,7 +305,7 @@ def _result(estimator: Any, study: "optuna.Study") -> TuningResult:
         for trial in study.get_trials(deepcopy=False)
     ]
     if not any(trial["state"] == "complete" for trial in trials):
-        raise InputError("no trial came to its end; give more n_trials or time_limit.")
+        raise InputError("no trial was completed; increase n_trials or time_limit.")
     best = spread(study.best_params)
     fresh = clone(estimator).set_params(**best)
     return TuningResult(best, float(study.best_value), fresh, trials)

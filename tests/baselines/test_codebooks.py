@@ -84,7 +84,7 @@ def test_books_of_ones_own():
 @pytest.mark.parametrize(
     ("book", "n_bits", "message"),
     [
-        ("random", 2, "n_bits=2: 5 classes need 3 bits"),
+        ("random", 2, "n_bits=2: 5 classes need at least 3 bits"),
         ("hadamard", 4, "codebook='hadamard' is not known"),
         (np.eye(4), 4, r"codebook has shape \(4, 4\); 5 classes and n_bits=4 need \(5, 4\)"),
         (np.zeros((5, 4)), 4, "the code of row 0 more than once"),

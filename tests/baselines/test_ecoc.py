@@ -129,7 +129,7 @@ def test_an_estimator_that_only_predicts():
     model = quick(base=Plain()).fit(sp.csr_array(X), Y)
     assert model.score(X_TEST, Y_TEST) > 0.95
     assert set(np.unique(model.predictor_.logits(X_TEST))) == {-1.0, 1.0}
-    with pytest.raises(InputError, match="takes no sample_weight"):
+    with pytest.raises(InputError, match="does not accept sample_weight"):
         quick(base=Plain()).fit(X, Y, sample_weight=np.ones(len(X)))
 
 
@@ -144,14 +144,14 @@ def test_what_an_estimator_cannot_do_is_named(tmp_path):
     assert not hasattr(model, "partial_fit")
     with pytest.raises(InputError, match="base=GaussianNB.*: a model file cannot hold it"):
         model.save(tmp_path / "model")
-    with pytest.raises(InputError, match="validation is of no use with base"):
+    with pytest.raises(InputError, match="validation does not work with base"):
         quick(base=GaussianNB()).fit(X, Y, validation=(X, Y))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_bits": 2}, "n_bits=2: 6 classes need 3 bits"),
+        ({"n_bits": 2}, "n_bits=2: 6 classes need at least 3 bits"),
         ({"codebook": "given"}, "codebook='given' is not known"),
         ({"codebook": "hadamard"}, "codebook='hadamard' is not known"),
         ({"decoding": "hard"}, "decoding='hard' is not known"),

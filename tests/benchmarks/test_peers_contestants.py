@@ -22,6 +22,7 @@ from peers.rankings import calibration_error
         ("sgd", {"alpha": 1e-3, "loss": "modified_huber"}, True, True),
         ("output-code", {"n_bits": 12}, False, False),
         ("nearest-centroid", {}, False, False),
+        ("centroid-cosine", {}, True, False),
         ("mlp", {"n_units": 8, "batch_size": 8}, True, True),
         ("dsnc", {"n_bits": 8, "max_epochs": 5}, True, True),
     ],

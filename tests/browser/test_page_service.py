@@ -68,7 +68,7 @@ def test_a_class_is_found_by_its_label(page, jobs):
     page.js("location.hash = new URLSearchParams({model: 'jobs', class: arguments[0]})", labels[2])
     page.wait(f"document.getElementById('code-title').textContent === {labels[2]!r}")
     page.press("zzz")
-    assert page.text("#matches") == "Nothing has these letters."
+    assert page.text("#matches") == "Nothing contains this text."
     page.press("ESCAPE")
 
 
@@ -134,7 +134,7 @@ def test_a_class_is_added(page, service):
     answer = service.ask("GET", "/models/jobs/classes?query=glass", headers=bearer())
     assert json.loads(answer[2])["total"] == 1
     page.find("#add-label").send_keys("bee keeper")
-    page.find("#add-from").send_keys("a description")
+    page.find("#add-from").send_keys("its description")
     assert page.text("#add-rows-label") == "The description"
     page.find("#add-rows").send_keys("keeps bees and harvests honey")
     page.find("#add-form button").click()

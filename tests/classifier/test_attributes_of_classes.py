@@ -54,11 +54,11 @@ def test_three_classes_can_teach():
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        (A[48:50, :3], "3 columns, and those of known classes have 6"),
+        (A[48:50, :3], "3 columns, but those of the known classes have 6"),
         (np.full((2, 6), np.nan), "attributes of 48 have NaN"),
-        ([[1], [1, 2]], "as many numbers"),
+        ([[1], [1, 2]], "the same number of values"),
         ([1, 2], "give a row of numbers"),
-        (A[:3], "3 for 2 labels"),
+        (A[:3], "3 entries for 2 labels"),
     ],
 )
 def test_refusals(attributes, message):
@@ -70,7 +70,7 @@ def test_refusals(attributes, message):
 
 def test_known_classes_must_have_taught_what_they_mean():
     model = quick().fit(X[~NEW], Y[~NEW])
-    with pytest.raises(InputError, match="known of 0 classes that have rows"):
+    with pytest.raises(InputError, match="only 0 classes with rows have attributes"):
         model.add_described_classes([50], attributes=A[50:51])
     with pytest.raises(InputError, match="remembers none"):
         trained(range(60), memory=0)

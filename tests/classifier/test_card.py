@@ -171,10 +171,10 @@ def test_the_first_versions_did_not_know_the_chosen_decoders_accuracy(repository
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metrics": {"test": []}}, "metrics: test is a list"),
-        ({"metrics": {"test": {"accuracy": "1"}}}, "test: 'accuracy' is a str"),
-        ({"metrics": {"stopped": 3}}, "metrics: stopped is a int"),
-        ({"metrics": {"best_epoch_accuracy": "1"}}, "best_epoch_accuracy is a str"),
+        ({"metrics": {"test": []}}, "metrics: test is of type list"),
+        ({"metrics": {"test": {"accuracy": "1"}}}, "test: 'accuracy' is of type str"),
+        ({"metrics": {"stopped": 3}}, "metrics: stopped is of type int"),
+        ({"metrics": {"best_epoch_accuracy": "1"}}, "best_epoch_accuracy is of type str"),
         ({"history": [3]}, "history: epoch 1 does not have the keys"),
         ({"history": [{"epoch": 1}]}, "does not have the keys epoch, rows, loss"),
     ],
@@ -193,7 +193,7 @@ def test_a_forged_epoch_is_refused(saved):
     for value in ("1", [], True, {}):
         header["history"][0]["loss"] = value
         (saved / "model.json").write_text(json.dumps(header))
-        with pytest.raises(dsnc.errors.ModelFileError, match="epoch 1: loss is a"):
+        with pytest.raises(dsnc.errors.ModelFileError, match="epoch 1: loss is of type"):
             dsnc.load(saved)
     header["history"][0] = {**header["history"][1], "more": 1}
     (saved / "model.json").write_text(json.dumps(header))

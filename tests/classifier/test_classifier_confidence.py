@@ -51,7 +51,7 @@ def test_all_or_none_are_rejected(model):
 
 @pytest.mark.parametrize("limit", [1.5, -0.1, np.nan])
 def test_what_is_no_probability_is_refused(model, limit):
-    with pytest.raises(InputError, match=f"reject_below={limit} is not a probability, 0 to 1"):
+    with pytest.raises(InputError, match=f"reject_below={limit} is not a probability from 0 to 1"):
         model.predict(X_TEST, reject_below=limit)
 
 

@@ -21,7 +21,7 @@ def test_a_model_file_brings_back_the_same_answers(others, choice, tmp_path):
         assert np.array_equal(array, loaded.predictor_.decoder.arrays()[name])
 
 
-ALONE = "a model with the 'nearest' decoder alone does not know the linear one"
+ALONE = "a model with only the 'nearest' decoder does not contain the linear one"
 TRAINING = {"name": "shortlist", "known": "training"}
 WEIGHTS = {"name": "shortlist", "known": "weights"}
 

@@ -65,6 +65,6 @@ def test_partial_fit_from_nothing():
     other = quick().partial_fit(X[FEW], Y[FEW], classes=np.unique(Y))
     decoder = other.predictor_.decoder
     assert decoder.codes == weight_codes(decoder.linear)[0]
-    assert "no rows were held out" in other.decoder_report_.reason
+    assert "no held-out rows" in other.decoder_report_.reason
     with pytest.raises(InputError, match=NO_CODES):
         quick(decoder="nearest").partial_fit(X[FEW], Y[FEW], classes=np.unique(Y))

@@ -160,11 +160,11 @@ def test_without_a_memory():
 @pytest.mark.parametrize(
     ("labels", "descriptions", "message"),
     [
-        (["n1", "n1"], ["w1a", "w2a"], "labels names 'n1' twice"),
+        (["n1", "n1"], ["w1a", "w2a"], "labels lists 'n1' twice"),
         (["n1"], ["qqq zzz"], "'n1', 'qqq zzz', has no n-gram that the model knows"),
         (["n1"], [" "], "description of 'n1' is empty"),
         (["n1"], [3], "description of 'n1' is 3; give a text"),
-        (["n1", "n2"], ["w1a"], "1 for 2 labels"),
+        (["n1", "n2"], ["w1a"], "1 entries for 2 labels"),
         (["n1"], "w1a", "descriptions='w1a': give a list"),
         ("n1", ["w1a"], "give a list of labels"),
         ([], [], "labels is empty"),
@@ -193,5 +193,5 @@ def test_fit_refuses_before_it_learns():
 
 def test_label_sets_are_refused():
     model = dsnc.DSNCMultiLabelClassifier(n_bits=8, max_epochs=1)
-    with pytest.raises(InputError, match="models of label sets"):
+    with pytest.raises(InputError, match="model of label sets"):
         model.add_described_classes(["a"], ["b"])

@@ -107,7 +107,9 @@ def test_every_training_code_is_known_or_it_is_said_loudly(monkeypatch):
     assert n_rows == whole.data_["rows"]
     gather = importlib.import_module("dsnc.selection.gather")  # the function hides the module
     monkeypatch.setattr(gather, "_CODE_BYTES", 16 * (n_rows - 10))
-    with pytest.warns(DsncWarning, match=f"'nearest', know {n_rows - 10}, evenly spaced"):
+    with pytest.warns(
+        DsncWarning, match=f"'nearest', use only {n_rows - 10} of them, evenly spaced"
+    ):
         some = quick(decoder="nearest").fit(X, Y)
     assert len(some._known_evidence().targets) == n_rows - 10
 

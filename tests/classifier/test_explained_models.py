@@ -89,7 +89,7 @@ def test_wrong_uses(texts):
         quick().fit(X, Y).explain(X[:, :2])
     with pytest.raises(dsnc.errors.InputError, match=r"X is one string; pass a list"):
         texts.explain("night nurse")
-    with pytest.raises(dsnc.errors.InputError, match="explain takes 1,000 at most"):
+    with pytest.raises(dsnc.errors.InputError, match="explain accepts at most 1,000"):
         texts.explain(["nurse"] * 1001)
     with pytest.raises(ValueError, match="NaN"):
         quick().fit(X, Y).explain(np.full((1, 5), np.nan))

@@ -119,8 +119,11 @@ def test_numbers_as_labels(y):
         (pd.Series([1, None, 2, 1], dtype="Int64"), r"y\[1\] is NaN; remove the rows"),
         (pl.Series(["a", "b", None, "a"]), r"y\[2\] is None; remove the rows"),
         (pl.Series([1, None, 2, 1]), r"y\[1\] is NaN; remove the rows"),
-        (["a", "b", 3, "a"], r"y\[2\] is 3, a int, and y\[0\] is 'a', a str; use one type"),
-        ([1, 2, "a", 1], r"y\[2\] is 'a', a str, and y\[0\] is 1, a int; use one type"),
+        (
+            ["a", "b", 3, "a"],
+            r"y\[2\] is 3 of type int, but y\[0\] is 'a' of type str; use one type",
+        ),
+        ([1, 2, "a", 1], r"y\[2\] is 'a' of type str, but y\[0\] is 1 of type int; use one type"),
     ],
 )
 def test_labels_that_are_missing_or_mixed(y, shown):

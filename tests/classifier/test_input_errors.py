@@ -143,5 +143,5 @@ def test_values_beyond_float32_are_named(make):
 def test_the_number_of_bits_makes_sense():
     with pytest.raises(InputError, match="n_bits=1000000 is more than 4096.*n_bits=40 for"):
         quick(n_bits=1_000_000).fit(X, Y)
-    with pytest.warns(DsncWarning, match="bits at least; n_bits=8 is a good start"):
+    with pytest.warns(DsncWarning, match="at least 2 bits; n_bits=8 is a good start"):
         quick(n_bits=1).fit(X, Y)

@@ -200,13 +200,13 @@ def test_given_validation_rows_may_be_sparse_where_the_others_are_dense():
 @pytest.mark.parametrize(
     ("validation", "message"),
     [
-        ((X, Y + 1), r"y\[\d+\] is 4, which is none of the 4 classes"),
-        ((X, Y.astype(str)), r"y\[0\] is '0', which is none of the 4 classes"),
-        ((X, Y.astype(str).astype(object)), r"y\[0\] is '0', which is none of the 4 classes"),
+        ((X, Y + 1), r"y\[\d+\] is 4, which is not one of the 4 classes"),
+        ((X, Y.astype(str)), r"y\[0\] is '0', which is not one of the 4 classes"),
+        ((X, Y.astype(str).astype(object)), r"y\[0\] is '0', which is not one of the 4 classes"),
         ((X[:, :2], Y), "X has 2 features, but DSNCClassifier is expecting 5"),
         ((X, Y[:-1]), "inconsistent numbers of samples"),
         ((X[:0], Y[:0]), "0 sample"),
-        (X, r"validation is a ndarray; pass a pair \(X, y\)"),
+        (X, r"validation is of type ndarray; pass a pair \(X, y\)"),
         ((X, Y, Y), r"pass a pair \(X, y\)"),
     ],
 )

@@ -97,10 +97,10 @@ HUGE = 10**4000
         ("features", "names", ["a"], "1 names for 5 features"),
         ("features", "names", [1, 2, 3, 4, 5], "names is not a list of texts"),
         ("features", "names", "abcde", "names is not a list of texts"),
-        ("metrics", "epochs", "2", "metrics: epochs is a str"),
-        ("metrics", "epochs", True, "metrics: epochs is a bool"),
-        ("metrics", "best_epoch", [], "metrics: best_epoch is a list"),
-        ("metrics", "validation_accuracy", {}, "metrics: validation_accuracy is a dict"),
+        ("metrics", "epochs", "2", "metrics: epochs is of type str"),
+        ("metrics", "epochs", True, "metrics: epochs is of type bool"),
+        ("metrics", "best_epoch", [], "metrics: best_epoch is of type list"),
+        ("metrics", "validation_accuracy", {}, "metrics: validation_accuracy is of type dict"),
     ],
 )
 def test_a_wrong_value_is_refused(saved, part, key, value, message):

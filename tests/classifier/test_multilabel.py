@@ -118,7 +118,7 @@ def test_decoders(model, decoder):
 
 @pytest.mark.parametrize("decoder", ["nearest", "table"])
 def test_decoders_of_one_class_for_each_code_are_refused(model, decoder):
-    with pytest.raises(InputError, match="the decoder knows one class for each code"):
+    with pytest.raises(InputError, match="the decoder knows only one class for each code"):
         dsnc.DSNCMultiLabelClassifier(n_bits=12, max_epochs=1, decoder=decoder).fit(X, Y)
 
 
@@ -223,16 +223,16 @@ WRONG = {
     "values of 2": (np.full((400, 3), 2), r"y\[0, 0\] is 2; give 1 where a row has the label"),
     "negative values": (-Y, r"y\[\d+, \d+\] is -1"),
     "NaN": (np.where(Y, np.nan, 0.0), "is nan"),
-    "one column": (Y[:, :1], "y has one label, 0; whether rows have it"),
-    "one label": ([["a"]] * 400, "y has one label, 'a'"),
+    "one column": (Y[:, :1], "y has only one label, 0; to predict whether a row has it"),
+    "one label": ([["a"]] * 400, "y has only one label, 'a'"),
     "no label": (np.zeros_like(Y), "y has no label in any row"),
     "empty lists": ([[]] * 400, "y has no label in any row"),
-    "one label a row": (Y.argmax(axis=1), "For one label a row there is DSNCClassifier"),
-    "strings": (["a", "b"] * 200, r"y\[0\] is 'a', a str; give a list of labels for each row"),
+    "one label a row": (Y.argmax(axis=1), "For one label per row, use DSNCClassifier"),
+    "strings": (["a", "b"] * 200, r"y\[0\] is 'a' of type str; give a list of labels for each row"),
     "missing": ([["a", None], ["b"]] * 200, r"y\[0\] has a missing label"),
-    "too few rows": (Y[:5], "X has 400 rows and y 5"),
+    "too few rows": (Y[:5], "X has 400 rows and y has 5"),
     "nothing": (None, "requires y to be passed"),
-    "a number": (7, "y is a int; expected an indicator"),
+    "a number": (7, "y is of type int; expected an indicator"),
 }
 
 
@@ -248,10 +248,10 @@ def test_labels_that_are_refused(wrong):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"threshold": "best"}, "threshold='best' is none of micro, macro, samples"),
+        ({"threshold": "best"}, "threshold='best' is not one of micro, macro, samples"),
         ({"threshold": 1.5}, "threshold=1.5"),
         ({"threshold": 0.5, "per_label_threshold": True}, "is given for all labels"),
-        ({"class_weight": "rare"}, "class_weight='rare' is none of 'propensity'"),
+        ({"class_weight": "rare"}, "class_weight='rare' is not valid; use 'propensity'"),
         ({"class_weight": {"unknown": 1.0}}, "class_weight"),
         ({"class_weight": {0: -1.0}}, "below 0 or NaN"),
     ],
@@ -264,9 +264,9 @@ def test_settings_that_are_refused(settings, message):
 
 def test_labels_unseen_in_training_are_refused():
     model = dsnc.DSNCMultiLabelClassifier(**SMALL).fit(X, as_lists(Y))
-    with pytest.raises(InputError, match=r"y\[1\] has 'new', which is none of the 12 labels"):
+    with pytest.raises(InputError, match=r"y\[1\] has 'new', which is not one of the 12 labels"):
         model.score(X[:2], [[], ["new"]])
-    with pytest.raises(InputError, match="y has 3 columns, and the model has 12 labels"):
+    with pytest.raises(InputError, match="y has 3 columns, but the model has 12 labels"):
         model.score(X, Y[:, :3])
 
 

@@ -123,7 +123,7 @@ def test_a_file_keeps_everything(model, tmp_path):
     assert again._memory.balance == model._memory.balance
     assert list(come(again, [0]).classes_) == list(range(24))
     card = (tmp_path / "changed" / "README.md").read_text()
-    assert "## Changes since then" in card
+    assert "## Changes since training" in card
     assert "classes added 6" in card
 
 
@@ -166,9 +166,9 @@ def test_without_a_memory_it_works_and_says_what_is_lost():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1, 1], "names a class twice"),
-        ([99], r"labels\[0\] is 99, which is none of the 18 classes"),
-        (list(range(18)), "two at least must stay"),
+        ([1, 1], "lists a class twice"),
+        ([99], r"labels\[0\] is 99, which is not one of the 18 classes"),
+        (list(range(18)), "at least two must remain"),
     ],
 )
 def test_refusals_change_nothing(model, labels, message):

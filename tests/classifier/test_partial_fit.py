@@ -86,10 +86,10 @@ def test_partial_fit_takes_sparse_and_dense_rows():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "classes must name all labels at the first call"),
+        ({}, "classes must list all labels in the first call"),
         ({"classes": ["ant"]}, "classes has one class, .*'ant'.*at least 2"),
         ({"classes": []}, "classes has no class"),
-        ({"classes": ANIMALS[1:]}, r"y\[\d+\] is 'ant', which is none of the 5 classes"),
+        ({"classes": ANIMALS[1:]}, r"y\[\d+\] is 'ant', which is not one of the 5 classes"),
     ],
 )
 def test_wrong_first_calls_of_partial_fit(arguments, message):
@@ -99,7 +99,7 @@ def test_wrong_first_calls_of_partial_fit(arguments, message):
 
 def test_wrong_later_calls_of_partial_fit():
     model = pickle.loads(pickle.dumps(quick().fit(X, Y)))
-    with pytest.raises(InputError, match="classes differs from the classes of the first call"):
+    with pytest.raises(InputError, match="classes differs from the classes in the first call"):
         model.partial_fit(X, Y, classes=["ant", "bee"])
     with pytest.raises(InputError, match="use one type"):
         model.partial_fit(X, np.arange(len(X)) % 6)

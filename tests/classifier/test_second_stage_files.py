@@ -81,9 +81,9 @@ def test_an_array_that_is_missing_or_cut(saved, name):
         ("counts", np.array([2**32 - 1], np.uint32), "do not fit starts"),
         ("bias", np.array([np.nan], np.float32), "bias has values"),
         ("scales", np.array([np.inf], np.float32), "scales has values"),
-        ("n_features", np.array([6], np.int64), "takes 6 features and the encoder 5"),
+        ("n_features", np.array([6], np.int64), "expects 6 features, but the encoder expects 5"),
         ("n_features", np.array([-1], np.int64), "features"),
-        ("n_features", np.array([2**62], np.int64), "features and the encoder 5"),
+        ("n_features", np.array([2**62], np.int64), "features, but the encoder expects 5"),
         ("size", np.array([0], np.int64), "size=0"),
         ("mix", np.array([-1], np.float32), "mix=-1"),
         ("reach", np.array([np.nan], np.float32), "reach"),
@@ -105,7 +105,7 @@ def test_another_number_of_classes(saved):
             arrays[f"reranker.{name}"] = np.append(array, array[:1] * 0)
 
     forge(saved, change)
-    refused(saved, "the decoder has 3 classes and the reranker 4")
+    refused(saved, "the decoder has 3 classes, but the reranker has 4")
 
 
 def test_an_array_that_nobody_knows(saved):

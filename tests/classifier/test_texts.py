@@ -108,7 +108,7 @@ def test_validation_rows_may_be_strings():
     same = clone(MODELS["dsnc"]).fit(TEXTS, LABELS, validation=(rows, LABELS[:15]))
     assert np.array_equal(own.predict_proba(NEW), same.predict_proba(NEW))
     assert own.predictor_.features.n_rows_ == len(TEXTS)
-    with pytest.raises(InputError, match="X holds texts, and the model was trained on rows"):
+    with pytest.raises(InputError, match="X holds texts, but the model was trained on rows"):
         clone(MODELS["dsnc"]).fit(np.eye(15), LABELS[:15], validation=(TEXTS[:15], LABELS[:15]))
 
 
@@ -133,9 +133,9 @@ def test_more_strings_later(name):
 def test_a_model_of_numbers_again():
     model = clone(MODELS["dsnc"]).fit(TEXTS, LABELS)
     model.fit(np.eye(15).repeat(4, axis=0), np.repeat(LABELS[:15], 4))
-    with pytest.raises(InputError, match="X holds texts, and the model was trained on rows"):
+    with pytest.raises(InputError, match="X holds texts, but the model was trained on rows"):
         model.predict(NEW)
-    with pytest.raises(InputError, match="pass such rows, or fit it to texts"):
+    with pytest.raises(InputError, match="pass rows of numbers, or fit it to texts"):
         model.partial_fit(TEXTS, LABELS)
 
 
@@ -171,9 +171,9 @@ def test_settings_that_cannot_work(name, text, message):
     ("X", "message"),
     [
         ("nurse", r"X is one string; pass a list, such as \[text\]"),
-        ((text for text in TEXTS), "X is a generator, which has no length; pass a list"),
-        (["nurse", None], r"texts\[1\] is None, a NoneType; give missing texts as ''"),
-        (["nurse", 3.5], r"texts\[1\] is 3.5, a float"),
+        ((text for text in TEXTS), "X is of type generator, which has no length; pass a list"),
+        (["nurse", None], r"texts\[1\] is None of type NoneType; give missing texts as ''"),
+        (["nurse", 3.5], r"texts\[1\] is 3.5 of type float"),
     ],
 )
 def test_what_is_no_list_of_strings(X, message):
@@ -195,7 +195,7 @@ def test_empty_lists_and_other_lengths():
 def test_features_of_another_width():
     model = fitted()
     other = TextFeatures().fit(["something else"] * 2)
-    with pytest.raises(InputError, match="features and the encoder takes"):
+    with pytest.raises(InputError, match="features, but the encoder expects"):
         Predictor(model.predictor_.encoder, model.predictor_.decoder, other)
 
 
@@ -244,7 +244,7 @@ def test_a_file_with_forged_features(tmp_path):
     for name, value, message in [
         ("features.buckets", arrays["features.buckets"][::-1], "buckets do not ascend"),
         ("features.n_hashes", np.array([7]), "n_hashes=7 is not a power of two"),
-        ("features.idf", arrays["features.idf"][:3], "expected as many"),
+        ("features.idf", arrays["features.idf"][:3], "expected the same number"),
     ]:
         write_model(tmp_path / "forged", header, {**arrays, name: value}, overwrite=True)
         with pytest.raises(ModelFileError, match=message):

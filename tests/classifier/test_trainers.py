@@ -50,8 +50,8 @@ def test_what_only_torch_can_do(settings, reason):
     assert chosen_trainer(Settings(**settings, trainer="torch")) == ("torch", "")
     with pytest.raises(InputError) as caught:
         chosen_trainer(Settings(**settings, trainer="fast"))
-    advice = "leave that out, or take trainer='torch'."
-    assert str(caught.value) == f"trainer='fast' cannot do {reason}; {advice}"
+    advice = "leave that out, or use trainer='torch'."
+    assert str(caught.value) == f"trainer='fast' does not support {reason}; {advice}"
 
 
 @pytest.mark.parametrize(("settings", "reason"), OF_ADAM, ids=str)
@@ -72,7 +72,7 @@ def test_several_processes_are_for_torch(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     reason = "several processes (WORLD_SIZE is set)"
     assert chosen_trainer(Settings()) == ("torch", reason)
-    with pytest.raises(InputError, match="cannot do several processes"):
+    with pytest.raises(InputError, match="does not support several processes"):
         chosen_trainer(Settings(trainer="fast"))
 
 
@@ -102,7 +102,9 @@ def test_a_fitted_model_knows_its_trainer(settings, trainer):
 
 
 def test_the_fast_one_names_what_it_cannot_do_at_the_door():
-    with pytest.raises(InputError, match=r"trainer='fast' cannot do beta=0\.1; leave that out"):
+    with pytest.raises(
+        InputError, match=r"trainer='fast' does not support beta=0\.1; leave that out"
+    ):
         DSNCClassifier(trainer="fast", beta=0.1).fit(X, Y)
     with pytest.raises(InputError, match="trainer='fst'.*fast"):
         DSNCClassifier(trainer="fst").fit(X, Y)
@@ -111,7 +113,9 @@ def test_the_fast_one_names_what_it_cannot_do_at_the_door():
 def test_who_watches_reads_why_it_is_torch(capsys):
     X, y = np.eye(6, 4), np.arange(6) % 2
     DSNCClassifier(n_bits=4, max_epochs=1, beta=0.1, verbose=True).fit(X, y)
-    assert "trainer: torch, since the fast one cannot do beta=0.1\n" in capsys.readouterr().err
+    assert (
+        "trainer: torch, since the fast one does not support beta=0.1\n" in capsys.readouterr().err
+    )
     DSNCClassifier(n_bits=4, max_epochs=1, verbose=True).fit(X, y)
     assert "trainer:" not in capsys.readouterr().err
 

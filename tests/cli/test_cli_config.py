@@ -79,7 +79,7 @@ def test_a_file_that_means_nothing_is_refused(run, tmp_path, text, message):
         (["--set", "text.word=3"], "Did you mean 'words'"),
         (
             ["--method", "one_vs_rest", "--bits", "3"],
-            "--bits means nothing to method",
+            "--bits does not apply to method",
         ),
         (["--learning-rate", "fast"], "--learning-rate 'fast' is neither a number nor auto"),
         (["--batch-size", "1.5"], "neither a whole number nor auto"),

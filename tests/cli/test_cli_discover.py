@@ -82,7 +82,7 @@ def test_bad_names(run, model, titles, tmp_path, content, message):
 
 def test_refusals(run, model, titles, tmp_path):
     command = ("classes", "discover", model, titles)
-    assert "ends in none of" in run(*command, "-o", tmp_path / "p.txt", code=1).stderr
+    assert "must end in one of" in run(*command, "-o", tmp_path / "p.txt", code=1).stderr
     assert "n_classes=999" in run(*command, "--classes", 999, code=1).stderr
     (tmp_path / "none.txt").write_text("")
     said = run("classes", "discover", model, tmp_path / "none.txt", code=1).stderr

@@ -46,7 +46,7 @@ def test_mistakes_and_confusions(run, files, tmp_path):
     assert "2     night nurse  sushi cook" in shown
     (tmp_path / "right.tsv").write_text("label\ttext\nbus driver\tbus driver\n")
     shown = run("evaluate", files / "texts", "right.tsv", "--errors", 1, "--confusions", 1).stdout
-    assert "There is no mistake." in shown
+    assert "There are no mistakes." in shown
     assert "No pair was confused." in shown
 
 
@@ -66,8 +66,8 @@ def test_another_decoder(run, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["vectors", "test.tsv"], "was trained on numbers, and"),
-        (["texts", "test.svm"], "was trained on texts, and"),
+        (["vectors", "test.tsv"], "was trained on numbers, but"),
+        (["texts", "test.svm"], "was trained on texts, but"),
         (["vectors", "no.svm"], "no.svm: does not exist"),
         (["vectors", "test.svm", "--part", "train"], "--part train"),
     ],

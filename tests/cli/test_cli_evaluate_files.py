@@ -94,8 +94,8 @@ def test_older_files_are_refused_before_anything_is_measured(run, files, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--per-class", "a.xlsx"], "--per-class a.xlsx ends in none of .csv, .tsv, .jsonl"),
-        (["--predictions", "a"], "--predictions a ends in none of"),
+        (["--per-class", "a.xlsx"], "--per-class a.xlsx must end in one of .csv, .tsv, .jsonl"),
+        (["--predictions", "a"], "--predictions a must end in one of"),
         (["--html", "."], "--html . is a folder"),
         (["--per-class", "a.csv", "--predictions", "./a.csv"], "--predictions both name a.csv"),
     ],

@@ -16,7 +16,7 @@ def test_a_text(run, files):
     assert lines[1].startswith("night nurse, ")
     assert lines[2] == "decided by the code alone"
     assert lines[3].startswith("code ")
-    assert lines[-1].endswith("altogether")
+    assert lines[-1].endswith("total")
     assert "other features" in said
 
 
@@ -38,9 +38,9 @@ def test_rows_of_files(run, files):
     names = {t["name"] for t in records[0]["terms"] if t["kind"] == "feature"}
     assert names == {f"feature {j}" for j in range(1, 9)}  # as svmlight has it
     told = run("explain", files / "texts", files / "test.tsv", "--rows", 2).stdout
-    assert told.count("altogether") == 2
+    assert told.count("total") == 2
     told = run("explain", files / "texts", "-", "--rows", 2, input="nurse\n\nbus driver\n").stdout
-    assert told.count("altogether") == 2
+    assert told.count("total") == 2
 
 
 def test_a_page(run, files, tmp_path, monkeypatch):

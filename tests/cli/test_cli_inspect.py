@@ -10,11 +10,11 @@ import pytest
 
 def test_parts_and_sizes(run, files):
     shown = run("inspect", files / "texts").stdout
-    for line in ("kind", "encoder", "decoder", "all scored in no time", "model.safetensors"):
+    for line in ("kind", "encoder", "decoder", "takes almost no time", "model.safetensors"):
         assert line in shown
     record = json.loads(run("inspect", files / "vectors", "--json").stdout)
     assert (record["n_bits"], record["n_classes"], record["layers"]) == (16, 12, [[8, 16]])
-    assert record["reason"] == "12 classes are all scored in no time"
+    assert record["reason"] == "scoring all 12 classes takes almost no time"
 
 
 def test_classes_and_bits(run, files):
@@ -58,7 +58,7 @@ def told(page):
     ("arguments", "message"),
     [
         (["--class", "nigth nurse"], "Did you mean 'night nurse'"),
-        (["--bit", "16"], "bit 16 is none of the codes' bits, 0 to 15"),
+        (["--bit", "16"], "bit 16 is not one of the codes' bits, 0 to 15"),
         (["--data", "no.tsv"], "error: --data no.tsv: does not exist. Expected a file, a folder"),
         (["--data", "nowhere"], "or a catalog name (aloi, "),
         (["--html", "."], "cannot be written"),

@@ -167,7 +167,7 @@ def test_tables_come_back_with_sets(run, place, tmp_path):
     out = run("predict", place / "m", place / "test.csv", "--json").stdout.splitlines()
     assert [set(json.loads(line)["prediction"]) for line in out] == found
     other = run("predict", place / "m", place / "test.csv", "--label-separator", "i")
-    assert "has 'i' inside, which stands between labels" in other.stderr
+    assert "contains 'i', which separates labels" in other.stderr
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"text": [row["text"] for row in rows]}), tmp_path / "t.parquet")
     run("predict", place / "m", "t.parquet", "-o", "p.parquet")
@@ -194,11 +194,11 @@ def test_settings_of_label_sets(run, place, tmp_path):
     assert "0.4 or more (as given)" in run("inspect", "m").stdout
     (tmp_path / "one.svm").write_text("1 1:1\n2 2:1\n" * 5)
     error = run("train", "no.svm", "-o", "n", "--set", "threshold=best", code=1).stderr
-    assert "threshold='best' is none of micro, macro, samples" in error
+    assert "threshold='best' is not one of micro, macro, samples" in error
     printed = run("train", "tags.svm", "-o", "n", "--print-config").stdout
-    assert "# Of label sets: The F1 that" in printed and "# threshold is not set" in printed
+    assert "# For label sets: The F1 that" in printed and "# threshold is not set" in printed
     error = run("train", "one.svm", "-o", "n", "--set", "threshold=0.4", code=1).stderr
-    assert "threshold=0.4 is for label sets, and each row of one has one label" in error
+    assert "threshold=0.4 is for label sets, but each row of one has one label" in error
 
 
 def test_no_label_in_any_row(run, place, tmp_path):
@@ -218,7 +218,7 @@ def test_no_label_in_any_row(run, place, tmp_path):
             ["train", "--method", "nearest_centroid", "-o", "n"],
             "nearest_centroid learns one label a row",
         ),
-        (["tune"], "has label sets, which dsnc tune does not know"),
+        (["tune"], "has label sets, which dsnc tune does not support"),
     ],
 )
 def test_what_is_not_for_label_sets_says_so(run, place, words, message):
@@ -229,7 +229,9 @@ def test_what_is_not_for_label_sets_says_so(run, place, words, message):
 def test_a_model_of_single_labels_refuses_sets(run, files, tmp_path):
     (tmp_path / "sets.jsonl").write_text('{"label": ["a", "b"], "text": "night nurse"}\n')
     error = run("evaluate", files / "texts", "sets.jsonl", code=1).stderr
-    assert "sets.jsonl has rows with several labels; one label a row is needed here" in error
+    assert (
+        "sets.jsonl has rows with several labels, but only one label a row is allowed here" in error
+    )
 
 
 def test_show_tells_of_sets(run, place):

@@ -112,7 +112,7 @@ def test_names_of_columns_are_no_row_and_that_is_said(run, files, batch):
     result = run(*arguments, input=rows.replace("\n", "\na,b,c,d,e,f,g,h\n", 1))
     assert result.stdout == expected.stdout
     assert len(result.stdout.splitlines()) == 2
-    assert "-, line 2: taken as the names of the columns" in result.stderr
+    assert "-, line 2: read as column names" in result.stderr
     assert "names" not in expected.stderr
 
 
@@ -139,12 +139,12 @@ def test_features_that_were_never_learned_are_left_out(run, files):
         ("1,2,3\n", "line 1: has 3 features; the model was trained on 8"),
         (
             "1,2,3,4,5,6,7,8\n1,2,x,4,5,6,7,8\n",
-            "-, line 2: has what is not a number in column 3: 'x'",
+            "-, line 2: has a value that is not a number in column 3: 'x'",
         ),
-        ("0.5,NA,1,2,3,4,5,6\n", "-, line 1: has what is not a number in column 2: 'NA'"),
+        ("0.5,NA,1,2,3,4,5,6\n", "-, line 1: has a value that is not a number in column 2: 'NA'"),
         ("\na,b,c,d,e,f,g,h\n1,2\n", "-, line 3: has 2 features"),
         ("1,2,3,4,5,6,7,nan\n", "-, line 1: has NaN or infinity"),
-        ("night nurse\n", "was trained on numbers, and the input holds texts: b'night nurse'"),
+        ("night nurse\n", "was trained on numbers, but the input holds texts: b'night nurse'"),
     ],
 )
 def test_bad_lines_are_named(run, files, text, message):

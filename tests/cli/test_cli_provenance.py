@@ -89,7 +89,9 @@ def test_rows_that_decided_in_tune_decide_in_train(run, files):
 
 def test_resume_starts_where_there_is_nothing_to_resume(run, files, tmp_path):
     result = run("train", files / "train.svm", "-o", "m", *QUICK, "--resume")
-    assert "--resume: there is no m.checkpoint to go on from; a new run starts." in result.stderr
+    assert (
+        "--resume: there is no m.checkpoint to continue from; starting a new run." in result.stderr
+    )
     (tmp_path / "n.checkpoint").mkdir()  # killed before the first epoch was complete
     run("train", files / "train.svm", "-o", "n", *QUICK, "--resume")
     same = [(tmp_path / name / "model.json").read_bytes() for name in ("m", "n")]

@@ -14,12 +14,12 @@ DOUBTFUL = "\n".join(
 )
 NOTES = [
     "warning: a.tsv: 1 rows without a label are left out: line 7.",
-    "rows that repeat another one and its label: 1 (lines 2, 3: 'night nurse')",
-    "equal rows that stand under several labels: 1 (lines 2, 4: 'night nurse' is 'nurse' and",
+    "rows that repeat another row and its label: 1 (lines 2, 3: 'night nurse')",
+    "equal rows that have different labels: 1 (lines 2, 4: 'night nurse' is 'nurse' and",
     "empty rows: 1 (line 5)",
     "warning: labels that differ only in spaces or case, which are learned as different classes: "
     "1 (lines 2, 4: 'nurse' and 'Nurse')",
-    "classes of a single row: 2 (line 4: 'Nurse'; line 8: 'driver')",
+    "classes with a single row: 2 (line 4: 'Nurse'; line 8: 'driver')",
 ]
 
 
@@ -63,7 +63,7 @@ def test_labels_that_look_like_sets_are_told(run, tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(["tags,text", *rows]) + "\n")
     arguments = ["train", "a.csv", "-o", "m", "--method", "nearest_centroid", "--delimiter", ","]
     said = run(*arguments).stderr
-    assert "64 of 64 labels have '|' inside, such as 'big|big|big'; if a row has several" in said
+    assert "64 of 64 labels contain '|', such as 'big|big|big'; if a row has several" in said
 
 
 def test_what_looks_wrong_in_label_sets(run, tmp_path):
@@ -72,7 +72,7 @@ def test_what_looks_wrong_in_label_sets(run, tmp_path):
     lines = ["".join(numbers.get(letter, letter) for letter in row) for row in rows]
     (tmp_path / "a.svm").write_text("\n".join(lines * 6) + "\n3 9:1\n4 8:1\n")
     said = run("train", "a.svm", "-o", "m", "--bits", "8", "--epochs", "1").stderr
-    assert "rows that repeat another one and its labels: 26 (rows 1, 2," in said
+    assert "rows that repeat another row and its labels: 26 (rows 1, 2," in said
     assert "equal rows that have different label sets: 1 (rows 1, 3: [1, 2] and [1])" in said
     assert "rows without a label, which are learned as the empty set: 6 (rows 4, 9," in said
-    assert "labels of a single row: 1 (row 32: 4)" in said
+    assert "labels with a single row: 1 (row 32: 4)" in said

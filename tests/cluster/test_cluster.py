@@ -74,7 +74,7 @@ def test_goes_on_where_parts_are_missing(nodes, parts, model, source):
     folder, _ = parts
     before = pq.read_table(folder)
     (folder / "part-00003.parquet").unlink()
-    with pytest.raises(OutputExistsError, match="parts of another source, model or question"):
+    with pytest.raises(OutputExistsError, match="parts of another source, model or set of options"):
         cluster.predict(model, source, folder, top_k=1, rows_per_part=200)
     again = cluster.predict(model, source, folder, top_k=2, rows_per_part=200)
     assert (again.rows, again.resumed, again.workers) == (200, 5, 1)
@@ -130,7 +130,7 @@ def test_nodes_that_are_not_as_the_driver_is(nodes, monkeypatch):
     with pytest.raises(ClusterError, match="cannot write to /proc/dsnc"):
         check_nodes(ray, folders=["/proc/dsnc"])
     monkeypatch.setattr(dsnc, "__version__", "99.1")
-    with pytest.raises(ClusterError, match=r"has dsnc 0.* \(the driver 99\.1\)"):
+    with pytest.raises(ClusterError, match=r"has dsnc 0.* \(the driver has 99\.1\)"):
         check_nodes(ray)
 
 
@@ -212,7 +212,7 @@ def test_two_workers_learn_what_one_learns_though_one_is_killed(nodes, source, t
     plain = DSNCClassifier(**settings).fit(rows["text"].to_pylist(), rows["label"].to_pylist())
     assert abs(together.score(texts, y) - plain.score(texts, y)) < 0.04
     assert together.score(texts, y) > 0.5
-    with pytest.raises(CheckpointError, match="holds rows of another source"):
+    with pytest.raises(CheckpointError, match="holds rows from another source"):
         cluster.fit(together, source / "rows-0.parquet", storage=storage)
 
 

@@ -61,7 +61,7 @@ def test_files_that_cannot_be_learned_from(tmp_path, rows):
     (folder / "1.csv").write_text("a,b,c,d,e,label\n1,2,three,4,5,0\n")
     problems, _ = prepared(folder, tmp_path / "parts", label_column="label")
     assert problems[0] == ""
-    assert "1.csv, line 2: has what is not a number in column 'c'" in problems[1]
+    assert "1.csv, line 2: has a value that is not a number in column 'c'" in problems[1]
     with pytest.raises(InputError, match="no option 'colour'"):
         prepared(folder, tmp_path / "parts", colour=1)
     (folder / "0.csv").write_text("a,b,c,d,e,label\n" + "1,2,3,4,5,x\n" * 3)
@@ -75,9 +75,9 @@ def test_files_that_cannot_be_learned_from(tmp_path, rows):
     ("estimator", "problem"),
     [
         (DSNCMultiLabelClassifier(), "DSNCMultiLabelClassifier: a cluster trains"),
-        (DSNCClassifier(beta=0.1), r"beta=0.1, gamma=0.0: .* take 0 on a cluster"),
+        (DSNCClassifier(beta=0.1), r"beta=0.1, gamma=0.0: .* use 0 on a cluster"),
         (DSNCClassifier(trainer="fast"), "trainer='fast' is for one machine"),
-        (DSNCClassifier(checkpoint="here"), "inside storage"),
+        (DSNCClassifier(checkpoint="here"), "kept in storage"),
     ],
 )
 def test_what_a_cluster_cannot_train_is_said_at_once(tmp_path, estimator, problem):

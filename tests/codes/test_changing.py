@@ -238,7 +238,7 @@ def test_refuses_a_k_that_is_none(k):
 def test_refuses_other_widths():
     index, other = ChangingIndex(PackedCodes.from_ints([1], 4)), PackedCodes.from_ints([1], 5)
     for act in (index.add, index.search, lambda codes: index.change([0], codes)):
-        with pytest.raises(InputError, match="have 5 bits; the index was made of 4"):
+        with pytest.raises(InputError, match="have 5 bits; the index was built for 4"):
             act(other)
 
 

@@ -23,7 +23,7 @@ def test_codes_alone_have_signs_but_no_numbers():
     assert (len(encoded), encoded.n_bits, encoded.logits) == (4, 2, None)
     assert np.array_equal(encoded.signs(), Encoded(LOGITS).signs())
     assert encoded.take([1, 3]).codes == codes.take([1, 3])
-    with pytest.raises(InputError, match="logits is None; this decoder needs them"):
+    with pytest.raises(InputError, match="logits is None; this decoder needs logits"):
         encoded.numbers()
 
 
@@ -35,7 +35,7 @@ def test_rows_are_cut_out_when_they_are_asked_for(X):
         part = encoded.take(slice(0, 3)).take(rows)
         assert (part.rows != X[[1, 3]]).sum() == 0
         assert (part.take([1]).rows != X[[3]]).sum() == 0
-    with pytest.raises(InputError, match="rows are not known"):
+    with pytest.raises(InputError, match="rows are not available"):
         _ = Encoded(LOGITS).rows
 
 

@@ -150,7 +150,7 @@ def test_arrays_survive_a_model_file(tmp_path_factory, bits):
         ({"n_bits": np.array([0])}, "n_bits=0"),
         ({"n_bits": np.array([-1])}, "n_bits=-1"),
         ({"n_bits": np.array([3.0])}, "float64 1; expected int64 1"),
-        ({"n_bits": np.array([3, 3])}, "not one number"),
+        ({"n_bits": np.array([3, 3])}, "not a single number"),
         ({"n_bits": np.array([2**40])}, "words has shape"),
         ({"extra": 1}, "unknown arrays \\['extra'\\]"),
     ],

@@ -213,7 +213,7 @@ def test_labels_at_an_odd_place_of_a_file_work():
         (np.zeros(8, dtype=">u2"), 3, ">u2"),
         (np.zeros(7, dtype=np.uint8), 3, r"shape \(7,\)"),
         (np.zeros((8, 1), dtype=np.uint8), 3, r"shape \(8, 1\)"),
-        (np.full(8, 2**27, dtype=np.uint32), 3, "134217728; the largest is 134217727"),
+        (np.full(8, 2**27, dtype=np.uint32), 3, "134217728; the largest allowed is 134217727"),
         (None, 3, "type object"),
         (np.zeros(8, dtype=np.uint8), 4, r"\(16,\)"),
         (np.zeros(8, dtype=np.uint8), 0, "n_bits=0"),

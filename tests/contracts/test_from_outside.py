@@ -124,7 +124,7 @@ def test_a_decoder_by_name_and_by_dict(choice, tmp_path):
         same(other, model)
     linear = loaded.with_decoder("linear")  # the file keeps what the decoder does not hold
     assert np.array_equal(linear.predict(X), model.with_decoder("linear").predict(X))
-    with pytest.raises(InputError, match="knows no training codes; pass the training rows"):
+    with pytest.raises(InputError, match="has no training codes; pass the training rows"):
         linear.with_decoder(choice)
     assert type(linear.with_decoder(choice, X, Y).predictor_.decoder) is MeanDecoder
     with pytest.raises(InputError, match="'mean' decoder needs the codes of all rows"):
@@ -145,9 +145,9 @@ def test_a_decoder_as_an_instance(tmp_path):
     same(loaded, fitted)
     assert loaded.decoder == {"name": "mean", "power": 2.0}
     same(saved(other, tmp_path).with_decoder("soft"), saved(model, tmp_path).with_decoder("soft"))
-    with pytest.raises(InputError, match="decoder takes 8 bits, and n_bits=9"):
+    with pytest.raises(InputError, match="decoder has 8 bits, but n_bits=9"):
         quick(decoder=made, n_bits=9).fit(X, Y)
-    with pytest.raises(InputError, match="decoder has 12 classes; there are 3"):
+    with pytest.raises(InputError, match="decoder has 12 classes; the model has 3"):
         quick(decoder=made).fit(X[:30], np.arange(30) % 3)
 
 
@@ -155,7 +155,7 @@ def test_a_decoder_as_an_instance(tmp_path):
     ("choice", "message"),
     [
         ("maen", "Did you mean 'mean'"),
-        ({"name": "mean", "powr": 1}, "decoder setting of 'mean'='powr'.*Did you mean 'power'"),
+        ({"name": "mean", "powr": 1}, "decoder='mean': setting='powr'.*Did you mean 'power'"),
         ({"name": "mean", "power": 3}, "power=3 must be a number from 0.5 to 2"),
     ],
 )

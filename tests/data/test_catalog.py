@@ -186,7 +186,7 @@ def test_offline_says_where_to_put_the_file_and_then_goes_on(server, monkeypatch
     with pytest.raises(DownloadError, match="cannot be reached") as caught:
         load_catalog("aloi")
     path = cache / "aloi" / "aloi.scale.bz2"
-    assert f"put the file at {path} by hand; the same command then goes on" in str(caught.value)
+    assert f"put the file at {path} by hand, then run the same command again" in str(caught.value)
     path.write_bytes(bz2.compress(ALOI))
     assert len(load_catalog("aloi")) == 4
 
@@ -247,7 +247,7 @@ def test_other_figures_than_the_papers_are_a_warning(cache):
 def test_two_sets_of_parts_are_ambiguous(cache):
     put(cache / "lshtc1" / "Task1" / "train.txt", TRAIN)
     put(cache / "lshtc1" / "Task2" / "train.txt", TRAIN)
-    with pytest.raises(DataFileError, match="several train.txt.*Task1.*Task2"):
+    with pytest.raises(DataFileError, match="several files train.txt.*Task1.*Task2"):
         load_catalog("lshtc1")
 
 

@@ -21,7 +21,10 @@ FLOWERS = "id;length;width;color;species\n1;1,5;2;red;a\n2;3;4,25;blue;b\n3;5;6;
 
 
 def test_numbers_with_decimal_commas_are_rows(write):
-    with pytest.warns(DsncWarning, match="'color' left out, not numbers; --category-column color"):
+    with pytest.warns(
+        DsncWarning,
+        match="'color' left out, since the values are not numbers; --category-column color",
+    ):
         data = load_dataset(write(FLOWERS), label_column="species")
     assert data.X.tolist() == [[1.5, 2], [3, 4.25], [5, 6]]
     assert data.X.dtype == np.float32
@@ -161,7 +164,9 @@ def test_a_row_that_cannot_be_read_stops_or_is_skipped(write):
     path = write("x,y\n1,2\n3,four\n5,6\n7\n")
     table = open_table(path, "csv")
     columns = Columns(numbers=("x", "y"))
-    with pytest.raises(DataFileError, match="line 3: has what is not a number in column 'y'"):
+    with pytest.raises(
+        DataFileError, match="line 3: has a value that is not a number in column 'y'"
+    ):
         list(stream_table(table, columns))
     (block,) = stream_table(open_table(path, "csv"), columns, skip_errors=True)
     assert block.X.tolist() == [[1, 2], [0, 0], [5, 6], [0, 0]]

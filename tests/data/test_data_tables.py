@@ -116,11 +116,11 @@ def test_a_header_is_never_a_row_without_a_word(tmp_path):
     path = tmp_path / "a.csv"
     rows = "".join(f"a text {i},c{i % 2}\n" for i in range(8))
     path.write_text("Description,Source\n" + rows)
-    with pytest.warns(DsncWarning, match=r"names of the columns.*--no-header \(header=False\)"):
+    with pytest.warns(DsncWarning, match=r"column names.*--no-header \(header=False\)"):
         assert open_table(path, "csv").names == ["Description", "Source"]
     assert open_table(path, "csv", TableOptions(header=False)).names == ["0", "1"]
     path.write_text("one,a\ntwo,b\n")
-    with pytest.warns(DsncWarning, match="is taken as a row; with --header"):
+    with pytest.warns(DsncWarning, match="is read as data; with --header"):
         assert not open_table(path, "csv").has_names
 
 
@@ -176,7 +176,7 @@ def test_whole_numbers_of_any_size():
     [
         ("a.jsonl", b'{"label": ' + b"[" * 100_000 + b"\n", "line 1: is not JSON"),
         ("a.jsonl", b"[" * 100_000, "is not JSON"),
-        ("a.csv", b'"",""\n"",""\n', "has empty cells only"),
+        ("a.csv", b'"",""\n"",""\n', "has only empty cells"),
     ],
 )
 def test_hostile_tables_are_refused(tmp_path, name, content, message):

@@ -117,7 +117,7 @@ def test_subset_classes_of_label_sets(multilabel):
 
 @pytest.mark.parametrize("n", [0, 4])
 def test_subset_of_an_impossible_size_is_refused(dataset, n):
-    with pytest.raises(InputError, match=f"n={n} classes"):
+    with pytest.raises(InputError, match=f"n={n} is not a number of classes"):
         dataset.subset_classes(n)
 
 
@@ -155,7 +155,7 @@ def test_any_sparse_format_becomes_csr():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"y": [0, 1]}, "X has 3 rows and the labels 2"),
+        ({"y": [0, 1]}, "X has 3 rows, but there are labels for 2"),
         ({"y": [0, 1, 2]}, r"y\[2\]=2 is outside 0..1"),
         ({"y": [0, -1, 1]}, r"y\[1\]=-1 is outside"),
         ({"y": [0.0, 1.0, 1.0]}, "float64; expected class numbers"),

@@ -96,7 +96,7 @@ def test_a_url_that_is_none(tmp_path):
 def test_wrong_content_is_refused_and_forgotten(server, tmp_path, resumed):
     url = broken_off(server, tmp_path) if resumed else server.add("/a.bin", CONTENT)
     other = "0" * 64
-    with pytest.raises(ChecksumError, match="fetch it anew") as caught:
+    with pytest.raises(ChecksumError, match="fetch it again") as caught:
         fetch_file(url, tmp_path, sha256=other)
     assert SHA256 in str(caught.value) and other in str(caught.value)
     assert names(tmp_path) == []

@@ -226,7 +226,7 @@ def test_rows_keep_their_order_and_names(write):
 
 def test_vectors_are_not_labels(write):
     path = write("a.jsonl", '{"kind": "p", "vector": [0.5, 1], "text": "a b"}\n' * 4)
-    with pytest.raises(DataFileError, match="none says which is the label"):
+    with pytest.raises(DataFileError, match="it is not clear which is the label"):
         load_dataset(path)
 
 

@@ -181,7 +181,7 @@ def test_nothing_is_found_where_nothing_is_wrong():
         (["a"], [1, 2], "rows has 1 rows and labels has 2"),
         (["a", 1], [1, 2], r"rows\[1\] is 1; give texts"),
         (np.array([["a"]]), [1], "rows has type <U1; expected numbers"),
-        (["a"], [{"x": "y"}], "labels cannot be compared .*; give a text or a number a row"),
+        (["a"], [{"x": "y"}], "labels cannot be compared .*; give a text or a number for each row"),
         (["a"], [[["x"]]], "labels cannot be compared"),
     ],
 )

@@ -39,7 +39,7 @@ def test_what_was_never_learned_and_names_of_columns_are_told(tmp_path):
     with pytest.warns(DsncWarning, match="has 2 values of features above the 3"):
         assert rows_of(tmp_path / "x.svm").sum() == 4
     (tmp_path / "x.csv").write_text("a,b,c\n1,0,2\n")
-    with pytest.warns(DsncWarning, match="line 1: taken as the names of the columns"):
+    with pytest.warns(DsncWarning, match="line 1: read as column names"):
         blocks = list(stream_rows(str(tmp_path / "x.csv"), 3))
     assert [block.tolist() for block in blocks] == [[[1, 0, 2]]]
 

@@ -152,7 +152,7 @@ def test_equal_scores_have_a_confidence():
     ("arguments", "message"),
     [
         (([1.0, 2.0], [0, 1]), r"scores has shape \(2,\)"),
-        (([[np.nan, 1]], [1]), "scores has a nan"),
+        (([[np.nan, 1]], [1]), "scores contains nan"),
         (([[1.0]], [1]), r"truth\[0\] is 1; scores has 1 columns"),
         (([[1.0, -np.inf]], [1]), r"truth\[0\] is 1, and that candidate is missing"),
         (([[1.0]], [0], [-1.0]), "weight has .* 0 or more"),

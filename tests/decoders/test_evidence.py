@@ -76,7 +76,7 @@ def test_a_shortlist_still_holds_training_codes_but_signs_of_weights_are_none(ev
         make_decoder("nearest", evidence)[0].predict(Encoded(codes=codes)),
     )
     decoder, _ = make_decoder({"name": "shortlist", "known": "weights"}, evidence)
-    with pytest.raises(InputError, match="knows no training codes"):
+    with pytest.raises(InputError, match="has no training codes"):
         make_decoder("nearest", Evidence.left_by(decoder, None))
 
 

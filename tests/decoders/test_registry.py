@@ -24,13 +24,13 @@ def test_parts_of_a_choice():
 def test_an_instance_is_what_it_is():
     decoder = LinearDecoder(np.eye(3), np.zeros(3))
     assert parse_decoder(decoder, 3) == (LinearDecoder, {}, decoder)
-    with pytest.raises(InputError, match="decoder takes 3 bits, and n_bits=4"):
+    with pytest.raises(InputError, match="decoder has 3 bits, but n_bits=4"):
         parse_decoder(decoder, 4)
 
 
 def test_codes_that_are_too_long_are_refused():
     parse_decoder("table", 28)
-    with pytest.raises(InputError, match="'table' takes codes of 28 bits at most, and n_bits=29"):
+    with pytest.raises(InputError, match="'table' accepts at most 28 bits, but n_bits=29"):
         parse_decoder("table", 29)
 
 
@@ -48,15 +48,15 @@ def test_codes_that_are_too_long_are_refused():
         ({"name": "tabel"}, "Did you mean 'table'"),
         (
             {"name": "shortlist", "radus": 5},
-            "decoder setting of 'shortlist'='radus' is not known. Did you mean 'radius'",
+            "decoder='shortlist': setting='radus' is not known. Did you mean 'radius'",
         ),
         ({"name": "nearest", "neighbors": 5}, "Did you mean 'n_neighbors'"),
         (
             {"name": "table", "size": 5},
             "'size' is not known.*Valid: prior, probes, sharpness, source",
         ),
-        ({"name": "soft", "size": 5}, "decoder setting of 'soft'='size' is not known"),
-        ({"name": "auto", "size": 5}, "decoder setting of 'auto'='size' is not known"),
+        ({"name": "soft", "size": 5}, "decoder='soft': setting='size' is not known"),
+        ({"name": "auto", "size": 5}, "decoder='auto': setting='size' is not known"),
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(choice, message):

@@ -40,7 +40,7 @@ def test_arrays_and_back():
     assert (same.slope, same.intercept, same.size) == (0.5, -2.0, 40)
     assert same.threshold.tolist() == rule.threshold.tolist()
     same.check_classes(3)
-    with pytest.raises(InputError, match="3 thresholds for 4 labels"):
+    with pytest.raises(InputError, match="threshold has 3 values for 4 labels"):
         same.check_classes(4)
 
 

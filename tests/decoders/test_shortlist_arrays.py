@@ -48,7 +48,7 @@ def test_arrays_bring_back_the_same_decoder(seed):
         ("words", np.zeros((0, 1), dtype=np.uint64), "labels has shape"),
         ("size", np.array([0]), "size=0"),
         ("size", np.array([1 << 40]), "size="),
-        ("size", np.array([1, 1]), "'size' is not one number"),
+        ("size", np.array([1, 1]), "'size' is not a single number"),
         ("size", np.array([4], dtype=np.int32), "'size' is int32 1"),
         ("radius", np.array([-1]), "radius=-1"),
         ("closeness", np.float32([np.nan]), "closeness=nan"),

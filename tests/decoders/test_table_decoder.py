@@ -229,7 +229,7 @@ def test_wrong_settings_are_named(settings, message):
 
 
 def test_parts_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="table has 3 bits and linear 2"):
+    with pytest.raises(InputError, match="table has 3 bits, but linear has 2"):
         TableDecoder(CodeTable.from_answers([0] * 8, 3), LINEAR)
     with pytest.raises(InputError, match="table has class 3; linear has 3 classes"):
         TableDecoder(CodeTable.from_answers([0, 1, 2, 3], 2), LINEAR)

@@ -80,7 +80,7 @@ def test_named_classes_can_be_added(model, tmp_path):
     assert list(again.classes_[-2:]) == [500, 501]
     assert (again.predict(rows_of_new[rows]) == labels).mean() > 0.8
     assert len(found.named()[0]) == NEW.sum()
-    with pytest.raises(InputError, match="which is no proposed class"):
+    with pytest.raises(InputError, match="which is not a proposed class"):
         found.named({9: 1})
 
 
@@ -113,7 +113,7 @@ def test_texts_are_marked_by_words():
 @pytest.mark.parametrize(
     ("rows", "n_classes", "share", "message"),
     [
-        (slice(0, 3), 9, 1, "n_classes=9 are more than the 3 novel rows"),
+        (slice(0, 3), 9, 1, "n_classes=9 is more than the 3 novel rows"),
         (slice(0, 30), None, 0, "X has no novel row"),
         (slice(0, 3), 0, 1, "n_classes=0 must be a whole number"),
         (slice(0, 3), None, 2, "unknown_share=2 must be a number"),
@@ -143,7 +143,7 @@ def test_without_a_memory_the_number_must_be_given():
 
 def test_models_that_held_nothing_out_cannot_tell():
     model = quick(validation_fraction=0.0).fit(X[~NEW & ~TEST], Y[~NEW & ~TEST])
-    with pytest.raises(InputError, match="how strange rows may be"):
+    with pytest.raises(InputError, match="how strange a row is"):
         model.discover_classes(X[NEW])
 
 

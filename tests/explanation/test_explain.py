@@ -198,7 +198,7 @@ def test_numbers_that_no_second_stage_can_add():
 
 def test_wrong_uses():
     predictor, _ = make()
-    with pytest.raises(InputError, match=r"X has 1,001 rows; explain takes 1,000 at most"):
+    with pytest.raises(InputError, match=r"X has 1,001 rows; explain accepts at most 1,000"):
         explain(predictor, np.zeros((1001, N_FEATURES)), LABELS)
     with pytest.raises(InputError, match="X has 3 features; the model was made for 9"):
         explain(predictor, np.zeros((1, 3)), LABELS)

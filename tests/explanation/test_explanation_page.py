@@ -48,10 +48,10 @@ def test_what_is_in_the_way_is_named(evil, tmp_path, monkeypatch):
 
 def test_lines(evil):
     lines = str(evil).splitlines()
-    assert lines[0].endswith("70.0 %, before b, 20.0 %: ahead by 1.5")
+    assert lines[0].endswith("70.0 %, then b, 20.0 %: ahead by 1.5")
     assert lines[1] == "decided by code and features"
     assert lines[2] == "code 10; least sure: bit 0 (55.0 %)"
-    assert lines[-1] == "+1.500       +0.750        +0.750  altogether"
+    assert lines[-1] == "+1.500       +0.750        +0.750  total"
     assert evil.second_stage
 
 

@@ -141,7 +141,7 @@ def test_models_that_cannot_be_loaded():
     layers = [Layer(np.zeros((12, 4)), np.zeros(4), "relu"), Layer(np.zeros((4, 12)), np.zeros(12))]
     with pytest.raises(InputError, match="encoder='linear' is not the encoder that the model has"):
         learner.load(NumpyEncoder(layers), decoder)
-    with pytest.raises(InputError, match="nothing was learned yet"):
+    with pytest.raises(InputError, match="nothing has been learned yet"):
         learner.export()
 
 

@@ -103,15 +103,15 @@ def test_no_texts_make_no_rows():
     [
         ("nurse", r"texts is one string; pass a list, such as \[text\]"),
         (b"nurse", "texts is one string; pass a list"),
-        (["a", None], r"texts\[1\] is None, a NoneType; give missing texts as ''"),
-        (["a", "b", float("nan")], r"texts\[2\] is nan, a float; give missing texts as ''"),
-        (["a", 3], r"texts\[1\] is 3, a int; convert it with str\(\)"),
-        ([b"a"], r"texts\[0\] is b'a'?, a bytes"),
-        ([["a"]], r"texts\[0\] is \['a'\], a list"),
-        (3, "texts is a int; pass a list of str"),
-        ({"a": 1}, "texts is a dict; pass a list of str"),
+        (["a", None], r"texts\[1\] is None of type NoneType; give missing texts as ''"),
+        (["a", "b", float("nan")], r"texts\[2\] is nan of type float; give missing texts as ''"),
+        (["a", 3], r"texts\[1\] is 3 of type int; convert it with str\(\)"),
+        ([b"a"], r"texts\[0\] is b'a'? of type bytes"),
+        ([["a"]], r"texts\[0\] is \['a'\] of type list"),
+        (3, "texts is of type int; pass a list of str"),
+        ({"a": 1}, "texts is of type dict; pass a list of str"),
         (np.eye(2), r"texts is an array of shape \(2, 2\) and type float64"),
-        (sp.eye(2).tocsr(), "texts is a csr_matrix|texts is a dia_matrix"),
+        (sp.eye(2).tocsr(), "texts is of type csr_matrix|texts is of type dia_matrix"),
     ],
 )
 def test_what_is_no_list_of_texts(texts, message):

@@ -150,7 +150,7 @@ def test_what_has_no_codes_says_so(data, model):
     for other in (NearestCentroidBaseline(), MLPBaseline(n_units=8, max_epochs=1, device="cpu")):
         with pytest.raises(InputError, match="has no codes of classes"):
             look.class_codes(other.fit(data.X, data.labels))
-    with pytest.raises(InputError, match="none of the 20 classes"):
+    with pytest.raises(InputError, match="not one of the 20 classes"):
         look.nearest_classes(model, "nothing")
     for bit in (-1, 12):
         with pytest.raises(InputError, match="0 to 11"):

@@ -39,7 +39,12 @@ def test_svg_names_the_curves_and_their_error(tmp_path):
     path = reliability_picture(tmp_path / "reliability.SVG", CURVES, "Glyphs, 32 bits")
     text = path.read_text(encoding="utf-8")
     assert text.startswith("<?xml") and text.rstrip().endswith("</svg>")
-    for words in (f"ECE {bins().error:.3f}   linear", "nearest", "Glyphs, 32 bits", "too sure"):
+    for words in (
+        f"ECE {bins().error:.3f}   linear",
+        "nearest",
+        "Glyphs, 32 bits",
+        "overconfident",
+    ):
         assert words in text
     assert path.read_bytes() == reliability_picture(path, CURVES, "Glyphs, 32 bits").read_bytes()
 

@@ -89,7 +89,7 @@ def test_a_row_is_decided_alike_in_any_company(kind):
 def test_stages_that_do_not_fit_are_refused():
     stages, _ = two_stages("linear", 0)
     other = FeatureReranker(ClassVectors.from_matrix(np.eye(3), np.zeros(3)))
-    with pytest.raises(InputError, match="9 classes and the reranker 3"):
+    with pytest.raises(InputError, match="9 classes, but the reranker has 3"):
         Reranked(stages.decoder, other)
     with pytest.raises(InputError, match="no arrays of their own"):
         stages.arrays()

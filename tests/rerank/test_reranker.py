@@ -86,7 +86,7 @@ def test_an_entry_in_two_pieces_counts_as_their_sum(unit, dtype, look):
 
 def test_rows_that_are_not_known_are_asked_for():
     stages = Stages(0)
-    with pytest.raises(InputError, match="rows are not known here"):
+    with pytest.raises(InputError, match="rows are not available here"):
         FeatureReranker(stages.vectors).look(
             Encoded(np.zeros((12, 4))), stages.classes, stages.scores
         )

@@ -46,5 +46,5 @@ def test_vectors_come_from_those_of_others(memory):
 
 def test_too_few_classes_cannot_teach(memory):
     few = Memory.empty(8, 40).with_attributes(A, np.arange(40))
-    with pytest.raises(InputError, match="known of 0 classes"):
+    with pytest.raises(InputError, match="only 0 classes"):
         AttributeMap.learned(few)

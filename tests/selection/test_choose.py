@@ -178,9 +178,9 @@ def test_settings_that_cannot_be_used_are_named(evidence, choice, message):
 @pytest.mark.parametrize("choice", ["nearest", "table", {"name": "shortlist", "known": "training"}])
 def test_without_training_codes_the_error_says_what_to_do(evidence, choice):
     bare = Evidence(evidence.linear, held_out=evidence.held_out)
-    with pytest.raises(InputError, match="knows no training codes; pass the training rows as X an"):
+    with pytest.raises(InputError, match="has no training codes; pass the training rows as X an"):
         make_decoder(choice, bare)
-    with pytest.raises(InputError, match="or take decoder='shortlist' with known='weights'"):
+    with pytest.raises(InputError, match="or use decoder='shortlist' with known='weights'"):
         bare.training()
 
 
@@ -196,8 +196,8 @@ def test_few_classes_are_all_scored(evidence, has_rows):
     assert report.settings == pytest.approx(
         {"sharpness": decoder.sharpness, "prior": decoder.prior}
     )
-    assert report.reason == "30 classes are all scored in no time"
-    assert str(report) == "soft: 30 classes are all scored in no time"
+    assert report.reason == "scoring all 30 classes takes almost no time"
+    assert str(report) == "soft: scoring all 30 classes takes almost no time"
     assert (decoder.temperature != 1) == has_rows
 
 
@@ -254,7 +254,9 @@ def test_many_classes_without_held_out_rows(many):
         decoder, report = make_decoder("auto", given)
         assert type(decoder) is ShortlistDecoder
         assert n_codes in (None, len(decoder.codes))
-        assert report.reason == "there are 1,200 classes; no rows were held out to choose by"
+        assert (
+            report.reason == "there are 1,200 classes, but no held-out rows to choose a decoder by"
+        )
         plain = {"sharpness": 1, "prior": 1, "closeness": 0}
         assert report.settings == {"size": 16, "radius": 4, **plain}
 
@@ -277,7 +279,7 @@ def test_where_no_shortlist_is_as_accurate_all_classes_are_scored(scale, name):
     assert report.chosen == decoder.name == name
     worth = {trial.decoder: trial.accuracy for trial in report.trials}
     assert worth[name] == max(worth.values()) == 1 > worth["shortlist"]
-    assert report.reason == "scoring all classes is the cheapest that is as accurate"
+    assert report.reason == "scoring all classes is the cheapest way that is as accurate as any"
 
 
 def test_decoders_are_compared_on_the_same_rows():
@@ -313,9 +315,9 @@ def test_an_instance_is_taken_as_it_is(evidence):
         assert (known.soft is not None) == soft
     made = CodebookDecoder(weight_codes(evidence.linear)[0])
     other = problem(n_classes=31)
-    with pytest.raises(InputError, match="decoder has 30 classes; there are 31"):
+    with pytest.raises(InputError, match="decoder has 30 classes; the model has 31"):
         choose(other, SelectionSettings(made))
-    with pytest.raises(InputError, match="decoder takes 12 bits, and n_bits=10"):
+    with pytest.raises(InputError, match="decoder has 12 bits, but n_bits=10"):
         choose(problem(n_bits=10), SelectionSettings(made))
 
 

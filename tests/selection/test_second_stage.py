@@ -76,7 +76,7 @@ def test_choices_by_name():
         (True, "reranker=True"),
         (["features"], "reranker="),
         ({"name": None}, "reranker=None"),
-        ({"budgte": 1}, "reranker setting='budgte' is not known. Did you mean 'budget'"),
+        ({"budgte": 1}, "reranker: setting='budgte' is not known. Did you mean 'budget'"),
         ({"budget": -1}, "budget=-1 must be a whole number, 0 or more"),
         ({"budget": 1.5}, "budget=1.5 must be a whole number"),
         ({"size": 0}, "size=0 must be a whole number, 1 or more"),
@@ -84,7 +84,7 @@ def test_choices_by_name():
         ({"reach": np.nan}, "reach=nan must be"),
         ({"reach": "far"}, "reach='far' must be"),
         ({"C": 0}, "C=0 must be a number above 0"),
-        ({1: 2}, "reranker setting=1"),
+        ({1: 2}, "reranker: setting=1"),
     ],
 )
 def test_what_cannot_work_is_refused(choice, message):
@@ -209,7 +209,7 @@ def test_vectors_of_before_are_used_again():
     with pytest.warns(DsncWarning, match="left out.*'nearest' decoder"):
         assert add_second_stage(nearest, gone, AUTO).reranker is None
     nothing = replace(gone, reranker=None)
-    with pytest.raises(InputError, match="reranker='features' has nothing to learn from"):
+    with pytest.raises(InputError, match="reranker='features' cannot be trained here"):
         add_second_stage(nearest, nothing, FORCED)
 
 

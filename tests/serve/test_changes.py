@@ -131,8 +131,11 @@ def test_classes_from_descriptions(changed, path, notes):
     ("said", "message"),
     [
         ({"descriptions": "x"}, "descriptions must be a list"),
-        ({"descriptions": ["x"] * 101}, "descriptions must be a list, of 100 at most"),
-        ({"descriptions": ["x", "y"]}, "labels has 1 for 2 descriptions; give one for each"),
+        ({"descriptions": ["x"] * 101}, "descriptions must be a list of at most 100"),
+        (
+            {"descriptions": ["x", "y"]},
+            "labels has 1 entries for 2 descriptions; give one for each",
+        ),
         ({"descriptions": [7]}, "the description of 'a' is 7; give a text"),
         ({"descriptions": ["x"], "inputs": []}, "'inputs' is not known. Valid: descriptions, lab"),
         ({"attributes": [[1, 2]]}, "attributes: what they mean is learned from"),
@@ -234,7 +237,7 @@ def test_a_folder_that_cannot_be_replaced_is_known_at_the_start(path, monkeypatc
 def test_acknowledged_changes_that_cannot_be_folded_stop_the_start(changed, path):
     (path / "notes.txt").write_text("x")
     settings = ServeSettings(models={"jobs": path})
-    with pytest.raises(dsnc.errors.InputError, match="acknowledged cannot be brought.*notes.txt"):
+    with pytest.raises(dsnc.errors.InputError, match="acknowledged cannot be written.*notes.txt"):
         Models(settings)
     (path / "notes.txt").unlink()
     assert Models(settings)["jobs"].version == changed[1].version  # also where nobody has a token

@@ -127,4 +127,4 @@ def test_wishes_in_an_address():
 def test_over_http_and_models_that_cannot_tell(service, vectors, X):
     rows = {"inputs": X.tolist(), "unknown": "other"}
     said = service.predict(rows, code=400)["error"]
-    assert "nothing is known of how strange rows may be" in said
+    assert "cannot tell how strange a row is" in said

@@ -246,7 +246,7 @@ def test_the_checkpoint_of_another_run_is_refused_and_kept(tmp_path, change, tra
     path = tmp_path / FILES[trainer]
     before = path.read_bytes()
     with pytest.raises(
-        CheckpointError, match="other data or settings, or of another version. "
+        CheckpointError, match="other data or settings, or from another version. "
     ) as caught:
         fit(tmp_path, trainer, **{"max_epochs": 1, **change})
     assert str(path) in str(caught.value)
@@ -261,8 +261,8 @@ def test_the_checkpoint_of_the_other_trainer_is_refused_and_kept(tmp_path, first
     with pytest.raises(CheckpointError) as caught:
         fit(tmp_path, second, max_epochs=1)
     assert str(caught.value) == (
-        f"{path} belongs to a run of trainer='{first}', and this one is of '{second}'. Go on with "
-        f"trainer='{first}', choose another folder, or delete it to start anew."
+        f"{path} belongs to a run with trainer='{first}', but this run has '{second}'. Continue "
+        f"with trainer='{first}', choose another folder, or delete it to start from scratch."
     )
     assert os.listdir(tmp_path) == [path.name] and path.read_bytes() == before
 
@@ -293,7 +293,7 @@ def test_a_damaged_checkpoint_is_named_and_kept(tmp_path, damage, trainer):
     path = tmp_path / FILES[trainer]
     path.write_bytes(damage(path.read_bytes()))
     before = path.read_bytes()
-    with pytest.raises(CheckpointError, match="damaged or no checkpoint .* Delete it to start"):
+    with pytest.raises(CheckpointError, match="damaged or not a checkpoint .* Delete it to start"):
         fit(tmp_path, trainer, max_epochs=1)
     assert path.read_bytes() == before
 
@@ -306,7 +306,7 @@ class Evil:
 def test_a_checkpoint_runs_no_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"fingerprint": "x", "model": Evil()}, tmp_path / "checkpoint.pt")
-    with pytest.raises(CheckpointError, match="damaged or no checkpoint"):
+    with pytest.raises(CheckpointError, match="damaged or not a checkpoint"):
         TorchCheckpoint(tmp_path, "x").load()
     assert os.listdir(tmp_path) == ["checkpoint.pt"]
 

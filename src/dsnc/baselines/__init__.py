@@ -1,4 +1,4 @@
-"""What the paper compares with: the same face, training loop, data paths and model files."""
+"""Methods to compare codes with. They share the interface and model files of `DSNCClassifier`."""
 
 from sklearn.base import BaseEstimator
 

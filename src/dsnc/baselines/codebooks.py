@@ -38,7 +38,8 @@ def make_codebook(codebook: Any, n_classes: int, n_bits: int, seed: int) -> Pack
     least = max(1, math.ceil(math.log2(n_classes)))
     if n_bits < least:
         raise InputError(
-            f"n_bits={n_bits}: {n_classes:,} classes need {least} bits to have a code each."
+            f"n_bits={n_bits}: {n_classes:,} classes need at least {least} bits to have a code "
+            "each."
         )
     rng = np.random.default_rng([seed, 2])
     if isinstance(codebook, str):
@@ -219,9 +220,13 @@ def _given(codebook: Any, n_classes: int, n_bits: int) -> PackedCodes:
     unique = codes.unique()
     if len(unique.codes) < n_classes:
         first = unique.rows[unique.counts.argmax()]
-        raise InputError(f"codebook has the code of row {first} more than once; no two may agree.")
+        raise InputError(
+            f"codebook has the code of row {first} more than once; all rows must differ."
+        )
     bits = codes.to_bits()
     constant = np.flatnonzero(bits.all(axis=0) | ~bits.any(axis=0))
     if len(constant):
-        raise InputError(f"codebook has the same bit {constant[0]} in all rows; it says nothing.")
+        raise InputError(
+            f"codebook has the same bit {constant[0]} in all rows; leave that bit out."
+        )
     return codes

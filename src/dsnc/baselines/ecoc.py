@@ -38,50 +38,54 @@ _GIVEN = "given"  # in model files: the book is among the arrays
 class ECOCBaseline(CodeModel, LinearBaseline):
     """Error-correcting output codes with linear classifiers, or with any estimator.
 
-    Every class has a code beforehand; a binary classifier for each bit learns which classes have
-    it set, all of them together in one matrix product; the class whose code is nearest to the
-    predicted bits wins. (T. Dietterich, G. Bakiri, JAIR 1995.)
+    Every class has a code that is chosen before training. A binary classifier for each bit learns
+    which classes have it set (all of them together, as one matrix product), and the class whose
+    code is nearest to the predicted bits wins. (T. Dietterich, G. Bakiri, JAIR 1995.)
 
     Parameters
     ----------
-    n_bits : int
-        Length of the codes; log2 of the number of classes is the least, ten times as many the
-        least that is good.
-    codebook : "bch", "random" or array of shape (n_classes, n_bits)
-        "bch" takes the words of an algebraic code, "random" draws codes far from each other, a
-        little nearer than the others. An array has a row for each of the sorted labels, of 0 and
-        1 or of -1 and +1.
-    decoding : "hamming" or "soft"
-        By the number of bits that differ, in time that hardly grows with the classes; or by their
-        confidences (loss-based decoding), more accurate, in time that grows with them.
-    loss : "squared_hinge" or "logistic"
-        Of each bit. With the second, soft decoding gives the probabilities of classes whose bits
-        err independently; with the first, numbers in the same order.
-    C : float
-        How much the losses count against the size of the weights, as in `LinearSVC`.
+    n_bits : int, default 128
+        Length of the codes, at least log2 of the number of classes. Ten times that is the least
+        that works well.
+    codebook : "bch", "random" or array of shape (n_classes, n_bits), default "bch"
+        The codes of the classes: "bch" takes words of an algebraic code; "random" draws codes that
+        are far apart, though a little less far than those of "bch". An array has a row for each
+        class, in the sorted order of labels, of 0 and 1 or of -1 and +1.
+    decoding : "hamming" or "soft", default "hamming"
+        How the nearest code is found: "hamming" counts the bits that differ, in a time that hardly
+        grows with the number of classes; "soft" weighs bits by their confidence (loss-based
+        decoding), which is more accurate, in a time that grows with the number of classes.
+    loss : "squared_hinge" or "logistic", default "squared_hinge"
+        The loss of each bit: "squared_hinge" or "logistic". With "logistic", soft decoding returns
+        the probabilities of classes whose bits err independently; with "squared_hinge", its numbers
+        only rank the classes.
+    C : float, default 1.0
+        How much the losses count relative to the size of the weights, as in `LinearSVC`.
     base : estimator, optional
-        A scikit-learn classifier to learn each bit with, in place of the linear ones: a way to
-        many classes for methods that know two. It is cloned `n_bits` times. Such a model can be
-        pickled; a model file cannot hold it.
+        A scikit-learn classifier that learns the bits instead of the linear ones, and is cloned for
+        each bit. This way, a method for two classes learns many. Such a model can be pickled, but a
+        model file cannot hold it.
     n_jobs : int, optional
-        Parallel jobs of `fit` with a `base` (processes, each with clones of it) and of `predict`
-        (threads); None is one job, -1 as many as there are cores.
+        Number of parallel jobs: of `fit` with a `base` (joblib) and of `predict` (threads). By
+        default 1; -1 uses all cores.
     scaling, text, class_weight
-        As in `DSNCClassifier`; rows reach `base` as they are.
+        As in `DSNCClassifier`. A `base` gets rows without scaling.
     max_epochs, batch_size, learning_rate
-        Of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle schedule.
-        "auto" makes batches of a 25th of the rows, at most 256 dense or 1,000 sparse ones.
-    validation_fraction : float
-        Share of the rows held out to choose the best epoch; 0 trains on all rows to the end.
+        Settings of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle
+        schedule; by default 20, "auto" and "auto". ``batch_size="auto"`` is a 25th of the rows, but
+        at least 16, and at most 256 dense or 1,000 sparse ones.
+    validation_fraction : float, default 0.0
+        Share of the rows held out to choose the best epoch. 0 trains on all rows and keeps the last
+        epoch.
     validation_every, patience, time_limit
         As in `DSNCClassifier`.
     device, checkpoint, callbacks, verbose, random_state
-        As there.
+        As in `DSNCClassifier`.
 
     Attributes
     ----------
     classes_, predictor_, history_, n_features_in_, n_iter_
-        As there.
+        As in `DSNCClassifier`.
 
     Examples
     --------
@@ -107,16 +111,18 @@ class ECOCBaseline(CodeModel, LinearBaseline):
         if self.base is None:
             return super().fit(X, y, sample_weight, validation=validation)
         if validation is not None:
-            raise InputError("validation is of no use with base=...: there are no epochs.")
+            raise InputError(
+                "validation does not work with base=..., which has no epochs; leave it out."
+            )
         return self._fit_base(X, y, sample_weight)
 
     @available_if(lambda self: self.base is None)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn one pass over some more rows; see `DSNCClassifier.partial_fit`."""
+        """Train one pass over more rows; see `DSNCClassifier.partial_fit`. Not with a `base`."""
         return super().partial_fit(X, y, classes, sample_weight)
 
     def with_decoding(self, decoding: str) -> Self:
-        """Return the same model with another `decoding`; nothing is trained."""
+        """Return the same model with `decoding` "hamming" or "soft"; nothing is trained."""
         check_is_fitted(self, "predictor_")
         one_of("decoding", decoding, DECODINGS)
         other = copy.copy(self)

@@ -1,4 +1,4 @@
-"""Baselines for rows that have sets of labels."""
+"""Baselines for rows that have label sets."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,10 +10,10 @@ from dsnc.classifier.set_learner import SetLearner
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLPMultiLabelBaseline(SetLearner, MLPBaseline):
-    """`MLPBaseline` with a sigmoid for each label in place of the softmax.
+    """`MLPBaseline` for label sets, with a sigmoid for each label in place of the softmax.
 
-    Its parameters, and `threshold`, `per_label_threshold` and `class_weight` of
-    `dsnc.DSNCMultiLabelClassifier`.
+    It has the parameters of `MLPBaseline`, and `threshold`, `per_label_threshold`, `loss` and
+    `class_weight` of `dsnc.DSNCMultiLabelClassifier`.
 
     Examples
     --------
@@ -29,10 +29,11 @@ class MLPMultiLabelBaseline(SetLearner, MLPBaseline):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneVsRestMultiLabelBaseline(SetLearner, OneVsRestBaseline):
-    """`OneVsRestBaseline` for sets: a label belongs to a row if its own classifier says so.
+    """`OneVsRestBaseline` for label sets: each label's classifier decides whether a row has it.
 
-    Its parameters, and `threshold`, `per_label_threshold` and `class_weight` of
-    `dsnc.DSNCMultiLabelClassifier`.
+    It has the parameters of `OneVsRestBaseline`, and `threshold`, `per_label_threshold` and
+    `class_weight` of `dsnc.DSNCMultiLabelClassifier`. Two defaults differ: `max_epochs` is "auto"
+    (50), and `validation_fraction` is 0.1, since held-out rows choose the threshold.
 
     Examples
     --------

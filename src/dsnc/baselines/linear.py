@@ -1,4 +1,4 @@
-"""What the baselines of linear classifiers share: a loss, how much it counts, what it takes."""
+"""What the baselines with linear classifiers share: loss, settings and memory."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
 
 LINKS = {"logistic": "sigmoid", "squared_hinge": "margin"}
-"""Loss to what its minimum says about probabilities, as `ScoresDecoder` has it."""
+"""Loss to what its minimum says about probabilities: a `link` of `ScoresDecoder`."""
 _COPIES = 5  # weights, gradient, two moments, best ones; or, at export, weights in float64, too
 _ACTIVE = 3  # rows x classes numbers of a batch: outputs, gradient, one temporary
 _FLOAT = 4
@@ -34,8 +34,8 @@ class LinearSettings(RunSettings):
 class LinearBaseline(LearnedClassifier):
     """Linear classifiers, one for each output of the encoder, trained jointly.
 
-    The objective is that of scikit-learn's `LinearSVC` and `LogisticRegression`: half the squared
-    weights, plus `C` times the sum of the losses over the rows.
+    The objective is that of scikit-learn's `LinearSVC` and `LogisticRegression`: half the sum of
+    squared weights, plus `C` times the sum of the losses over the rows.
     """
 
     settings_kind: ClassVar[type[RunSettings]] = LinearSettings
@@ -56,13 +56,13 @@ class LinearBaseline(LearnedClassifier):
 
 
 class Memory(NamedTuple):
-    """Bytes of a model, and of its training besides the rows."""
+    """Bytes of a model, and bytes that its training needs besides the rows."""
 
     model: int
     training: int
 
     def check(self, device: str, *, verbose: bool) -> None:
-        """Say what will be needed, and refuse it where it cannot be there."""
+        """Print what is needed if `verbose`, and raise an error if the machine does not have it."""
         if verbose:
             sys.stderr.write(f"Memory: {self}.\n")
         there = _on_device(device)
@@ -74,7 +74,7 @@ class Memory(NamedTuple):
             )
 
     def __str__(self) -> str:
-        """Return one line for people."""
+        """Return one line of text."""
         model, training = self.model / 1e9, self.training / 1e9
         return f"{model:.2f} GB for the model, {training:.2f} GB while it is trained"
 

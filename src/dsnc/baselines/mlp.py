@@ -17,36 +17,36 @@ ACTIVATIONS = ("sigmoid", "tanh", "relu")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLPBaseline(LearnedClassifier):
-    """Multi-layer perceptron with one hidden layer: what `DSNCClassifier` is without the bits.
+    """Multilayer perceptron with one hidden layer: `DSNCClassifier` without the bits.
 
-    It is the bar: with as many units as the codes have bits it knows everything that the codes
-    know and more, and it pays for that with units x classes multiplications for every row. The
-    paper's two columns are ``MLPBaseline()`` and ``MLPBaseline(beta=1e-3, gamma=1e-3)``.
+    It sets the bar for accuracy: with as many units as the codes have bits, it knows everything
+    that the codes know and more, but pays for that with units x classes multiplications for every
+    row. The paper's two columns are ``MLPBaseline()`` and ``MLPBaseline(beta=1e-3, gamma=1e-3)``.
 
     Parameters
     ----------
-    n_units : int
-        Width of the hidden layer; the paper's code size.
-    activation : "sigmoid", "tanh" or "relu"
-        Of the hidden layer.
-    beta, gamma : float
-        Weights of the intra-class and the inter-class term on the hidden layer (means of squared
-        distances), as in `DSNCClassifier`.
-    adaptive : "none", "previous" or "best"
-        How validation accuracy scales both, as there.
+    n_units : int, default 64
+        Width of the hidden layer; corresponds to the paper's code size.
+    activation : "sigmoid", "tanh" or "relu", default "sigmoid"
+        Activation of the hidden layer: "sigmoid", "tanh" or "relu".
+    beta, gamma : float, default 0.0
+        Weights of the regularizer on the hidden layer: mean squared distances within and between
+        classes, as in `DSNCClassifier`.
+    adaptive : "none", "previous" or "best", default "none"
+        As in `DSNCClassifier`.
     scaling, text, label_smoothing, class_weight
         As in `DSNCClassifier`.
     max_epochs, batch_size, learning_rate, schedule, weight_decay
-        Of Adam, as there.
+        As in `DSNCClassifier` with torch, except that `weight_decay` is 1e-6 by default.
     validation_fraction, validation_every, patience, time_limit
-        When training ends, and which epoch is kept, as there.
+        As in `DSNCClassifier`.
     device, precision, checkpoint, callbacks, verbose, random_state
-        As there.
+        As in `DSNCClassifier`.
 
     Attributes
     ----------
     classes_, predictor_, history_, n_features_in_, n_iter_
-        As there.
+        As in `DSNCClassifier`.
 
     Examples
     --------

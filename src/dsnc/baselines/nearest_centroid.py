@@ -1,7 +1,7 @@
-"""The mean of each class, and the nearest of them: nothing is tuned, and it is hard to beat.
+"""The mean of each class, and the nearest of them: nothing to tune, and hard to beat.
 
-Where classes have few rows, most trained methods lose to it. scikit-learn's `NearestCentroid`
-makes sparse rows dense in `fit` (features x rows numbers), hence this one.
+Where classes have few rows, most trained methods lose to it. scikit-learn's `NearestCentroid` makes
+sparse rows dense in `fit` (features x rows numbers); this one does not.
 """
 
 from typing import Any, ClassVar, Self
@@ -30,17 +30,17 @@ _NEVER = -1e30  # score of a class that has no mean
 class NearestCentroidBaseline(PredictorClassifier):
     """Gives a row the class whose mean is nearest.
 
-    The nearest mean m in Euclidean distance has the largest ``x . m - |m|^2 / 2``: a linear
-    classifier whose weights are known without training. Where rows are divided by their length, so
-    are the means, and the nearest is the one at the smallest angle.
+    The mean m that is nearest in Euclidean distance has the largest ``x . m - |m|^2 / 2``, so this
+    is a linear classifier whose weights are known without training. If rows are divided by their
+    length, so are the means, and the nearest mean is the one at the smallest angle.
 
     Parameters
     ----------
-    scaling : "auto", "standard", "common", "unit_rows" or "none"
-        What is done to X: "auto" divides sparse rows by their length and leaves dense ones alone,
-        since standardized features were measured to be worse here; one common deviation would
-        change no distance's order.
-    text : dict, TextFeatures or None
+    scaling : "auto", "standard", "common", "unit_rows" or "none", default "auto"
+        How features are scaled. "auto" divides the rows of a sparse matrix by their length and
+        leaves dense ones alone, since standardized features were measured to be worse here.
+        "common" is the same as "none": one common deviation does not change which mean is nearest.
+    text : dict, TextFeatures or None, default None
         As in `DSNCClassifier`.
 
     Attributes
@@ -65,16 +65,16 @@ class NearestCentroidBaseline(PredictorClassifier):
         self.text = text
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take the means.
+        """Compute the mean of each class.
 
         Parameters
         ----------
         X : ndarray, CSR or memory map of shape (n, d), or list of n str
             The rows.
         y : array of shape (n,)
-            Labels of any type.
+            The label of each row: integers, strings or booleans.
         sample_weight : array of shape (n,), optional
-            How much each row counts.
+            Weight of each row, 0 or more. By default, all rows count the same.
         """
         with self._all_or_nothing():
             self._check_parameters()

@@ -20,37 +20,39 @@ if TYPE_CHECKING:
 
 
 class OneVsRestBaseline(LinearBaseline):
-    """As many linear classifiers as classes, in one layer; the largest output wins.
+    """One linear classifier for each class, all in one layer; the largest output wins.
 
-    The same problem as scikit-learn's `LinearSVC`, all classes at once. Features x classes weights
-    make it large: `memory` tells how large before anything is trained, `fit` refuses what does not
-    fit the machine, and ``verbose=True`` says it on stderr.
+    It solves the same problem as scikit-learn's `LinearSVC`, for all classes at once. The model has
+    features x classes weights: `memory` returns its size before anything is trained, `fit` refuses
+    what the machine cannot hold, and ``verbose=True`` prints the size on stderr.
 
     Parameters
     ----------
-    loss : "squared_hinge" or "logistic"
-        Of each classifier; the first is `LinearSVC`'s. Probabilities are those of the classifiers,
-        each by itself, divided by their sum: of an output f, 1 / (1 + exp(-f)) with the logistic
-        loss, and (1 + f) / 2 with the squared hinge, 0 at least. Nothing calibrates them.
-    C : float
-        How much the losses count against the size of the weights, as in `LinearSVC`.
+    loss : "squared_hinge" or "logistic", default "squared_hinge"
+        The loss of each classifier: "squared_hinge", which is that of `LinearSVC`, or "logistic".
+        Each classifier has its own probability, and `predict_proba` divides these by their sum: of
+        an output f, 1 / (1 + exp(-f)) with the logistic loss, and (1 + f) / 2, but at least 0, with
+        the squared hinge. They are not calibrated.
+    C : float, default 1.0
+        How much the losses count relative to the size of the weights, as in `LinearSVC`.
     scaling, text, class_weight
         As in `DSNCClassifier`.
     max_epochs, batch_size, learning_rate
-        Of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle schedule.
-        "auto" makes batches of a 25th of the rows, at most 256 dense or 1,000 sparse ones.
-    validation_fraction : float
-        Share of the rows held out to choose the best epoch; 0 trains on all rows to the end, as
-        befits a problem without local minima.
+        Settings of Adam for dense rows and of row-wise Adagrad for sparse ones, with a one-cycle
+        schedule; by default 20, "auto" and "auto". ``batch_size="auto"`` is a 25th of the rows, but
+        at least 16, and at most 256 dense or 1,000 sparse ones.
+    validation_fraction : float, default 0.0
+        Share of the rows held out to choose the best epoch. 0 trains on all rows and keeps the last
+        epoch, which suits a problem without local minima.
     validation_every, patience, time_limit
         As in `DSNCClassifier`.
     device, checkpoint, callbacks, verbose, random_state
-        As there.
+        As in `DSNCClassifier`.
 
     Attributes
     ----------
     classes_, predictor_, history_, n_features_in_, n_iter_
-        As there.
+        As in `DSNCClassifier`.
 
     Examples
     --------
@@ -66,7 +68,14 @@ class OneVsRestBaseline(LinearBaseline):
 
     @staticmethod
     def memory(n_features: int, n_classes: int, batch_size: int = 1000) -> Memory:
-        """Return the bytes of the model, and those that its training needs besides X.
+        """Return how many bytes the model takes, and how many its training takes besides X.
+
+        Parameters
+        ----------
+        n_features, n_classes : int
+            Size of the model.
+        batch_size : int, default 1000
+            Rows of a training step.
 
         Examples
         --------
@@ -76,7 +85,7 @@ class OneVsRestBaseline(LinearBaseline):
         return linear_memory(n_features, n_classes, batch_size)
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the outputs of the classifiers; of two classes, how far the second is ahead."""
+        """Return the output of each classifier; with two classes, the second minus the first."""
         X = self._check_rows(X)
         check_table(X, len(self._labels))
         return one_for_two(self.predictor_.logits(X))

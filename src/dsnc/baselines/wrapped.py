@@ -35,7 +35,7 @@ class EstimatorEncoder:
     ) -> Self:
         """Fit a clone of `base` for each column of the codebook."""
         if weight is not None and not has_fit_parameter(base, "sample_weight"):
-            raise InputError(f"base={base!r} takes no sample_weight; leave weights out.")
+            raise InputError(f"base={base!r} does not accept sample_weight; leave weights out.")
         jobs = (delayed(_fit_bit)(base, X, column[y], weight) for column in book.T)
         return cls(list(Parallel(n_jobs=n_jobs)(jobs)), X.shape[1])
 

@@ -1,7 +1,6 @@
-"""The scikit-learn face of the whole.
+"""The scikit-learn estimators: `DSNCClassifier`, `DSNCMultiLabelClassifier`, and `load`.
 
-scikit-learn meets torch here and in the baselines, which wear the same face, and torch only in
-``fit``: a fitted or loaded model predicts without it.
+Only ``fit`` and ``partial_fit`` may import torch; a fitted or loaded model predicts without it.
 """
 
 from dsnc.classifier.estimator import DSNCClassifier

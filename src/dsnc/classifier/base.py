@@ -1,4 +1,4 @@
-"""The face that all classifiers share: what scikit-learn asks for, around a `Predictor`."""
+"""What all classifiers share: scikit-learn's interface around a `Predictor`."""
 
 import os
 import warnings
@@ -27,14 +27,14 @@ _LEAST_PROBABILITY = np.float32(1e-45)  # above 0, which has no logarithm
 
 
 class ModelCost(NamedTuple):
-    """What one row takes on its way through the model."""
+    """What one row costs: the operations and bytes of encoding and of decoding."""
 
     encoding: Cost  # a sparse row takes only its share of nonzero features
     decoding: Cost
 
 
 class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstimator):
-    """A classifier whose fitted state is a `Predictor` and the labels of its class numbers."""
+    """A classifier whose fitted state is a `Predictor` and the label of each class number."""
 
     width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is
     history_: "History"
@@ -43,27 +43,33 @@ class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstima
 
     @property
     def figures_(self) -> dict[str, Any]:
-        """What the model is worth on rows that were not trained on.
+        """How accurate the model is on rows that it was not trained on.
 
-        ``validation_accuracy``, of the rows that chose epoch and decoder, and ``test``, which
-        `keep_test_figures` was given. Empty where nothing was measured, or another decoder has come
-        since.
+        ``validation_accuracy`` is measured on the rows that chose the epoch and the decoder;
+        ``test`` holds what `keep_test_figures` was given. Empty if nothing was measured, or if the
+        decoder has changed since.
         """
         stages, figures = self._measured
         return dict(figures) if stages is self.predictor_.stages else {}
 
     def keep_test_figures(self, figures: Mapping[str, float]) -> None:
-        """Keep figures on test rows for the model file and its card, such as ``accuracy``."""
+        """Keep figures of test rows, such as ``accuracy``, for the model file and its card.
+
+        Parameters
+        ----------
+        figures : dict of str to float
+            Names and values. They replace those of an earlier call.
+        """
         check_is_fitted(self, "predictor_")
         plain = {str(name): plain_number(f"figures: {name}", v) for name, v in figures.items()}
         self._measured = (self.predictor_.stages, {**self.figures_, "test": plain})
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return a score of each class for each row; `predict` gives the class of the largest.
+        """Return a score of each class for each row; `predict` returns the class of the largest.
 
-        Scores are logarithms of probabilities, since not all decoders score all classes; of two
-        classes, the log-odds of the second, above 0 where that is the answer. For more rows and
-        classes than fit 2 GiB there is `predict_top_k`.
+        Scores are logarithms of probabilities, since some decoders do not score every class. With
+        two classes, the score is the log-odds of the second: above 0 where `predict` returns it.
+        Tables above 2 GiB are refused; use `predict_top_k` instead.
 
         Returns
         -------
@@ -78,20 +84,31 @@ class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstima
         return one_for_two(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted, as scikit-learn does."""
+        """Return the accuracy: the share of rows whose label is predicted correctly."""
         return float(super().score(X, label_column(y), sample_weight))
 
     def cost(self) -> ModelCost:
-        """Return the operations that one row takes, and the bytes that must be in memory."""
+        """Return the operations per row and the bytes in memory, for encoding and for decoding.
+
+        A second stage is not included. For a module or estimator of your own, the operations are
+        NaN.
+        """
         check_is_fitted(self, "predictor_")
         of_encoder = getattr(self.predictor_.encoder, "cost", None)
         unknown = Cost(float("nan"), 0)  # the user's own module or estimators
         return ModelCost(of_encoder() if of_encoder else unknown, self.predictor_.decoder.cost())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model as a folder, whole or not at all; `dsnc.load` reads it.
+        """Write the model as a folder, completely or not at all; `dsnc.load` reads it.
 
-        Under ``torchrun`` the first process writes and the others do nothing.
+        Under ``torchrun``, only the first process writes.
+
+        Parameters
+        ----------
+        path : path
+            The folder to write.
+        overwrite : bool, default False
+            Whether to replace a folder that already exists.
         """
         check_is_fitted(self, "predictor_")
         files.save(self, path, overwrite=overwrite)
@@ -135,7 +152,7 @@ class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstima
         return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that sparse rows are welcome."""
+        """Tell scikit-learn that sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

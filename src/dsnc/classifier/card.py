@@ -124,7 +124,7 @@ def _what(
     table = "\n".join(f"| {what} | {value} |" for what, value in lines if value)
     more = ", ..." if len(classes) > _EXAMPLES else ""
     return (
-        f"Says which of {len(classes):,} classes {rows} belongs to: {some}{more}\n\n"
+        f"Predicts which of {len(classes):,} classes {rows} belongs to: {some}{more}\n\n"
         f"| | |\n|---|---|\n{table}"
     )
 
@@ -151,7 +151,11 @@ def _figures(results: Mapping[str, Mapping[str, float]]) -> str:
             shown = f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
             lines.append(f"| {part} | {figure_name(figure)} | {shown} |")
     if "validation" in results:
-        lines += ["", "Validation rows chose epoch and decoder: their figures are a little high."]
+        lines += [
+            "",
+            "The validation rows were used to choose the epoch and the decoder, so figures on "
+            "them are slightly optimistic.",
+        ]
     return "\n".join(lines)
 
 
@@ -181,7 +185,7 @@ def _changes(changes: Any) -> str:
     """Return what has come and gone since then."""
     if not isinstance(changes, list) or not changes:
         return ""
-    lines = ["## Changes since then", ""]
+    lines = ["## Changes since training", ""]
     for change in changes:
         if not isinstance(change, dict):
             continue

@@ -59,7 +59,7 @@ class Descriptions(NamedTuple):
         """
         if features is None:
             raise InputError(
-                "descriptions are texts, and the model was fitted to rows of numbers; give "
+                "descriptions are texts, but the model was fitted to rows of numbers; give "
                 "attributes, an array for each class, instead."
             )
         X = features.rows(self.texts)
@@ -72,7 +72,7 @@ class Descriptions(NamedTuple):
             raise InputError(
                 f"the description of {_shown(self.labels, place)}, {shorten(self.texts[place])}, "
                 "has no n-gram that the model knows; use other words, or fit with rows or "
-                "descriptions that have these."
+                "descriptions that contain these."
             )
         rows = np.flatnonzero(is_known)
         return X[rows], self.labels[rows]
@@ -110,7 +110,7 @@ class Attributes(NamedTuple):
             numbers = np.asarray(list(attributes), dtype=np.float32)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"attributes: they are not as many numbers for each class ({error})."
+                f"attributes: each class needs the same number of values ({error})."
             ) from None
         if numbers.ndim != 2 or not numbers.shape[1]:
             raise InputError(
@@ -134,7 +134,7 @@ def items_of(given: Any, name: str) -> tuple[list[Any], list[Any]]:
     """Return labels and what is said of them, of a dict or a Series."""
     if not hasattr(given, "items"):
         raise InputError(
-            f"{name} is a {type(given).__name__}; give a dict, with the label of a class for key."
+            f"{name} is of type {type(given).__name__}; give a dict with class labels as keys."
         )
     pairs = list(given.items())
     if not pairs:
@@ -151,15 +151,15 @@ def checked_labels(labels: Any, given: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name}={shorten(given)}: give a list, with one for each label.")
     if len(given) != len(names):
         raise InputError(
-            f"{name}: {len(given):,} for {len(names):,} labels; give one for each label."
+            f"{name} has {len(given):,} entries for {len(names):,} labels; give one for each label."
         )
     if not len(names):
         raise InputError("labels is empty; name the classes that are described.")
     label, times = Counter(names.tolist()).most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"labels names {shorten(label)} twice; give each label once, and several texts of "
-            "one as a list."
+            f"labels lists {shorten(label)} twice; give each label once, and several texts for "
+            "one label as a list."
         )
     return names
 

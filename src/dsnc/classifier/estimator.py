@@ -35,131 +35,153 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DSNCClassifier(CodeModel, OpenWorld):
-    """Classifier for very many classes: learns a short binary code of x, decodes it to the class.
+    """Classifier for very many classes: learns a short binary code for a row and decodes the class.
 
-    Setting only `n_bits` gives the best recipe we know; ``DSNCClassifier(**PAPER)`` is the paper's.
+    The defaults are the best recipe we know, and `n_bits` is the one parameter to think about.
+    ``DSNCClassifier(**PAPER)`` is the paper's model.
 
     Parameters
     ----------
-    n_bits : int
-        Length of the codes. More bits cost time and memory and gain accuracy; log2 of the number
-        of classes is the least that can work, four times as many is a good start.
-    trainer : "auto", "fast" or "torch"
-        "fast" trains linear encoders on the CPU, without torch, at a cost that hardly grows with
-        the number of classes. "auto" takes it where it can do what is asked, and torch for
-        everything else: other encoders and gradients, `beta` and `gamma`, GPUs. The fitted
-        attribute `trainer_` says which it was.
-    encoder : "linear", "mlp" or torch.nn.Module
-        Maps a row to `n_bits` numbers. A module of your own maps a (rows, features) tensor to
-        (rows, n_bits).
-    hidden : sequence of int
-        Widths of the hidden layers of "mlp".
-    normalize : bool
-        Batch normalization in "mlp".
-    gradient : str or dsnc.gradients.Gradient
-        How learning passes the sampling of bits: "straight_through", "reinforce", "relaxed",
-        "disarm", or an instance.
-    n_draws : int
-        Codes sampled for each example in a step, for a gradient given by name.
-    code_values : "signs" or "bits"
-        Whether the decoder sees -1 and +1 in training, or the paper's 0 and 1.
-    soft_share : float
-        Share of the loss that is taken on the bits' probabilities instead of on drawn bits: what
-        the decoders that re-rank by soft bits will see. The paper has 0.
-    soft_vectors : bool
-        Whether `fit` may train class vectors of their own for those decoders. It tries so where
-        held-out rows score better with softer bits than training saw (mostly short codes of dense
-        rows), for a fifth more epochs, and keeps the vectors if they are more accurate.
-    decoder : str, dict or dsnc.decoders.Decoder
-        Maps a code to its class: a name of `dsnc.decoders.decoder_names()`, "auto" for the best
-        one on held-out rows (see `decoder_report_`). Settings go into a dict, such
-        as ``{"name": "shortlist", "size": 50, "radius": 3}``; docs/decoders.md has them all. A
-        decoder that is made already is taken as it is.
-    reranker : "auto", "features", dict or None
-        A second stage: features of a row decide among the candidates that its code has found.
-        "auto" takes it where held-out rows gain clearly. A dict has settings, such as
-        ``{"name": "features", "budget": 1_000_000}`` (bytes); docs/reranker.md has them all.
-    memory : int
-        Bytes of each class that the model remembers: soft codes of some of its rows, four bits a
-        bit, which `add_classes` rehearses. 0 keeps nothing of the data; classes that are added
-        then cost the others more.
-    scaling : "auto", "standard", "common", "unit_rows" or "none"
-        What is done to X: "auto" divides rows of mostly zeros (words) by their length; features
-        of other rows by one common deviation where they seem to share a unit (pixels), else each
-        by its own. Numbers decide, not whether X is a dense or a sparse matrix.
-    text : dict, TextFeatures or None
-        Where X holds strings: settings of `dsnc.features.TextFeatures`, such as
-        ``{"words": (1, 3)}``.
-    beta, gamma : float
-        Weights of the intra-class and the inter-class term (means of squared distances).
-    adaptive : "none", "previous" or "best"
-        Double both when validation accuracy rises and halve them when it falls, against the
-        accuracy before (as the paper says) or the best so far (as the authors' script does).
-    loss : "auto", "softmax", "sampled_softmax", "sigmoid" or "sampled_sigmoid"
-        Cross-entropy of a softmax over all classes, or an estimate of it: exact for the classes of
-        the batch and each row's 32 nearest, rough for the others. "auto" takes the estimate from
-        8,192 classes on where it is faster: not on a GPU in bfloat16. Then validations of an epoch
-        look at some of the rows held out, if there are very many (`history_` tells). With sigmoids
-        each class is decided by itself, as one against all others.
-    label_smoothing : float
-        Share of the target spread over all classes; sigmoids are not smoothed.
-    class_weight : dict, "balanced" or None
-        As in scikit-learn.
-    max_epochs : int or "auto"
-        Passes over the rows. "auto" is 50 with torch. The fast trainer takes between 5, of very
-        many rows, and 100, of very few: rates rise and fall over all of them, so that a run that
-        is cut short is worse than one that was planned shorter.
+    n_bits : int, default 64
+        Length of the codes. More bits gain accuracy and cost time and memory. Telling K classes
+        apart takes log2(K) bits at least; four times that is a good start. At most 4,096.
+    trainer : "auto", "fast" or "torch", default "auto"
+        Which trainer to use. "fast" trains linear encoders on the CPU, without torch, at a cost
+        that grows slowly with the number of classes. "torch" trains everything: other encoders and
+        gradients, `beta` and `gamma`, on GPUs. "auto" uses the fast trainer if it supports all
+        settings, and torch otherwise. The fitted attribute `trainer_` says which one was used.
+    encoder : "linear", "mlp" or torch.nn.Module, default "linear"
+        Maps a row to `n_bits` numbers, whose signs are the code. A module of your own maps a (rows,
+        features) tensor to a (rows, n_bits) tensor.
+    hidden : sequence of int, default (1024,)
+        Widths of the hidden layers of the encoder "mlp".
+    normalize : bool, default True
+        Whether the encoder "mlp" uses batch normalization.
+    gradient : str, dict or dsnc.gradients.Gradient, default "straight_through"
+        How training estimates a gradient through bits that are drawn at random:
+        "straight_through", "reinforce", "relaxed" or "disarm". A dict has a name and settings, such
+        as ``{"name": "relaxed", "temperature": 0.5}``; an instance is copied.
+    n_draws : int, default 4
+        Number of codes drawn for each row in a training step. Only for a gradient given by name; a
+        dict or an instance has its own.
+    code_values : "signs" or "bits", default "signs"
+        Whether the decoder sees codes of -1 and +1 in training, or of 0 and 1 as in the paper.
+    soft_share : float, default 0.25
+        Share of the loss, 0 to 1, that is computed on the probabilities of the bits instead of on
+        drawn bits. This prepares the class vectors for decoders that score soft bits. The paper has
+        0.
+    soft_vectors : bool, default True
+        Whether `fit` may train separate class vectors for decoders that score soft bits. It tries
+        this if held-out rows score better with softer bits than training saw (mostly with short
+        codes of dense rows). This takes a fifth more epochs, and the vectors are kept if they are
+        more accurate.
+    decoder : str, dict or dsnc.decoders.Decoder, default "auto"
+        Maps a code to its class. A name from `dsnc.decoders.decoder_names()`, where "auto" chooses
+        the cheapest decoder that is as accurate as any on held-out rows (see `decoder_report_`); a
+        dict of a name and settings, such as ``{"name": "shortlist", "size": 50, "radius": 3}``
+        (docs/decoders.md lists all settings); or a decoder, which is used as it is.
+    reranker : "auto", "features", dict or None, default "auto"
+        Second stage: features of a row decide among the candidates that its code has found. "auto"
+        adds it if held-out rows gain clearly, "features" always, None (or "none") never. A dict has
+        settings, such as ``{"name": "features", "budget": 1_000_000}`` (bytes); docs/reranker.md
+        lists all of them.
+    memory : int, default 1024
+        Bytes per class for soft codes of some of its rows, which the model remembers so that
+        `add_classes` does not harm known classes. A soft code of 64 bits takes 32 bytes. With 0,
+        the model keeps nothing of the data, and added classes cost the known ones more accuracy.
+    scaling : "auto", "standard", "common", "unit_rows" or "none", default "auto"
+        How features are scaled: "auto" divides rows of mostly zeros (word counts, for example) by
+        their length; it centers other features and divides them by a deviation: a common one if
+        they seem to share a unit (pixels, for example), otherwise each by its own. This depends on
+        the numbers only, not on whether X is a dense or a sparse matrix. "standard" always divides
+        each feature by its own deviation, "common" all by one, "unit_rows" divides rows by their
+        length, and "none" leaves X alone.
+    text : dict, TextFeatures or None, default None
+        How strings become rows, if X holds strings. Settings of `dsnc.features.TextFeatures`, such
+        as ``{"words": (1, 3)}``, or an instance whose settings are used. None uses the defaults.
+    beta, gamma : float, default 0.0
+        Weights of the regularizer: `beta` of the mean squared distance between codes of the same
+        class, which is added to the loss, `gamma` of that between codes of different classes, which
+        is subtracted.
+    adaptive : "none", "previous" or "best", default "none"
+        Whether to double `beta` and `gamma` when validation accuracy rises and halve them when it
+        falls, compared with the accuracy before ("previous", as the paper says) or with the best so
+        far ("best", as the authors' script does).
+    loss : "auto", "softmax", "sampled_softmax", "sigmoid" or "sampled_sigmoid", default "auto"
+        The loss over the classes: "softmax" is the cross-entropy over all classes, and
+        "sampled_softmax" an estimate of it: exact for the classes of the batch and the 32 nearest
+        of each row, rough for the others. "sigmoid" decides each class by itself, as one against
+        all others, and "sampled_sigmoid" estimates that. With torch, "auto" is "softmax", or from
+        8,192 classes on "sampled_softmax" unless a GPU computes in bfloat16; the fast trainer
+        always samples. With a sampled loss and very many held-out rows, epochs are measured on some
+        of them (`history_` says how many).
+    label_smoothing : float, default 0.0
+        Share of the target, 0 to 1, that is spread over all classes. Sigmoids ignore it.
+    class_weight : dict, "balanced" or None, default None
+        Weights of the classes, as in scikit-learn. They multiply `sample_weight`.
+    max_epochs : int or "auto", default "auto"
+        Maximum number of passes over the rows. "auto" is 50 with torch. With the fast trainer, it
+        is between 5 (very many rows) and 100 (very few). The learning rate rises and falls over all
+        of these epochs, so a run that is cut short is worse than one that was planned shorter.
     batch_size, learning_rate, schedule, weight_decay
-        `schedule` is "one_cycle" or "constant". With torch, of Adam: ``batch_size="auto"`` takes a
-        fiftieth of the rows, at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for
-        dense rows and 0.01 for sparse ones. With the fast trainer, of AdaGrad: 16 rows, and 2
-        divided by the root of `n_bits`, or up to twice that where "auto" takes fewer than 20
-        epochs. Numbers given here are Adam's, unless trainer="fast".
-    validation_fraction : float
-        Share of the rows held out to choose the best epoch, where `fit` is given no others. A
-        class never loses its last row to it.
-    validation_every : int
-        Epochs between validations.
-    validation_codes : "hard" or "sampled"
-        Whether a validation decodes the most probable code of each row, as prediction does, or one
-        that is drawn.
+        Settings of the optimizer, by default "auto", "auto", "one_cycle" and 0. `schedule` may also
+        be "constant". With torch, these are settings of Adam: ``batch_size="auto"`` is a fiftieth
+        of the rows, but at least 16 and at most 1,000; ``learning_rate="auto"`` is 0.02 for dense
+        rows and 0.01 for sparse ones. With the fast trainer, they are settings of AdaGrad: "auto"
+        is 16 rows, and a rate of 2 / sqrt(n_bits), or up to twice that if ``max_epochs="auto"``
+        gives fewer than 20 epochs. Numbers for batch size and rate select torch, unless
+        ``trainer="fast"``; so does a weight decay.
+    validation_fraction : float, default 0.1
+        Share of the rows held out for validation if `fit` is given no validation rows. Every class
+        keeps at least one row to train on. With 0, nothing is measured, and the last epoch is kept.
+    validation_every : int, default 1
+        Number of epochs between two validations.
+    validation_codes : "hard" or "sampled", default "hard"
+        Whether validation decodes the most probable code of each row, or one that is drawn at
+        random.
     patience : int, optional
-        Stop after so many validations without a new best.
+        Stop after this many validations without a new best. By default, never.
     time_limit : float, optional
-        Stop after so many seconds, with the best model so far.
-    device : str
-        "auto", "cpu", "cuda", ...
-    precision : "auto", "float32" or "bfloat16"
-        Of the large matrix products in training. "auto" is bfloat16 on a GPU that is fast with it,
-        for up to 256 bits, otherwise float32.
+        Stop after this many seconds, with the best model so far. By default, there is no limit.
+    device : str, default "auto"
+        "auto", "cpu", "cuda", "cuda:1" and so on. With torch, "auto" is a CUDA GPU if there is one,
+        and otherwise the CPU.
+    precision : "auto", "float32" or "bfloat16", default "auto"
+        Precision of the large matrix products in training. "auto" is bfloat16 on a GPU that is fast
+        with it, for up to 256 bits, and float32 otherwise.
     checkpoint : path, optional
-        A folder where every epoch is saved; `fit` with the same data and settings goes on there.
-    callbacks : sequence of callable
-        Called after each epoch with its `Progress`: figures in `progress.epoch`, those before in
-        `progress.history`; ``progress.stop()`` ends training.
-    verbose : bool
-        Draw a progress bar on stderr.
+        Folder in which every epoch is saved. The same `fit` with the same data and settings resumes
+        from there.
+    callbacks : sequence of callable, default ()
+        Functions to call after each epoch with its `Progress`: `progress.epoch` has the figures of
+        the epoch, `progress.history` those of all so far, and ``progress.stop()`` ends training.
+    verbose : bool, default False
+        Whether to show a progress bar on stderr.
     n_jobs : int, optional
-        Threads that predict, by default 1; -1 takes all cores. The fast trainer takes as many, and
-        by default all cores; the model does not depend on it.
-    random_state : int, RandomState or None
-        The same number gives the same model, bit for bit, on one machine.
+        Number of threads; -1 uses all cores. By default, prediction uses one thread, and the fast
+        trainer all cores, or as many as OMP_NUM_THREADS says. The fast trainer learns with at most
+        8. The model does not depend on this number.
+    random_state : int, RandomState or None, default 0
+        Seed of everything random. The same int gives the same model, bit for bit, on one machine;
+        None gives another model every time.
 
     Attributes
     ----------
     classes_ : array
-        The labels.
+        The labels, in the order of the columns of `predict_proba`.
     predictor_ : dsnc.predictor.Predictor
-        The trained arrays; it alone predicts.
+        The trained arrays, and the code that predicts with them.
     decoder_report_ : dsnc.selection.DecoderReport
-        Which decoder was chosen, why, and what the others would have been worth.
+        Which decoder was chosen and why, and how accurate the others are.
     figures_ : dict
-        What this decoder is worth on rows that were not trained on: ``validation_accuracy``.
+        How accurate the model is on rows that it was not trained on: ``validation_accuracy``, and
+        ``test`` if `keep_test_figures` was called.
     history_ : dsnc.training.history.History
-        What happened in training. Its accuracies are those of class vectors on hard codes (torch)
-        or on soft bits, among the nearest classes of 4,096 rows at most (fast).
+        The figures of each epoch. Accuracies are measured with the class vectors of training: by
+        the torch trainer on hard codes, by the fast one on soft bits, among the nearest classes, on
+        at most 4,096 rows.
     trainer_ : str
-        What trained: "fast" or "torch".
+        The trainer that was used: "fast" or "torch".
     n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn.
     """
@@ -197,10 +219,10 @@ class DSNCClassifier(CodeModel, OpenWorld):
         Parameters
         ----------
         decoder : str, dict or dsnc.decoders.Decoder
-            As the parameter of that name.
+            As the parameter `decoder` of the class.
         X, y : rows and labels, optional
-            The training rows, for a decoder that needs their codes where the model does not know
-            them any more: a model from a file knows those that its own decoder needs.
+            The training rows, for a decoder that needs their codes ("nearest", for example). A
+            model that was loaded from a file keeps only the codes that its own decoder needs.
         """
         check_is_fitted(self, "predictor_")
         parse_decoder(decoder, self.n_bits)
@@ -238,7 +260,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         if self.n_bits < least:
             warn(
                 f"n_bits={self.n_bits} cannot tell {n_classes:,} classes apart, which takes "
-                f"{least} bits at least; n_bits={4 * least} is a good start."
+                f"at least {least} bits; n_bits={4 * least} is a good start."
             )
         return settings
 
@@ -254,7 +276,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
 
     def _learner_of(self, settings: Any, examples: "Examples", seed: int, *, joins: bool) -> Any:
         if self.verbose and (reason := self._why_torch()):
-            sys.stderr.write(f"trainer: torch, since the fast one cannot do {reason}\n")
+            sys.stderr.write(f"trainer: torch, since the fast one does not support {reason}\n")
         if chosen_trainer(settings)[0] == "torch":
             return super()._learner_of(settings, examples, seed, joins=joins)
         from dsnc.fast import FastLearner  # brings the compiler with it
@@ -272,9 +294,9 @@ class DSNCClassifier(CodeModel, OpenWorld):
         known = known and replace(known, reranker=predictor.reranker)
         if known is None:
             raise InputError(
-                f"a model with the {predictor.decoder.name!r} decoder alone does not know the "
-                "linear one; save it with 'shortlist', 'table', 'soft' or 'linear' to go on from "
-                "there."
+                f"a model with only the {predictor.decoder.name!r} decoder does not contain the "
+                "linear one, which this needs; save it with 'shortlist', 'table', 'soft' or "
+                "'linear' instead."
             )
         return known
 
@@ -335,7 +357,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         return None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the codes of the training rows: what predicts does not need them."""
+        """Leave out the codes of the training rows, which prediction does not need."""
         state = super().__getstate__()
         state.pop("_evidence", None)
         return state

@@ -1,4 +1,4 @@
-"""What reaches `fit` and `predict`, checked once at the door."""
+"""Checks of what `fit` and `predict` are given."""
 
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from dsnc.targets import Targets
 
 
 class PresentNames:
-    """Refuses old names of parameters and gives the present ones."""
+    """Refuses old names of parameters, and names the present ones."""
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Refuse old names."""
@@ -50,9 +50,9 @@ def label_column(y: Any, name: str = "y") -> Any:
     for row, item in enumerate(items):
         if isinstance(item, str) != isinstance(items[0], str):
             raise InputError(
-                f"{name}[{row}] is {shorten(item)}, a {type(item).__name__}, and {name}[0] is "
-                f"{shorten(items[0])}, a {type(items[0]).__name__}; use one type, such as strings "
-                f"throughout: [str(label) for label in {name}]."
+                f"{name}[{row}] is {shorten(item)} of type {type(item).__name__}, but {name}[0] is "
+                f"{shorten(items[0])} of type {type(items[0]).__name__}; use one type, such as "
+                f"strings throughout: [str(label) for label in {name}]."
             )
     return array
 

@@ -50,7 +50,7 @@ class GivenSets:
             sets = label_sets("y", Y.to_numpy() if hasattr(Y, "to_numpy") else Y)
             if classes is not None and len(classes) != sets.n_classes:
                 raise InputError(
-                    f"classes names {len(classes)} labels, and y has {sets.n_classes} columns; "
+                    f"classes lists {len(classes)} labels, but y has {sets.n_classes} columns; "
                     "name each column once."
                 )
             is_dense = not (isinstance(Y, Targets) or sp.issparse(Y))
@@ -78,8 +78,8 @@ class GivenSets:
         if len(labels) < 2:
             only = shorten(labels.names.tolist()[0])
             raise InputError(
-                f"y has one label, {only}; whether rows have it or not is a question for "
-                "DSNCClassifier, with a label for both answers."
+                f"y has only one label, {only}; to predict whether a row has it, use "
+                "DSNCClassifier with one label for yes and another for no."
             )
         return labels, targets
 
@@ -91,8 +91,8 @@ class GivenSets:
             except UnknownLabelError as error:
                 row = error.row(self.counts)
                 raise InputError(
-                    f"y[{row}] has {shorten(error.label)}, which is none of the "
-                    f"{len(labels):,} labels known from fit; leave it out, or fit anew."
+                    f"y[{row}] has {shorten(error.label)}, which is not one of the "
+                    f"{len(labels):,} labels known from fit; leave it out, or call fit again."
                 ) from None
             return Targets.from_lists(numbers, self.counts, len(labels))
         if self.classes is not None and list(self.classes) != labels.names.tolist():
@@ -104,8 +104,8 @@ class GivenSets:
             return Targets(renamed, len(labels))
         if self.sets.n_classes != len(labels):
             raise InputError(
-                f"y has {self.sets.n_classes} columns, and the model has {len(labels)} labels; "
-                "give a column for each of classes_."
+                f"y has {self.sets.n_classes} columns, but the model has {len(labels)} labels; "
+                "give one column for each label in classes_."
             )
         return self.sets
 
@@ -130,7 +130,7 @@ def _is_table(Y: Any) -> bool:
     if isinstance(Y, np.ndarray) and Y.dtype != object:
         raise InputError(
             f"y has shape {Y.shape}; expected an indicator (n, n_labels), or a list of labels for "
-            "each row. For one label a row there is DSNCClassifier."
+            "each row. For one label per row, use DSNCClassifier."
         )
     return False
 
@@ -141,7 +141,8 @@ def _flattened(Y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         rows = Y.tolist() if isinstance(Y, np.ndarray) else list(Y)
     except TypeError:
         raise InputError(
-            f"y is a {type(Y).__name__}; expected an indicator, or a list of labels for each row."
+            f"y is of type {type(Y).__name__}; expected an indicator, or a list of labels for each "
+            "row."
         ) from None
     flat: list[Any] = []
     counts = np.empty(len(rows), dtype=np.int64)
@@ -149,8 +150,8 @@ def _flattened(Y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         some = row.tolist() if isinstance(row, np.ndarray) else row
         if isinstance(some, str | bytes) or not isinstance(some, Collection):
             raise InputError(
-                f"y[{i}] is {shorten(row)}, a {type(row).__name__}; give a list of labels for each "
-                "row, which may be empty: [['a', 'b'], [], ['a']]."
+                f"y[{i}] is {shorten(row)} of type {type(row).__name__}; give a list of labels for "
+                "each row, which may be empty: [['a', 'b'], [], ['a']]."
             )
         if any(is_missing(label) for label in some):
             raise InputError(f"y[{i}] has a missing label; leave it out.")

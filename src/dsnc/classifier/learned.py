@@ -1,4 +1,4 @@
-"""Classifiers that the training loop trains: `fit` and `partial_fit`."""
+"""Classifiers that are trained in epochs: `fit` and `partial_fit`."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -40,10 +40,10 @@ class Run(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)  # only what scikit-learn wants __init__ to be
 class LearnedClassifier(PredictorClassifier):
-    """A classifier that the training loop trains: `fit` and `partial_fit`.
+    """A classifier that is trained in epochs, with `fit` and `partial_fit`.
 
-    A member names its settings in `settings_kind`, has a parameter for each of their fields that
-    it lets the user choose, and says in `_make_objective` what is trained around the encoder.
+    A subclass names its settings in `settings_kind`, has a parameter for each field that the user
+    may set, and returns in `_make_objective` what is trained on top of the encoder.
     """
 
     settings_kind: ClassVar[type[RunSettings]] = RunSettings
@@ -66,19 +66,20 @@ class LearnedClassifier(PredictorClassifier):
     random_state: Any = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
-        """Learn from rows and their labels; where that fails, everything stays as it was.
+        """Learn from rows and their labels. If this fails, the model stays as it was.
 
         Parameters
         ----------
         X : ndarray, CSR or memory map of shape (n, d), or list of n str
-            The rows. Strings become rows by `dsnc.features.TextFeatures` with the settings `text`,
-            fitted to all of X.
+            The rows. `dsnc.features.TextFeatures` turns strings into rows, with the settings
+            `text`; it is fitted to all of X.
         y : array of shape (n,)
-            Labels of any type.
+            The label of each row: integers, strings or booleans.
         sample_weight : array of shape (n,), optional
-            How much each row counts.
+            Weight of each row, 0 or more. By default, all rows count the same.
         validation : (X, y), optional
-            Rows to choose the best epoch by, instead of a share of the others.
+            Rows to validate on, instead of rows held out of X. They choose the best epoch. Their
+            labels must occur in `y`.
         """
         return self._fit(X, y, sample_weight, validation)
 
@@ -113,14 +114,14 @@ class LearnedClassifier(PredictorClassifier):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+        """Train one pass over more rows. The model may be new, fitted or loaded.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Of strings, the first call decides which n-grams are known.
+            As in `fit`. If X holds strings, the first call decides which n-grams are known.
         classes : array, optional
-            All labels that will ever come; needed at the first call.
+            All labels that will ever occur; required in the first call.
         """
         with self._all_or_nothing() as before:
             first = not hasattr(self, "predictor_")
@@ -129,7 +130,7 @@ class LearnedClassifier(PredictorClassifier):
             if first:
                 if classes is None:
                     raise InputError(
-                        "classes must name all labels at the first call of partial_fit."
+                        "classes must list all labels in the first call to partial_fit."
                     )
                 labels, _ = learned_labels(classes, "classes")
             else:
@@ -138,7 +139,7 @@ class LearnedClassifier(PredictorClassifier):
                     labels.names.tolist()
                 ):
                     raise InputError(
-                        "classes differs from the classes of the first call of partial_fit."
+                        "classes differs from the classes in the first call to partial_fit."
                     )
             targets = self._known_targets(y, labels)
             examples = self._examples(X, y, targets, labels, sample_weight)
@@ -227,7 +228,9 @@ class LearnedClassifier(PredictorClassifier):
         self, validation: Any, labels: Labels, features: FittedTextFeatures | None
     ) -> "Examples":
         if not isinstance(validation, tuple | list) or len(validation) != 2:
-            raise InputError(f"validation is a {type(validation).__name__}; pass a pair (X, y).")
+            raise InputError(
+                f"validation is of type {type(validation).__name__}; pass a pair (X, y)."
+            )
         X, y = validation
         X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=False)
         examples = self._examples(X, y, self._known_targets(y, labels), labels, None)
@@ -269,7 +272,7 @@ class LearnedClassifier(PredictorClassifier):
         return {"predictor_": trained}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the learner: it holds the state of training, and torch."""
+        """Leave out the learner, which holds the state of training, and torch."""
         state = dict(super().__getstate__())
         state.pop("_learner", None)
         return state

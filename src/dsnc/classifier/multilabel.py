@@ -14,39 +14,45 @@ from dsnc.model import CodeSetModel
 from dsnc.selection import SelectionSettings
 from dsnc.targets import Targets
 
-_FIXED = "classes come and go where each row has one; models of label sets are fitted anew."
+_FIXED = (
+    "classes can only be added or removed where each row has one label; to change the labels of a "
+    "model of label sets, call fit again."
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc]
     """Classifier for rows that have several of very many labels, one, or none.
 
-    It learns, decodes and saves as `DSNCClassifier`, whose parameters it has; these mean something
-    else, or are new:
+    It learns, decodes and saves like `DSNCClassifier` and has the same parameters. These are new,
+    or mean something else:
 
     Parameters
     ----------
-    threshold : "micro", "macro", "samples" or float
-        The F1 that the threshold of `predict` is fitted for on held-out rows; or the least
-        probability of a label in a set.
-    per_label_threshold : bool
-        Whether each label gets a threshold of its own. Labels that few of the held-out rows have
-        take that of all.
-    loss : str
-        "auto" decides labels one by one, by sigmoids ("sigmoid" over all labels, "sampled_sigmoid"
-        over few of them); "softmax" and "sampled_softmax" are there for comparison.
-    class_weight : "propensity", "balanced", dict or None
-        How much it counts that a row has a label. "propensity" divides by the chance that a rare
-        label is noted at all, which ranks rare labels higher; "balanced" by how frequent it is.
-    decoder : str, dict or dsnc.decoders.Decoder
-        "auto", "shortlist", "soft" or "linear": others know one class for each code.
+    threshold : "micro", "macro", "samples" or float, default "micro"
+        The F1 that the threshold of `predict` is chosen for on held-out rows; or the threshold
+        itself, the least probability (0 to 1) of a label in a set.
+    per_label_threshold : bool, default False
+        Whether each label gets a threshold of its own. Labels that fewer than 10 held-out rows have
+        use the common one.
+    loss : str, default "auto"
+        The loss over the labels. "auto" decides each label by itself, by sigmoids, below 8,192
+        labels, and is "sampled_softmax" from there on, which learns that many labels better.
+        "sigmoid" and "softmax" compute all labels, "sampled_sigmoid" and "sampled_softmax" a few of
+        them.
+    class_weight : "propensity", "balanced", dict or None, default None
+        How much each label counts where a row has it. "propensity" divides by the chance that a
+        rare label is noted at all, which ranks rare labels higher; "balanced" divides by how
+        frequent a label is.
+    decoder : str, dict or dsnc.decoders.Decoder, default "auto"
+        "auto", "shortlist", "soft" or "linear". The others know only one class for each code.
 
     Attributes
     ----------
     classes_ : array
         The labels, in the order of the columns that `predict` returns.
     label_counts_ : int array of shape (n_labels,)
-        How many of the rows that were trained on have each label.
+        The number of training rows that have each label.
 
     Examples
     --------
@@ -62,17 +68,17 @@ class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc
     kind: ClassVar[str] = CodeSetModel.kind
 
     def add_classes(self, X: Any, y: Any) -> Self:
-        """Refuse: labels of sets cannot come later yet."""
+        """Not available: the labels of label sets are fixed by `fit`. Raises an InputError."""
         raise InputError(_FIXED)
 
     def add_described_classes(
         self, labels: Any, descriptions: Any = None, *, attributes: Any = None
     ) -> Self:
-        """Refuse: labels of sets cannot come later yet."""
+        """Not available: the labels of label sets are fixed by `fit`. Raises an InputError."""
         raise InputError(_FIXED)
 
     def remove_classes(self, labels: Any) -> Self:
-        """Refuse: labels of sets cannot go yet."""
+        """Not available: the labels of label sets are fixed by `fit`. Raises an InputError."""
         raise InputError(_FIXED)
 
     def _rows_of_new_classes(self, y: Any) -> Any:

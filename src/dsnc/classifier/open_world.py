@@ -1,7 +1,7 @@
-"""Classes come and go: a fitted model takes more of them and gives some up, without training anew.
+"""Classes come and go: a fitted model learns new classes and forgets others.
 
-What a model remembers of its classes, it rehearses when others come; see
-`dsnc.selection.new_classes`.
+It does not train from scratch. When classes are added, it also trains on what it remembers of the
+others; see `dsnc.selection.new_classes`.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ _CHANGES = 1000  # that a model file lists: the last ones
 
 
 class OpenWorld(LearnedClassifier):
-    """A classifier of codes whose classes come and go."""
+    """A classifier with codes, whose classes may come and go."""
 
     memory: int
 
@@ -62,26 +62,28 @@ class OpenWorld(LearnedClassifier):
         descriptions: Any = None,
         attributes: Any = None,
     ) -> Self:
-        """Learn from rows and their labels; where that fails, everything stays as it was.
+        """Learn from rows and their labels. If this fails, the model stays as it was.
 
         Parameters
         ----------
         X : ndarray, CSR or memory map of shape (n, d), or list of n str
-            The rows. Strings become rows by `dsnc.features.TextFeatures` with the settings `text`,
-            fitted to all of X.
+            The rows. `dsnc.features.TextFeatures` turns strings into rows, with the settings
+            `text`; it is fitted to all of X.
         y : array of shape (n,)
-            Labels of any type.
+            The label of each row: integers, strings or booleans.
         sample_weight : array of shape (n,), optional
-            How much each row counts.
+            Weight of each row, 0 or more. By default, all rows count the same.
         validation : (X, y), optional
-            Rows to choose the best epoch by, instead of a share of the others.
-        descriptions : dict of label to str, or to list of str, optional
-            Where X holds strings: texts that describe classes, such as a name and a definition.
-            Classes are learned from them as well, and those without a row from them alone, as
-            `add_described_classes` does.
-        attributes : dict of label to array of numbers, optional
-            The same for any X: numbers that describe classes, as many for each. They teach what
-            attributes mean, for classes without a row.
+            Rows to validate on, instead of rows held out of X. They choose the epoch, the decoder
+            and the second stage, and calibrate probabilities. Their labels must occur in `y`.
+        descriptions : dict of label to str or list of str, optional
+            If X holds strings: texts that describe classes, such as a name and a definition.
+            Classes with rows are learned from them as well, and classes without rows from them
+            alone, as `add_described_classes` does.
+        attributes : dict of label to array of float, optional
+            For any X: numbers that describe classes, the same number for each. The classes with
+            rows teach what attributes mean, and classes without rows are learned from attributes
+            alone. Give either attributes or descriptions.
         """
         if descriptions is None and attributes is None:
             return super().fit(X, y, sample_weight, validation=validation)
@@ -97,16 +99,16 @@ class OpenWorld(LearnedClassifier):
             return self._describe(said)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+        """Train one pass over more rows. The model may be new, fitted or loaded.
 
         Labels that were never seen before are added first, as `add_classes` does.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Of strings, the first call decides which n-grams are known.
+            As in `fit`. If X holds strings, the first call decides which n-grams are known.
         classes : array, optional
-            The labels to begin with; needed at the first call.
+            The labels to start with; required in the first call.
         """
         strange = self._rows_of_new_classes(y)
         if not len(strange):
@@ -119,21 +121,21 @@ class OpenWorld(LearnedClassifier):
     def add_classes(self, X: Any, y: Any) -> Self:
         """Learn new classes, or more rows of known ones, without forgetting the others.
 
-        New classes get codes, class vectors and, where the model has a second stage, vectors over
-        features; all class vectors are trained for a moment, on these rows and on what the model
-        remembers of the others (`memory`). Where few classes come to many, only theirs are, beside
-        those of near classes. The balance between old and new is chosen on remembered codes, and
-        on some of the rows where classes have eight or more. The encoder stays as it is, but for
-        sparse rows such as texts: where new classes have so many rows, it learns what features
-        mean that it has hardly ever seen. Labels that were removed before come back to their place;
-        others come last in `classes_`, in sorted order.
+        New classes get codes, class vectors and, if the model has a second stage, vectors over
+        features. All class vectors are trained briefly, on these rows and on what the model
+        remembers of the other classes (`memory`). If few classes are added to many, only theirs and
+        those of classes near them are. The balance between old and new is chosen on remembered
+        codes, and on some of the rows if classes have eight or more. The encoder stays as it is,
+        except for sparse rows such as texts: if new classes have that many rows, it learns the
+        meaning of features that it has hardly seen before. Labels that were removed before return
+        to their old place; others come last in `classes_`, in sorted order.
 
-        Where it fails, everything stays as it was.
+        If this fails, the model stays as it was.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of n str
-            Rows; one of a class is enough, more are better.
+            The rows. One row of a class is enough; more are better.
         y : array of shape (n,)
             Their labels.
 
@@ -163,24 +165,24 @@ class OpenWorld(LearnedClassifier):
     def add_described_classes(
         self, labels: Any, descriptions: Any = None, *, attributes: Any = None
     ) -> Self:
-        """Learn new classes of which there is no row yet, from what is said of them.
+        """Learn new classes that have no rows yet, from descriptions or attributes.
 
-        A description is read as a row would be: it has a code, and features. Attributes point to
-        a code, as those of known classes tell, which `fit` or this call is given. Everything else
-        is as in `add_classes`, which may be given rows of these classes later. Labels of known
-        classes are welcome: what is said of them shows how far such sayings can be trusted.
+        A description is treated like a row: it has a code, and features. Attributes are mapped to a
+        code; the mapping is learned from known classes whose attributes were given to `fit` or are
+        given here. Otherwise this works like `add_classes`, which can add rows of these classes
+        later. Known classes may be described, too: they show how far descriptions can be trusted.
 
-        Where it fails, everything stays as it was.
+        If this fails, the model stays as it was.
 
         Parameters
         ----------
         labels : sequence
-            Each once.
+            The label of each class, each once.
         descriptions : sequence of str, or of lists of str
-            Of each label a text, or several, such as a name and a definition; for a model that
+            For each label, one text or several, such as a name and a definition. For a model that
             was fitted to texts.
         attributes : array of shape (len(labels), n_attributes)
-            Instead of them, numbers.
+            Numbers that describe each class, instead of descriptions.
 
         Examples
         --------
@@ -227,49 +229,48 @@ class OpenWorld(LearnedClassifier):
     def _check_memory(self) -> None:
         if not self.memory or (hasattr(self, "predictor_") and self._memory is None):
             raise InputError(
-                "attributes: what they mean is learned from the codes that a model remembers of "
-                "its classes, and this one remembers none (memory=0, or a file of an earlier "
-                "version)."
+                "attributes: what they mean is learned from the codes that a model remembers for "
+                "its classes, but this model remembers none (memory=0, or a file from an earlier "
+                "version); fit it again with memory above 0."
             )
 
     def _check_attributes(self, width: int) -> None:
         known = 0 if self._memory is None else self._memory.attributes.shape[1]
         if known and known != width:
             raise InputError(
-                f"attributes has {width} columns, and those of known classes have {known}; give "
-                "the same ones."
+                f"attributes has {width} columns, but those of the known classes have {known}; "
+                "give the same columns."
             )
 
     def _warn_if_forgetful(self) -> None:
         if self._memory is None or not len(self._memory.codes):
             warn(
-                "The model remembers nothing of its classes (memory=0, or a file of an earlier "
-                "version): their vectors stay as they are, and lose some rows to new classes."
+                "The model remembers nothing of its classes (memory=0, or a file from an earlier "
+                "version): their vectors stay as they are, and new classes take some of their rows."
             )
 
     def remove_classes(self, labels: Any) -> Self:
-        """Forget classes: no decoder, index or probability knows them from now on.
+        """Forget classes: they are not predicted any more, and have no probability.
 
-        The others stay as they are; the model remembers nothing of those that are gone but their
-        labels. `add_classes` can bring them back, from rows.
+        The other classes stay as they are. Nothing of the removed ones is kept except their labels;
+        `add_classes` can bring them back from rows.
 
         Parameters
         ----------
         labels : sequence, or one label
-            Some of `classes_`; one at least must stay, and where there are probabilities of
-            others to speak of, two.
+            Some of `classes_`. At least two classes must stay.
         """
         check_is_fitted(self, "predictor_")
         with self._all_or_nothing():
             several = isinstance(labels, Iterable) and not isinstance(labels, str | bytes)
             wanted = label_array(list(labels) if several else [labels])
             if len(set(wanted.tolist())) < len(wanted):
-                raise InputError("labels names a class twice; give each once.")
+                raise InputError("labels lists a class twice; give each class once.")
             left, before = self._labels.removing(wanted, "labels")
             if len(left) < 2:
                 raise InputError(
-                    f"labels names {len(wanted):,} of {len(self._labels):,} classes; two at least "
-                    "must stay."
+                    f"labels names {len(wanted):,} of {len(self._labels):,} classes; at least two "
+                    "must remain."
                 )
             found = without_classes(self.predictor_, self._memory, before)
             self._take(left, *found, {"classes removed": len(wanted)})

@@ -69,13 +69,13 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     metrics = header["metrics"]
     for name in (*_REQUIRED, *(name for name in _LATER if name in metrics)):
         if type(metrics[name]) not in _FIGURES[name]:
-            raise InputError(f"metrics: {name} is a {type(metrics[name]).__name__}.")
+            raise InputError(f"metrics: {name} is of type {type(metrics[name]).__name__}.")
         if type(metrics[name]) is int:
             plain_number(f"metrics: {name}", metrics[name])
     test = metrics.get("test", {})
     for name, value in test.items():
         if type(value) not in (int, float):
-            raise InputError(f"metrics: test: {shorten(name)} is a {type(value).__name__}.")
+            raise InputError(f"metrics: test: {shorten(name)} is of type {type(value).__name__}.")
         plain_number(f"metrics: test: {shorten(name)}", value)
     if not isinstance(header["data"].get("changes", []), list):
         raise InputError("data: changes is not a list.")
@@ -121,7 +121,9 @@ def _epochs(plain: list[Any]) -> list[Any]:
             raise InputError(f"history: epoch {number} does not have the keys {', '.join(known)}.")
         for name, value in record.items():
             if type(value) not in (int, float, type(None)):
-                raise InputError(f"history: epoch {number}: {name} is a {type(value).__name__}.")
+                raise InputError(
+                    f"history: epoch {number}: {name} is of type {type(value).__name__}."
+                )
         values: dict[str, Any] = {
             name: math.nan if value is None and name in needed else value
             for name, value in record.items()

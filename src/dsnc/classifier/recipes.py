@@ -26,11 +26,11 @@ PAPER: Mapping[str, Any] = MappingProxyType(
     }
 )
 """The paper's model without regularization: one sampled code of 0 and 1, the linear decoder, Adam
-at a constant rate. What the paper does not say is as in the authors' script: how often to validate,
-when to stop, how many epochs. docs/paper.md compares paper, script and recipes."""
+at a constant rate. What the paper does not say is taken from the authors' script: how often to
+validate, when to stop, how many epochs. docs/paper.md compares paper, script and recipes."""
 
 PAPER_REGULARIZED: Mapping[str, Any] = MappingProxyType(
     {**PAPER, "beta": 1e-3, "gamma": 1e-3, "adaptive": "previous"}
 )
-"""The same with the intra- and inter-class terms, scaled by the adaptive factor. The authors start
+"""`PAPER` with the intra- and inter-class terms, scaled by the adaptive factor. The authors start
 at 1e-6 on the sum over a batch of 1,000, which is 1e-3 on the mean."""

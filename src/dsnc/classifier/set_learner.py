@@ -1,4 +1,4 @@
-"""What estimators of label sets share: sets come in, and sets come out."""
+"""What estimators of label sets share: they learn sets and predict sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SetLearner(SetModel, LearnedClassifier):
-    """Learns sets of labels: a part of classifiers that the training loop trains."""
+    """Adds label sets to a classifier that is trained in epochs."""
 
     threshold: Any = "micro"
     per_label_threshold: bool = False
@@ -40,36 +40,37 @@ class SetLearner(SetModel, LearnedClassifier):
         validation: Any = None,
         classes: Any = None,
     ) -> Self:
-        """Learn from rows and their sets of labels; where that fails, everything stays as it was.
+        """Learn from rows and their label sets. If this fails, the model stays as it was.
 
         Parameters
         ----------
         X : ndarray, CSR or memory map of shape (n, d), or list of n str
             The rows.
         y : CSR or array of shape (n, n_labels), or n lists or sets of labels
-            An indicator, 1 where a row has a label; or the labels of each row, of any type. A row
-            may have none.
+            The labels of each row: an indicator, 1 where a row has a label, or the labels
+            themselves. A row may have none.
         sample_weight : array of shape (n,), optional
-            How much each row counts.
+            Weight of each row, 0 or more. By default, all rows count the same.
         validation : (X, y), optional
-            Rows to choose epoch, decoder and threshold by, instead of a share of the others.
+            Rows to validate on, instead of rows held out of X. They choose the epoch, the decoder
+            and the threshold.
         classes : sequence, optional
-            The labels of the columns of an indicator, otherwise 0, 1, ...; or all labels that
-            lists may have.
+            The labels of the columns of an indicator (by default 0, 1, ...), or all labels that
+            lists may contain.
         """
         if isinstance(validation, tuple | list) and len(validation) == 2:
             validation = validation[0], GivenSets.of(validation[1], classes)
         return super().fit(X, GivenSets.of(y, classes), sample_weight, validation=validation)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn one pass over some more rows, also of a model that was fitted or loaded before.
+        """Train one pass over more rows. The model may be new, fitted or loaded.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Of strings, the first call decides which n-grams are known.
+            As in `fit`. If X holds strings, the first call decides which n-grams are known.
         classes : sequence, optional
-            All labels that will ever come; needed at the first call, unless y is an indicator.
+            All labels that will ever occur; required in the first call, unless y is an indicator.
         """
         given = GivenSets.of(y, classes)
         if classes is None and given.sets is not None and not hasattr(self, "predictor_"):
@@ -79,7 +80,7 @@ class SetLearner(SetModel, LearnedClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return P@1: the share of rows whose most probable label is right.
 
-        `dsnc.metrics` has others: precision, recall and nDCG at any k, and the F1 of sets.
+        `dsnc.metrics` has other figures: precision, recall and nDCG at any k, and the F1 of sets.
         """
         X = self._check_rows(X)
         targets = GivenSets.of(y).known(self._labels)
@@ -90,7 +91,7 @@ class SetLearner(SetModel, LearnedClassifier):
 
     @property
     def label_counts_(self) -> NDArray[np.int64]:
-        """How many of the rows that were trained on have each label."""
+        """The number of training rows that have each label."""
         counts: NDArray[np.int64] = np.asarray(self.data_["label_counts"], dtype=np.int64)
         return counts
 
@@ -106,7 +107,10 @@ class SetLearner(SetModel, LearnedClassifier):
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
         check_range(X)
         if len(given) != X.shape[0]:
-            raise InputError(f"X has {X.shape[0]} rows and y {len(given)}; give a set for each.")
+            raise InputError(
+                f"X has {X.shape[0]} rows and y has {len(given)}; give one set of labels for each "
+                "row."
+            )
         if reset:
             self._is_dense = given.is_dense
         return X, given
@@ -162,8 +166,8 @@ def gains_of(class_weight: Any, targets: Targets, labels: Labels) -> NDArray[np.
         gains = 1 / np.maximum(counts, 1)
     else:
         raise InputError(
-            f"class_weight={shorten(class_weight)} is none of 'propensity', 'balanced', None, and "
-            "not a dict of label to weight."
+            f"class_weight={shorten(class_weight)} is not valid; use 'propensity', 'balanced', "
+            "None, or a dict of label to weight."
         )
     total = float((gains * counts).sum())
     if not total:

@@ -33,7 +33,7 @@ def chosen_trainer(settings: Settings) -> tuple[str, str]:
     if settings.trainer == "fast":
         if reason:
             raise InputError(
-                f"trainer='fast' cannot do {reason}; leave that out, or take trainer='torch'."
+                f"trainer='fast' does not support {reason}; leave that out, or use trainer='torch'."
             )
         return "fast", ""
     reason = reason or _changed(settings, _OF_ADAM)

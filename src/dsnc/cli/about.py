@@ -10,7 +10,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors", 
 
 
 def version(as_json: AsJson = False) -> None:
-    """Print the version, and those of what it stands on: for reports of errors.
+    """Print the version and those of its dependencies, for bug reports.
 
     Example: dsnc version --json
     """
@@ -27,12 +27,15 @@ def version(as_json: AsJson = False) -> None:
 
 def warm_up(
     training: Annotated[
-        bool, typer.Option("--training", help="Compile what trains, too: as long again.")
+        bool,
+        typer.Option(
+            "--training", help="Also compile the training kernels, which takes as long again."
+        ),
     ] = False,
 ) -> None:
-    """Compile the kernels now, so that the first prediction need not.
+    """Compile the kernels now, so that the first prediction does not have to.
 
-    It takes about 20 seconds, once for an installation; where all is compiled, a second or two.
+    This takes about 20 seconds once per installation, or a second or two if all are compiled.
 
     Example: dsnc warm-up --training
     """

@@ -20,19 +20,21 @@ from dsnc.cli.discover import discover
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError, did_you_mean
 
-app = typer.Typer(help="Classes come to a model and go, without training anew.")
+app = typer.Typer(help="Add classes to a trained model, or remove some, without retraining.")
 
 app.command("discover")(discover)
 
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Write the changed model here; else it replaces MODEL."),
+    typer.Option(
+        "--output", "-o", help="Write the changed model here; by default it replaces MODEL."
+    ),
 ]
 
 
 @app.command("list")
 def list_classes(model: Model, as_json: AsJson = False) -> None:
-    """List the classes of a model, one a line; --json also has those removed and the changes.
+    """List the classes of a model, one per line; --json also shows removed ones and changes.
 
     Example: dsnc classes list model | grep nurse
     """
@@ -53,13 +55,13 @@ def list_classes(model: Model, as_json: AsJson = False) -> None:
 @takes_tables
 def add_classes(
     model: Model,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled rows of new classes.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Labeled rows of new classes.")],
     names: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What dsnc classes discover proposed of DATA, with names; labels of DATA are "
-            "passed over.",
+            help="The file that dsnc classes discover wrote for DATA, with names filled in; labels "
+            "in DATA are ignored.",
         ),
     ] = None,
     output: Output = None,
@@ -67,11 +69,11 @@ def add_classes(
     first_index: FirstIndex = None,
     table: Any = None,
 ) -> None:
-    """Add classes to a model, from labelled rows: one row a class is enough, more are better.
+    """Add classes to a model from labeled rows: one row per class is enough, more are better.
 
     Old classes are not forgotten: the model rehearses what it remembers of them. Rows of classes
-    that it has already are learned as well.
-    MODEL is replaced when the changed one is whole on the disk.
+    that it already has are learned as well. MODEL is replaced once the changed model is completely
+    written.
 
     Example: dsnc classes add model new_titles.tsv
     """
@@ -97,18 +99,21 @@ def add_classes(
 def describe_classes(
     model: Model,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A label and its description on each line.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="A file with a label and its description on each line."
+        ),
     ],
     output: Output = None,
     reader: Reader = None,
     table: Any = None,
 ) -> None:
-    """Add classes of which there is no row yet, from descriptions: CSV, TSV or JSON lines.
+    """Add classes that have no rows yet, from descriptions: CSV, TSV or JSON lines.
 
-    A label may have several lines, such as its name and a definition; several columns are named by
-    --text-column. Numbers instead of a text are attributes, of which the model must know those of
-    other classes, from this file or from training. MODEL is replaced when the changed one is whole
-    on the disk.
+    A label may have several lines, such as its name and a definition; name several columns with
+    --text-column. Numbers instead of a text are attributes; the model must know the attributes of
+    other classes, from this file or from training. MODEL is replaced once the changed model is
+    completely written.
 
     Example: dsnc classes describe model new_terms.csv
     """
@@ -127,16 +132,17 @@ def describe_classes(
 def remove_classes(
     model: Model,
     labels: Annotated[
-        list[str] | None, typer.Argument(metavar="LABEL...", help="The classes to forget.")
+        list[str] | None, typer.Argument(metavar="LABEL...", help="The classes to remove.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="More of them, one a line.")
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="A file of classes to remove, one per line."),
     ] = None,
     output: Output = None,
 ) -> None:
-    """Remove classes from a model: nothing predicts them any more.
+    """Remove classes from a model, so that they are not predicted any more.
 
-    MODEL is replaced when the changed one is whole on the disk.
+    MODEL is replaced once the changed model is completely written.
 
     Example: dsnc classes remove model "night nurse" "drone pilot"
     """
@@ -146,12 +152,12 @@ def remove_classes(
         lines = file.read_text(encoding="utf-8").splitlines()
         wanted += [line for line in lines if line.strip()]
     if not wanted:
-        raise InputError("LABEL is missing; name the classes to forget, or give --from FILE.")
+        raise InputError("LABEL is missing; name the classes to remove, or give --from FILE.")
     known = {str(label): label for label in estimator.classes_.tolist()}
     for name in wanted:
         if name not in known:
             raise InputError(
-                f"LABEL={name!r} is none of the {len(known):,} classes."
+                f"LABEL={name!r} is not one of the {len(known):,} classes."
                 f"{did_you_mean(name, list(known))}"
             )
     estimator.remove_classes([known[name] for name in wanted])
@@ -175,7 +181,7 @@ def _changeable(model: Path) -> Any:
 
     estimator = load_model(model)
     if not hasattr(estimator, "add_classes") or has_label_sets(estimator):
-        raise InputError(f"{model}: classes of a model of kind {estimator.kind!r} are fixed.")
+        raise InputError(f"{model}: the classes of a model of kind {estimator.kind!r} are fixed.")
     return estimator
 
 

@@ -23,7 +23,9 @@ Ray = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Processes of the cluster that work; all that fit.", rich_help_panel="Cluster"
+        min=1,
+        help="Worker processes on the cluster; by default as many as fit.",
+        rich_help_panel="Cluster",
     ),
 ]
 
@@ -38,7 +40,10 @@ def refuse_lines(*, as_json: bool, first_index: int | None) -> None:
     """Refuse options of lines: a cluster reads tables and texts, and writes Parquet."""
     given = {"--json": as_json, "--first-index": first_index is not None}
     for name in (name for name, is_given in given.items() if is_given):
-        raise InputError(f"{name} is for lines; --ray reads tables and texts, and writes Parquet.")
+        raise InputError(
+            f"{name} is for lines; leave it out, since --ray reads tables and texts, and writes "
+            "Parquet."
+        )
 
 
 def address_of(path: Path) -> str:
@@ -55,10 +60,10 @@ def predict_on_ray(
     if output is None:
         raise InputError("--ray writes parts into a folder; name it with -o FOLDER.")
     if source == "-":
-        raise InputError("--ray reads files; stdin cannot be shared out.")
+        raise InputError("--ray reads files, not stdin; give a file or a folder.")
     on_screen = sys.stderr.isatty() and not STATE.quiet
     done = predict(model, source, address_of(output), verbose=on_screen, **told, **table)
-    resumed = f", {done.resumed:,} were there" if done.resumed else ""
+    resumed = f", {done.resumed:,} of them from an earlier run" if done.resumed else ""
     note(
         f"{done.rows:,} rows in {duration(done.seconds)} by {done.workers} workers; "
         f"{done.parts:,} parts in {address_of(output)}{resumed}"

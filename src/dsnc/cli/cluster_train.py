@@ -26,7 +26,10 @@ class RayRun(Run):
         self.others, self._ray, self._workers = {}, ray, workers
         self.model = config.make_model()
         if "validation" in config.train:
-            raise InputError("--validation: a cluster holds a share of DATA out; leave it out.")
+            raise InputError(
+                "--validation does not work with --ray, which holds out a share of DATA; leave it "
+                "out."
+            )
 
     def run(self, *, as_json: bool) -> None:
         """Check, learn, save, report."""
@@ -69,8 +72,8 @@ class RayRun(Run):
             return
         if not self.force:
             raise CheckpointError(
-                f"{self.folder} holds a run that was interrupted. Go on with it: the same command "
-                "with --resume. Or throw it away: the same command with --force."
+                f"{self.folder} holds an interrupted run. To continue it, run the same command "
+                "with --resume; to discard it, run the same command with --force."
             )
         foreign = [file.name for file in self.folder.iterdir() if file.name not in _OURS]
         if foreign:
@@ -79,6 +82,6 @@ class RayRun(Run):
 
     def _what_is_kept(self) -> str:
         return (
-            f"rows and epochs so far are kept in {self.folder}. Go on: the same command with "
-            "--resume."
+            f"rows and epochs so far are kept in {self.folder}. To continue, run the same command "
+            "with --resume."
         )

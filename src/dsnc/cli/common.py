@@ -14,16 +14,18 @@ import typer
 
 from dsnc.errors import DsncError, InputError
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine to read.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 Reader = Annotated[
     str | None,
-    typer.Option(help="Format of the data: csv, fasttext, folder, jsonl, svmlight, tsv."),
+    typer.Option(help="Format of the data: csv, fasttext, folder, jsonl, parquet, svmlight, tsv."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
 FirstIndex = Annotated[
     int | None,
     typer.Option(
-        min=0, max=1, help="Number of the first feature in svmlight lines; as in training if known."
+        min=0,
+        max=1,
+        help="Number of the first feature in svmlight lines; by default as in training, if known.",
     ),
 ]
 
@@ -31,26 +33,28 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A file of texts, of svmlight or numbers, .npy, .npz, a folder; - for stdin.",
+        help="A file of texts, a table, svmlight or numbers, .npy, .npz, a folder; - for stdin.",
     ),
 ]
-Batch = Annotated[int, typer.Option("--batch", min=1, help="Rows at a time, at most.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, help="Maximum number of rows at a time.")]
 WholeFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write here, all or nothing.")
+    Path | None, typer.Option("--output", "-o", help="The file to write, completely or not at all.")
 ]
 Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="A file, a folder, or a name of the catalog.")
+    str, typer.Argument(metavar="DATA", help="A file, a folder, or a name from the catalog.")
 ]
 Validation = Annotated[
-    str | None, typer.Option(help="Rows that choose the best; without, a share of DATA does.")
+    str | None, typer.Option(help="Rows that choose the best model; by default, a share of DATA.")
 ]
-ConfigFile = Annotated[Path | None, typer.Option(help="A TOML file of settings; options beat it.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option(help="A TOML file of settings; options override it.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any other parameter, as dsnc train --print-config names it: hidden=[512], "
+        help="Any other parameter, named as in dsnc train --print-config: hidden=[512], "
         "text.words=[1,3].",
     ),
 ]

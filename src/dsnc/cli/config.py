@@ -20,12 +20,12 @@ from dsnc.cli.table_options import TABLE_OPTIONS
 from dsnc.errors import InputError, unknown_name
 
 TRAIN_KEYS = {
-    "data": "What to learn from: a file, a folder, or a name of the catalog.",
+    "data": "What to learn from: a file, a folder, or a name from the catalog.",
     "output": "The folder to write the model to.",
-    "validation": "Rows that choose the best epoch; without, a share of the data does.",
-    "test": "Rows that are measured at the end.",
-    "descriptions": "Texts or attributes of classes, also of some without a row: label and text.",
-    "reader": "Format of the data, where it is not recognized.",
+    "validation": "Rows that choose the best epoch; by default, a share of the data.",
+    "test": "Rows to measure the model on at the end.",
+    "descriptions": "Descriptions or attributes of classes, even without rows: label and text.",
+    "reader": "Format of the data, if it is not recognized.",
     "method": f"One of {', '.join(METHODS)}.",
 }
 _TABLES = ("train", "table", "model", "text")
@@ -129,7 +129,7 @@ def set_parameters(config: Config, given: Mapping[str, Any]) -> None:
             name = "n_units"
         if name not in valid:
             raise InputError(
-                f"{OPTIONS[name][0]} means nothing to method {config.method!r}, which has the "
+                f"{OPTIONS[name][0]} does not apply to method {config.method!r}, which has the "
                 f"parameters {', '.join(valid)}."
             )
         config.model[name] = _option_value(name, value)
@@ -180,7 +180,7 @@ def print_config(config: Config) -> str:
     text = {**text_defaults(), **config.text}
     train = {**dict.fromkeys(TRAIN_KEYS), "method": config.method, **config.train}
     lines = [
-        "# Settings of a run: dsnc train --config FILE. Options of the command line beat them."
+        "# Settings of a run: dsnc train --config FILE. Options on the command line override them."
     ]
     lines += ["", "[train]", *_lines(train, TRAIN_KEYS)]
     table_help = {name: text for name, (_, text) in TABLE_OPTIONS.items()}
@@ -189,7 +189,7 @@ def print_config(config: Config) -> str:
     help_ = help_of(kind)
     if of_sets:
         sentences = help_of(kind_of(config.method, sets=True))
-        help_ |= {name: f"Of label sets: {sentences[name]}" for name in of_sets}
+        help_ |= {name: f"For label sets: {sentences[name]}" for name in of_sets}
     lines += ["", "[model]", *_lines(model, help_)]
     lines += ["", "[text]", *_lines(text, first_sentences(TextFeatures))]
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ app = typer.Typer(help="Look at data: the catalog, or your own files.", no_args_
 
 @app.command("list")
 def list_data(as_json: AsJson = False) -> None:
-    """List the data sets of the catalog.
+    """List the data sets in the catalog.
 
     Example: dsnc data list
     """
@@ -40,11 +40,12 @@ def list_data(as_json: AsJson = False) -> None:
 @takes_tables
 def show_data(
     name_or_path: Annotated[
-        str, typer.Argument(help="A name of the catalog, a file, or a folder.", show_default=False)
+        str,
+        typer.Argument(help="A name from the catalog, a file, or a folder.", show_default=False),
     ],
     picture: Annotated[
         Path | None,
-        typer.Option(help="Where to write a contact sheet, for data that are pictures."),
+        typer.Option(help="Where to write a contact sheet, if the data are pictures."),
     ] = None,
     reader: Reader = None,
     as_json: AsJson = False,
@@ -73,9 +74,9 @@ def show_data(
 
 @app.command("fetch")
 def fetch_data(
-    name: Annotated[str, typer.Argument(help="A name of the catalog.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="A name from the catalog.", show_default=False)],
 ) -> None:
-    """Download a data set; a broken-off download goes on where it stopped.
+    """Download a data set; an interrupted download continues where it stopped.
 
     Example: dsnc data fetch aloi
     """
@@ -83,7 +84,7 @@ def fetch_data(
 
     folder = fetch(name)
     if DATASETS[name].builtin:
-        typer.echo(f"{name} needs no download: it is made when it is loaded.")
+        typer.echo(f"{name} needs no download: it is generated when it is loaded.")
     else:
         typer.echo(folder)
 
@@ -108,7 +109,7 @@ def _describe(entry: "Entry", as_json: bool) -> None:
         ["rows", _figure(entry.rows)],
         ["features", _figure(entry.features)],
         ["classes", _figure(entry.classes)],
-        ["licence", entry.licence],
+        ["license", entry.licence],
         ["homepage", entry.homepage],
         ["cite", entry.citation],
         ["here", _where(entry)],

@@ -21,15 +21,20 @@ _LINES = 7  # of an explanation
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where records and report.html go.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="The folder to write the records, models and pages to."
+        ),
     ] = Path("demo"),
-    classes: Annotated[int, typer.Option(min=10, max=1000, help="Characters to tell apart.")] = 500,
+    classes: Annotated[
+        int, typer.Option(min=10, max=1000, help="Number of characters to tell apart.")
+    ] = 500,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the rows.")] = 12,
-    jobs: Annotated[int, typer.Option(min=1, help="Models that are trained at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of models to train at a time.")] = 1,
 ) -> None:
     """Train on pictures of Unicode characters, add some, compare with baselines, write a report.
 
-    Everything is embedded: nothing is downloaded. About two minutes on two cores.
+    Everything is included; nothing is downloaded. It takes about two minutes on two cores.
 
     Example: dsnc demo --classes 100 --epochs 5
     """
@@ -67,7 +72,7 @@ def demo(
     typer.echo(f"\n{page}: learning curves, cost, reliability, bits, confusable characters")
     typer.echo(f"{output / 'model.html'}: a map of the characters, their codes, bits to flip")
     note(
-        f"\n'dsnc serve {output / 'model'}' has it over HTTP, with that page."
+        f"\n'dsnc serve {output / 'model'}' serves it over HTTP, with that page."
         f"\nDone in {duration(time.monotonic() - begin)}. Next:\n"
         "  dsnc train FILE -o model         a model of your own (tsv, csv, jsonl, svmlight)\n"
         "  dsnc reproduce all               the paper's tables on these pictures\n"

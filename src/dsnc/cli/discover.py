@@ -48,7 +48,10 @@ def discover(
     n_classes: Annotated[
         int | None,
         typer.Option(
-            "--classes", min=1, metavar="N", help="How many to propose; estimated without it."
+            "--classes",
+            min=1,
+            metavar="N",
+            help="How many classes to propose; estimated by default.",
         ),
     ] = None,
     unknown_share: Annotated[
@@ -56,23 +59,23 @@ def discover(
         typer.Option(
             min=0,
             max=1,
-            help="Share of rows of known classes that may be taken for novel; 1 takes all rows.",
+            help="Share of rows of known classes that may count as novel; with 1, all rows do.",
         ),
     ] = 0.05,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page about them; needs the extra report."),
+        typer.Option(metavar="FILE", help="Write an HTML page about them; needs the extra report."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace older files.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Threads; -1 uses all cores.")] = None,
     first_index: FirstIndex = None,
     as_json: AsJson = False,
     table: Any = None,
 ) -> None:
     """Propose classes that nobody has named, from rows without labels.
 
-    Rows that no known class fits are grouped. Give the groups names in the file that -o writes (no
-    name leaves one out, one name for two makes them one), and add them to the model:
+    Rows that fit no known class are grouped. Name the groups in the file that -o writes (a group
+    without a name is left out, groups with the same name are merged), then add them to the model:
     dsnc classes add MODEL INPUT --names FILE
 
     Example: dsnc classes discover model titles.txt -o proposed.tsv
@@ -83,7 +86,7 @@ def discover(
         require("jinja2", extra="report", caller="dsnc classes discover --html")
     estimator = load_model(model, to_predict=True)
     if not hasattr(estimator, "discover_classes"):
-        raise InputError(f"{model}: a model of kind {estimator.kind!r} discovers no classes.")
+        raise InputError(f"{model}: a model of kind {estimator.kind!r} cannot discover classes.")
     if jobs is not None:
         estimator.n_jobs = jobs
     rows = all_rows(estimator, source, first_index, table or {})
@@ -157,7 +160,7 @@ def read_names(path: Path, estimator: Any, n_rows: int) -> tuple[list[int], list
         rows += some
         labels += [_label(str(name).strip(), estimator, str(path), row.line)] * len(some)
     if not rows:
-        raise InputError(f"--names {path} names no class.")
+        raise InputError(f"--names {path} names no class; fill in its column 'name'.")
     return rows, labels
 
 
@@ -190,7 +193,7 @@ def _label(name: str, estimator: Any, path: str, line: int) -> Any:
             path,
             f"names a class {name!r}",
             line=line,
-            expected="a number, as the other labels of the model are",
+            expected="a number, like the other labels of the model",
         ) from None
 
 
@@ -225,4 +228,4 @@ def _show(found: "Discovery") -> None:
         rows.append([str(one.name), f"{len(one):,}", f"{one.tightness:.2f}", *map(escape, short)])
     print_table(["name", "rows", "tight", "marked by", "nearest known", "typical"], rows)
     if len(found) > _SHOWN:
-        typer.echo(f"... and {len(found) - _SHOWN:,} more; -o FILE has all")
+        typer.echo(f"... and {len(found) - _SHOWN:,} more; -o FILE writes all")

@@ -35,7 +35,7 @@ def encode(
     output: WholeFile = None,
     form: Annotated[
         Format | None,
-        typer.Option("--format", help="hex (default), bits, or npy where -o ends so."),
+        typer.Option("--format", help="hex (default), bits, or npy (default if -o ends in .npy)."),
     ] = None,
     batch: Batch = 4096,
     first_index: FirstIndex = None,
@@ -44,7 +44,7 @@ def encode(
     """Print the binary code of every row, or write them as an array.
 
     hex and bits begin with bit 0. npy holds the words of the codes, uint64 of shape (rows, words),
-    bit 0 being the lowest of the first word.
+    with bit 0 as the lowest bit of the first word.
 
     Example: dsnc encode model titles.txt --format bits
     """

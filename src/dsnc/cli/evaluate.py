@@ -49,27 +49,29 @@ class Part(StrEnum):
 @takes_tables
 def evaluate(
     model: Model,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled rows, as in training.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Labeled rows, as in training.")],
     top_k: Annotated[
         list[int] | None,
         typer.Option(
             min=1,
-            help="Among how many answers to look for the class; 1 and 5, of label sets 1, 3, 5.",
+            help="Measure whether the class is among the k best answers; by default k is 1 and 5, "
+            "for label sets 1, 3 and 5.",
         ),
     ] = None,
-    decoder: Annotated[Any, decoder_option("Another decoder on the same codes.")] = None,
+    decoder: Annotated[Any, decoder_option("Use another decoder on the same codes.")] = None,
     part: Annotated[
-        Part | None, typer.Option(help="Of data with a split; test by default, else all rows.")
+        Part | None,
+        typer.Option(help="Part of data with a split; test by default. Without a split, all rows."),
     ] = None,
     errors: Annotated[
-        int, typer.Option(min=0, help="Show so many of the most confident mistakes.")
+        int, typer.Option(min=0, help="Show this many of the most confident mistakes.")
     ] = 0,
     confusions: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Show so many of the most confused pairs, or of the labels that are missed most "
-            "often; --json has all.",
+            help="Show this many of the most confused pairs, or of the labels that are missed most "
+            "often; --json shows all.",
         ),
     ] = 5,
     per_class: Annotated[
@@ -80,28 +82,30 @@ def evaluate(
     ] = None,
     predictions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the answer to each row: .csv, .tsv or .jsonl."),
+        typer.Option(metavar="FILE", help="Write the answer for each row: .csv, .tsv or .jsonl."),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page about it all; needs the extra report."),
+        typer.Option(
+            metavar="FILE", help="Write an HTML page about the results; needs the extra report."
+        ),
     ] = None,
     unknown: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Rows of no known class: how well they are told from DATA."
+            metavar="FILE", help="Rows of no known class; measure how well they are told from DATA."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace older files.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     reader: Reader = None,
     first_index: FirstIndex = None,
     as_json: AsJson = False,
     table: Any = None,
 ) -> None:
-    """Measure a model on labelled rows.
+    """Measure a model on labeled rows.
 
-    macro accuracy is the mean of the classes' accuracies, macro F1 that of their F1; the
-    calibration error says how far probabilities are from the truth. Of label sets: P@k, PSP@k,
+    Macro accuracy is the mean of the accuracies of the classes, macro F1 that of their F1; the
+    calibration error tells how far probabilities are from the truth. For label sets: P@k, PSP@k,
     recall, nDCG and coverage of the k best labels, and F1 of the predicted sets.
 
     Example: dsnc evaluate model test.tsv --errors 10 --html test.html
@@ -149,7 +153,9 @@ def _of_strangers(
     from dsnc.cli.samples import has_label_sets, rows_of
 
     if not hasattr(estimator, "novelty") or has_label_sets(estimator):
-        raise InputError(f"--unknown: a model of kind {estimator.kind!r} cannot tell.")
+        raise InputError(
+            f"--unknown: a model of kind {estimator.kind!r} cannot recognize unknown rows."
+        )
     inside, outside = (estimator.novelty(rows_of(rows)) for rows in (known, strange))
     return {
         "novelty_auroc": metrics.novelty_auroc(inside, outside),
@@ -229,7 +235,7 @@ def _print_confusions(found: list[dict[str, Any]], *, sets: bool) -> None:
 
 
 def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
-    typer.echo("\nThe most confident mistakes" if mistakes else "\nThere is no mistake.")
+    typer.echo("\nThe most confident mistakes" if mistakes else "\nThere are no mistakes.")
     rows = []
     for mistake in mistakes:
         sure = percent(mistake["probability"])
@@ -262,7 +268,7 @@ def load_labelled(
     dataset = load(data, reading, sets=has_label_sets(estimator))
     if dataset.is_text != text:
         kinds = ("texts", "numbers") if text else ("numbers", "texts")
-        raise InputError(f"The model was trained on {kinds[0]}, and {data} holds {kinds[1]}.")
+        raise InputError(f"The model was trained on {kinds[0]}, but {data} holds {kinds[1]}.")
     if not text:
         first = look.first_index(estimator) if first_index is None else first_index
         dataset = dataset.numbered_from(first).of_width(n_features)
@@ -273,7 +279,7 @@ def load_labelled(
     if part is None:
         part = Part.test if dataset.splits and len(dataset.splits.get("test", ())) else Part.all
         if part is Part.test:
-            note(f"{data}: its test part")
+            note(f"{data}: using its test part")
     if part is Part.all:
         return dataset
     rows = (dataset.splits or {}).get(str(part), ())

@@ -41,17 +41,21 @@ def explain(
         str,
         typer.Argument(
             metavar="TEXT|INPUT",
-            help="A text, or rows as predict takes them: a file, a folder; - for stdin.",
+            help="A text, or rows in a form that predict accepts: a file, a folder; - for stdin.",
         ),
     ],
     rows: Annotated[
-        int, typer.Option(min=1, max=_MOST_ROWS, help="How many rows of a file, the first ones.")
+        int,
+        typer.Option(
+            min=1, max=_MOST_ROWS, help="How many rows to explain, starting with the first."
+        ),
     ] = 5,
     top: Annotated[
-        int, typer.Option(min=1, help="How many features are shown, for the label and against it.")
+        int, typer.Option(min=1, help="How many features to show for the label and against it.")
     ] = 6,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page, texts in color; needs the extra report.")
+        Path | None,
+        typer.Option(help="Write an HTML page, with texts in color; needs the extra report."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
@@ -59,7 +63,7 @@ def explain(
     first_index: FirstIndex = None,
     table: Any = None,
 ) -> None:
-    """Show why rows get their labels: what spoke for the best class against the second best.
+    """Show why rows get their labels: what speaks for the best class against the second best.
 
     All terms add up to the difference of the two scores. On a terminal a text is shown in color:
     green speaks for the label, red against it.
@@ -71,8 +75,8 @@ def explain(
     estimator = load_model(model, to_predict=True)
     if not hasattr(estimator, "explain"):
         raise InputError(
-            f"{model} is of kind {estimator.kind!r}, which has no codes; explain is for those that "
-            "have."
+            f"{model} is of kind {estimator.kind!r}, which has no codes; explain needs a model "
+            "with codes."
         )
     explained: list[Explanation] = []
     with deferred(), plain_errors():

@@ -25,17 +25,17 @@ def inspect_model(
     label: Annotated[
         str | None, typer.Option("--class", metavar="LABEL", help="Show the classes near this one.")
     ] = None,
-    neighbors: Annotated[int, typer.Option(min=1, help="How many of them.")] = 10,
+    neighbors: Annotated[int, typer.Option(min=1, help="How many of these classes to show.")] = 10,
     bit: Annotated[
-        int | None, typer.Option(min=0, help="Show what this bit separates; the first is 0.")
+        int | None, typer.Option(min=0, help="Show what this bit separates; the first bit is 0.")
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Texts that give n-grams their names; the training data, say."),
+        typer.Option(help="Texts that give n-grams their names, such as the training data."),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(help="Write a page to explore: map, search, codes, bits to flip; one file."),
+        typer.Option(help="Write one HTML file to explore: a map, search, codes, bits to flip."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +60,7 @@ def inspect_model(
         return
     _show(facts, label, near, bits)
     if texts is None and facts.takes_text and bits:
-        note("\nTo see which n-grams push the bit, name some texts: --data FILE")
+        note("\nTo see which n-grams push the bit, give some texts: --data FILE")
 
 
 def _texts(estimator: Any, data: str) -> list[str]:
@@ -69,7 +69,7 @@ def _texts(estimator: Any, data: str) -> list[str]:
     from dsnc.inspection import takes_text
 
     if not takes_text(estimator):
-        raise InputError("--data names n-grams, and this model was not trained on texts.")
+        raise InputError("--data names n-grams, but this model was not trained on texts.")
     check_data(data)
     dataset = load_dataset(data)
     if not dataset.is_text:
@@ -127,7 +127,7 @@ def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[Bit
     if facts.trials:
         typer.echo("\nDecoders on held-out rows")
         rows = [trial_cells(trial) for trial in facts.trials]
-        print_table(["decoder", "accuracy", "a row", "settings"], rows)
+        print_table(["decoder", "accuracy", "per row", "settings"], rows)
     if near is not None:
         typer.echo(f"\nNearest to {escape(label)}")
         rows = [[f"{n.likeness:.2f}", str(n.distance), str(n.label)] for n in near]

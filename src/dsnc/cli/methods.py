@@ -47,7 +47,10 @@ class Trainer(StrEnum):
 
 METHODS = tuple(method.value for method in Method)
 OPTIONS = {  # parameter: (option, its help)
-    "n_bits": ("--bits", "Length of the codes: four times log2 of the classes is a good start."),
+    "n_bits": (
+        "--bits",
+        "Length of the codes; four times log2 of the number of classes is a good start.",
+    ),
     "n_units": ("--bits", "Width of the hidden layer."),
     "encoder": ("--encoder", "linear for features that are good already, mlp for others."),
     "decoder": (
@@ -60,27 +63,30 @@ OPTIONS = {  # parameter: (option, its help)
     ),
     "trainer": (
         "--trainer",
-        "fast: on the CPU, without torch; auto: where it can do what is asked.",
+        "fast: on the CPU, without torch; auto: fast if it supports the settings, else torch.",
     ),
-    "max_epochs": ("--epochs", "At most so many passes over the rows; by default the data decide."),
+    "max_epochs": (
+        "--epochs",
+        "Maximum number of passes over the rows; by default chosen from the data.",
+    ),
     "learning_rate": ("--learning-rate", "A number, or auto."),
-    "batch_size": ("--batch-size", "Rows of a step, or auto."),
-    "random_state": ("--seed", "The same number gives the same model."),
+    "batch_size": ("--batch-size", "Rows per step, or auto."),
+    "random_state": ("--seed", "Random seed; the same number gives the same model."),
     "device": ("--device", "auto, cpu, cuda, cuda:1, ..."),
     "beta": ("--beta", "Weight of the term that draws the codes of a class together."),
     "gamma": ("--gamma", "Weight of the term that drives the codes of classes apart."),
     "label_smoothing": ("--label-smoothing", "Share of the target spread over all classes."),
     "class_weight": (
         "--class-weight",
-        "balanced: rare classes count as much as frequent ones; propensity: of label sets.",
+        "balanced: rare classes count as much as frequent ones; propensity: for label sets.",
     ),
-    "n_jobs": ("--jobs", "Threads; -1 takes all cores."),
+    "n_jobs": ("--jobs", "Threads; -1 uses all cores."),
     "time_limit": ("--time-limit", "Stop after this time with the best so far: 600, 10m, 2h."),
 }
 _OTHERS = {  # what the docstrings say of several parameters together
     "schedule": "How the learning rate moves: one_cycle or constant.",
-    "weight_decay": "Of Adam.",
-    "C": "How much the losses count against the size of the weights.",
+    "weight_decay": "Weight decay of Adam.",
+    "C": "How much the losses count relative to the size of the weights.",
 }
 # The business of the command line; an object of Python; what has a table of its own.
 _LEFT_OUT = {"callbacks", "checkpoint", "verbose", "base", "text"}
@@ -101,7 +107,7 @@ def kind_of(method: str, *, sets: bool = False) -> Any:
         return dsnc.DSNCMultiLabelClassifier if sets else dsnc.DSNCClassifier
     if sets:
         raise InputError(
-            f"--method {method} learns one label a row, and the data have label sets; leave it out."
+            f"--method {method} learns one label a row, but the data have label sets; leave it out."
         )
     return BASELINES[method]
 

@@ -46,7 +46,7 @@ def aside(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(
-            f"-o {path} could not be written ({reason}); nothing of it is left. Make room, or "
+            f"-o {path} could not be written ({reason}); no partial file is left. Make room, or "
             "choose another place."
         ) from error
 

@@ -59,7 +59,7 @@ def predict(
     top_k: Annotated[
         int | None,
         typer.Option(
-            min=1, help="The k most probable labels; 1 by default, of label sets the whole set."
+            min=1, help="Predict the k most probable labels; by default 1, or the whole label set."
         ),
     ] = None,
     proba: Annotated[
@@ -70,8 +70,8 @@ def predict(
         typer.Option(
             min=0,
             max=1,
-            help="Leave a row empty whose best label is less probable; of label sets, leave out "
-            "such labels.",
+            help="Give no label to a row whose best label is less probable than this; from label "
+            "sets, leave out such labels.",
         ),
     ] = None,
     unknown: Annotated[
@@ -82,30 +82,36 @@ def predict(
     ] = None,
     unknown_share: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Share of rows of known classes that --unknown may lose."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of rows of known classes that may be mistaken for unknown ones.",
+        ),
     ] = 0.05,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
     ] = False,
     on_error: Annotated[
-        OnError, typer.Option(help="A row of a table that cannot be read: stop, or skip it.")
+        OnError, typer.Option(help="If a row of a table cannot be read: stop, or skip it.")
     ] = OnError.stop,
-    jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; -1 uses all cores.")] = None,
     batch: Annotated[
         int | None,
-        typer.Option(min=1, help="Rows at a time, at most; 4096, and 1024 with --ray."),
+        typer.Option(
+            min=1, help="Maximum number of rows at a time; 4096 by default, 1024 with --ray."
+        ),
     ] = None,
     first_index: FirstIndex = None,
     ray: Ray = None,
     workers: Workers = None,
     table: Any = None,
 ) -> None:
-    r"""Predict labels: one line for every row, at once, also from a pipe that is still open.
+    r"""Predict labels: one line for every row, immediately, even from a pipe that is still open.
 
-    A table (csv, tsv, jsonl, parquet) comes back with columns added: prediction, probability. Of
-    other rows, labels are separated by tabs; tabs, line ends, backslashes and what cannot be seen
-    inside one are written \t, \n, \r, \\, \x1b. Label sets are lists in JSON and Parquet; in csv
-    and tsv --label-separator stands between labels, by default that of training, else a bar.
+    A table (csv, tsv, jsonl, parquet) comes back with columns added: prediction, probability. For
+    other rows, labels are separated by tabs; tabs, line ends, backslashes and invisible characters
+    inside a label are written as \t, \n, \r, \\, \x1b. Label sets are lists in JSON and Parquet; in
+    csv and tsv, --label-separator separates labels, by default that of training, else a bar.
     With --ray, INPUT may be a folder or an address, and OUTPUT is a folder of Parquet parts.
 
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba

@@ -9,23 +9,23 @@ if TYPE_CHECKING:
     from dsnc.data import Dataset, Finding
 
 _WORDS = {
-    "duplicate_rows": "rows that repeat another one and its label",
-    "several_labels": "equal rows that stand under several labels",
+    "duplicate_rows": "rows that repeat another row and its label",
+    "several_labels": "equal rows that have different labels",
     "empty_rows": "empty rows",
     "empty_labels": "warning: rows whose label is empty, which is learned as a class",
     "similar_labels": "warning: labels that differ only in spaces or case, "
     "which are learned as different classes",
-    "single_row_classes": "classes of a single row",
+    "single_row_classes": "classes with a single row",
 }
 _SEPARATORS = ("|", ";", ",")  # that people put between labels
 _WORDS_OF_SETS = {
-    "duplicate_rows": "rows that repeat another one and its labels",
+    "duplicate_rows": "rows that repeat another row and its labels",
     "several_labels": "equal rows that have different label sets",
     "unlabelled_rows": "rows without a label, which are learned as the empty set",
     "empty_labels": "warning: rows with an empty label, which is learned as a label",
     "similar_labels": "warning: labels that differ only in spaces or case, "
     "which are learned as different labels",
-    "single_row_classes": "labels of a single row",
+    "single_row_classes": "labels with a single row",
 }
 
 
@@ -62,7 +62,7 @@ def _hint_at_sets(dataset: "Dataset") -> None:
         parts = {part.strip() for label in with_it for part in label.split(separator)}
         if len(with_it) > len(labels) / 2 and len(parts) < len(with_it) / 2:
             note(
-                f"{len(with_it):,} of {len(labels):,} labels have {separator!r} inside, such as "
+                f"{len(with_it):,} of {len(labels):,} labels contain {separator!r}, such as "
                 f"{with_it[0]!r}; if a row has several labels, give --label-separator "
                 f"{separator!r}."
             )

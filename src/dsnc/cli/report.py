@@ -10,14 +10,15 @@ from dsnc.cli.common import note
 
 def report(
     runs: Annotated[
-        Path, typer.Argument(metavar="RUNS", help="The folder of records of dsnc reproduce.")
+        Path,
+        typer.Argument(metavar="RUNS", help="The folder of records that dsnc reproduce wrote."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path(
         "report.html"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace an older file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a page with tables and figures that opens in any browser, without a network."""
+    """Write a page with tables and figures that opens in any browser, even offline."""
     from dsnc.paper.report import write_report
 
     path = write_report(runs, output, overwrite=force)

@@ -46,14 +46,16 @@ WhichPreset = Annotated[
 ]
 Methods = Annotated[
     list[str] | None,
-    typer.Option(help="dsnc dsnc_reg mlp mlp_reg ecoc one_vs_rest nearest_centroid; without, all."),
+    typer.Option(
+        help="dsnc dsnc_reg mlp mlp_reg ecoc one_vs_rest nearest_centroid; by default all."
+    ),
 ]
 Select = Annotated[
     bool | None,
     typer.Option(
         "--select/--no-select",
-        help="Choose learning rate and factor of each cell on validation rows, as the paper "
-        "does (recipe paper). On in the preset paper.",
+        help="Choose learning rate and factor for each cell on validation rows, as the paper "
+        "does (recipe paper). On by default in the preset paper.",
     ),
 ]
 Settings = Annotated[
@@ -72,18 +74,20 @@ Beside = Annotated[
         "DMOZ-1K, DMOZ-12K, ALOI, IMAGENET."
     ),
 ]
-Data = Annotated[str, typer.Option(help="A file, a folder, or a name of the catalog.")]
+Data = Annotated[str, typer.Option(help="A file, a folder, or a name from the catalog.")]
 Bits = Annotated[list[int] | None, typer.Option(min=1, help="Code sizes: --bits 12 24 36.")]
-Seeds = Annotated[list[int] | None, typer.Option(min=0, help="One run for each.")]
+Seeds = Annotated[list[int] | None, typer.Option(min=0, help="Seeds; one run for each.")]
 Recipes = Annotated[
     list[str] | None, typer.Option(help="default (ours), paper (the authors'), or both.")
 ]
-Epochs = Annotated[int | None, typer.Option(min=1, help="At most so many, for every method.")]
-Classes = Annotated[
-    int | None, typer.Option(min=2, help="Take a random subset of so many classes.")
+Epochs = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of epochs, for every method.")
 ]
-Output = Annotated[Path, typer.Option("--output", "-o", help="The folder of the records.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes that run at a time.")]
+Classes = Annotated[
+    int | None, typer.Option(min=2, help="Use a random subset of this many classes.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The folder to write the records to.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes that run at a time.")]
 
 
 class ReproduceCommand(Several):
@@ -113,8 +117,8 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and print their tables.
 
-    Every run leaves a record; what has one is not run again, so that the same command goes on where
-    it was interrupted.
+    Every run leaves a record. A run that has one is not repeated, so the same command continues
+    where it was interrupted.
 
     Example: dsnc reproduce accuracy --data glyphs --bits 12 24 36
     """
@@ -135,7 +139,7 @@ def reproduce(
         )
     except KeyboardInterrupt:
         raise InterruptedRun(
-            f"the finished runs are kept in {output}; the same command goes on from there."
+            f"the finished runs are kept in {output}; the same command continues from there."
         ) from None
     failed = tell_failures(records)
     if as_json:

@@ -133,7 +133,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="--quiet, --verbose and --debug may stand anywhere. Help of a command: dsnc train -h",
+    epilog="--quiet, --verbose and --debug may appear anywhere. Help for a command: dsnc train -h",
 )
 
 
@@ -143,7 +143,7 @@ def _root(
         bool, typer.Option("--quiet", "-q", help="Show results and errors only.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say more about what is done.")
+        bool, typer.Option("--verbose", "-v", help="Print more about what is being done.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[

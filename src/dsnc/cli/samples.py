@@ -58,11 +58,15 @@ def load(
     if dataset.columns is not None or sets:
         note(dataset.source)
     if dataset.is_multilabel and sets is False:
-        raise InputError(f"{name} has rows with several labels; one label a row is needed here.")
+        raise InputError(
+            f"{name} has rows with several labels, but only one label a row is allowed here."
+        )
     if like is None:
         return dataset
     if dataset.is_text != like.is_text:
-        raise InputError(f"The rows of {name} and the training rows are not both texts.")
+        raise InputError(
+            f"The rows of {name} are not of the same kind as the training rows: texts, or numbers."
+        )
     if like.width is None:
         return dataset
     # Features that no training row has cannot be learned.

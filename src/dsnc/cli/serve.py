@@ -12,35 +12,46 @@ def serve(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL...", help="Folders of trained models; their names are in the addresses."
+            metavar="MODEL...",
+            help="Folders of trained models; their names appear in the addresses.",
         ),
     ],
     host: Annotated[
         str, typer.Option(help="Where to listen; 0.0.0.0 is open to the network.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="0 takes a port that is free.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")
     ] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="Tokens, a line each: requests must have one, but for /health."),
+        typer.Option(help="A file of tokens, one per line; requests need one, except for /health."),
     ] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Classes stay as they are, whoever has a token.")
+        bool,
+        typer.Option("--read-only", help="Do not let anyone change classes, even with a token."),
     ] = False,
-    max_body: Annotated[float, typer.Option(min=0.001, help="Megabytes of a request.")] = 32,
-    max_rows: Annotated[int, typer.Option(min=1, help="Rows of a request.")] = 100_000,
-    max_seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of a request.")] = 30,
+    max_body: Annotated[
+        float, typer.Option(min=0.001, help="Maximum size of a request, in megabytes.")
+    ] = 32,
+    max_rows: Annotated[
+        int, typer.Option(min=1, help="Maximum number of rows per request.")
+    ] = 100_000,
+    max_seconds: Annotated[
+        float, typer.Option(min=0.1, help="Maximum time for a request, in seconds.")
+    ] = 30,
     max_in_flight: Annotated[
-        int, typer.Option(min=1, help="Requests at a time, of a worker; others get a 429.")
+        int,
+        typer.Option(
+            min=1, help="Maximum number of requests at a time, per worker; others get a 429."
+        ),
     ] = 64,
 ) -> None:
     """Serve models over HTTP: plain JSON, lines, CSV, arrays, and the Open Inference Protocol.
 
-    Addresses and forms are at /docs. Requests are logged to stderr, a line of JSON each; --quiet
-    leaves that out. A folder that is replaced is read again, with nothing lost. Who has a token
-    can add and remove classes.
+    Addresses and formats are listed at /docs. Requests are logged to stderr, one line of JSON each;
+    --quiet turns that off. If a folder is replaced, the new model is loaded, and no request is
+    lost. Clients with a token can add and remove classes.
 
     Example: dsnc serve model --port 8000
     """

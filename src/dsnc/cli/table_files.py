@@ -33,7 +33,7 @@ def check_new_files(files: dict[str, Path | None], *, force: bool) -> None:
 def check_table(option: str, path: Path | None) -> None:
     """Refuse a name that does not say which kind of table it is."""
     if path is not None and path.suffix.lower() not in _WRITERS:
-        raise InputError(f"{option} {path} ends in none of {', '.join(_WRITERS)}; choose one.")
+        raise InputError(f"{option} {path} must end in one of {', '.join(_WRITERS)}.")
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Rows, separator: str = "|") -> None:

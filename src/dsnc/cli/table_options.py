@@ -8,22 +8,28 @@ from typing import Annotated, Any
 import typer
 
 TABLE_OPTIONS: dict[str, tuple[Any, str]] = {
-    "label_column": (str | None, "The column of labels: its name, or its number from 0 on."),
+    "label_column": (str | None, "The column of labels: its name, or its number, counted from 0."),
     "label_separator": (
         str | None,
-        "What stands between the labels of a cell, such as '|'; then rows have label sets.",
+        "What separates labels in a cell, such as '|'; rows then have label sets.",
     ),
     "text_column": (list[str] | None, "The column of texts; several are joined."),
-    "id_column": (str | None, "A column that names rows and is not learned from."),
-    "number_column": (list[str] | None, "A column of numbers to learn from, beside texts."),
-    "category_column": (list[str] | None, "A column of few different texts to learn from."),
+    "id_column": (str | None, "A column that identifies rows and is not learned from."),
+    "number_column": (list[str] | None, "A column of numbers to learn from, in addition to texts."),
+    "category_column": (
+        list[str] | None,
+        "A column of categories (few different texts) to learn from.",
+    ),
     "missing": (str | None, "Missing numbers: refuse (default), zero, mean, or drop the row."),
-    "header": (bool | None, "Whether the first row names the columns; else its cells tell."),
-    "delimiter": (str | None, "The character between cells, where it is not recognized."),
-    "encoding": (str | None, "Of the text; utf-8 by default."),
+    "header": (
+        bool | None,
+        "Whether the first row names the columns; by default, its cells decide.",
+    ),
+    "delimiter": (str | None, "The character between cells, if it is not recognized."),
+    "encoding": (str | None, "Encoding of the text; utf-8 by default."),
     "decode_errors": (
         str | None,
-        "Bytes that are not of the encoding: strict (default) refuses them, replace does not.",
+        "Bytes that are invalid in the encoding: strict (default) refuses them, replace does not.",
     ),
 }
 """Parameter of `dsnc.data.load_dataset` to its type and help."""

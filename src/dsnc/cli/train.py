@@ -90,26 +90,27 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     time_limit: Annotated[str | None, option("time_limit", **_RUN)] = None,
     config: ConfigFile = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print all settings as such a file, and stop.")
+        bool,
+        typer.Option("--print-config", help="Print all settings as a file for --config, and stop."),
     ] = False,
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Go on with the run that was interrupted; start if there is none."
+            "--resume", help="Continue an interrupted run, or start a new one if there is none."
         ),
     ] = False,
     checkpoint: Annotated[
-        bool, typer.Option(help="Keep every epoch in MODEL.checkpoint while the run lasts.")
+        bool, typer.Option(help="Save every epoch in MODEL.checkpoint during the run.")
     ] = True,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace MODEL; throw an interrupted run away.")
+        bool, typer.Option("--force", help="Replace MODEL, and discard an interrupted run.")
     ] = False,
     as_json: AsJson = False,
     ray: Ray = None,
     workers: Workers = None,
     table: Any = None,
 ) -> None:
-    """Learn from labelled rows and write a model.
+    """Learn from labeled rows and write a model.
 
     Example: dsnc train titles.tsv -o model --bits 64 --epochs 20
     """
@@ -125,8 +126,8 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     for key, missing in (("data", "DATA"), ("output", "-o MODEL")):
         if key not in whole.train:
             raise typer.BadParameter(
-                f"missing; try dsnc train DATA -o MODEL, or name it under [train] {key} in "
-                "the file of --config.",
+                f"missing; try dsnc train DATA -o MODEL, or set [train] {key} in "
+                "the --config file.",
                 param_hint=missing,
             )
     if ray is not None:
@@ -150,7 +151,7 @@ class Run:
         self.learns = "checkpoint" in kind_of(config.method)._get_param_names()
         self.keeps_epochs = self.learns and (keep_epochs or resume)
         if resume and not self.learns:
-            raise InputError(f"--resume: method {config.method!r} has no epochs to go on from.")
+            raise InputError(f"--resume: method {config.method!r} has no epochs to continue from.")
         self.others: dict[str, Any] = {}  # parameters that are the business of the command line
         if self.keeps_epochs:
             self.others["checkpoint"] = str(self.folder)
@@ -206,7 +207,7 @@ class Run:
             return
         for name in self._only_of_sets():
             raise InputError(
-                f"{name}={self.config.model[name]!r} is for label sets, and each row of "
+                f"{name}={self.config.model[name]!r} is for label sets, but each row of "
                 f"{train.name} has one label; leave it out."
             )
 
@@ -260,7 +261,7 @@ class Run:
             return
         if self.compared is None:
             note(
-                "Below about a thousand classes codes have little to gain: compare with "
+                "Below about a thousand classes, codes gain little: compare with "
                 "--method one_vs_rest."
             )
         elif self.compared.verdict == "worse":
@@ -290,14 +291,17 @@ class Run:
     def _check_checkpoint(self) -> None:
         if not self.folder.exists():
             if self.resume:
-                note(f"--resume: there is no {self.folder.name} to go on from; a new run starts.")
+                note(
+                    f"--resume: there is no {self.folder.name} to continue from; starting a new "
+                    "run."
+                )
             return
         if self.resume or not self.keeps_epochs:
             return
         if not self.force:
             raise CheckpointError(
-                f"{self.folder} holds a run that was interrupted. Go on with it: the same command "
-                "with --resume. Or throw it away: the same command with --force."
+                f"{self.folder} holds an interrupted run. To continue it, run the same command "
+                "with --resume; to discard it, run the same command with --force."
             )
         foreign = [f.name for f in self.folder.iterdir() if "checkpoint" not in f.name]
         if foreign:
@@ -321,7 +325,7 @@ class Run:
             return {}
         if self.config.method != "dsnc" or train.is_multilabel:
             kind = "label sets" if train.is_multilabel else f"--method {self.config.method}"
-            raise InputError(f"--descriptions: {kind} cannot be learned from descriptions.")
+            raise InputError(f"--descriptions does not work with {kind}; leave it out.")
         from dsnc.cli.descriptions import load_descriptions
 
         return load_descriptions(file, {})
@@ -338,7 +342,7 @@ class Run:
         on_screen = sys.stderr.isatty() and not STATE.quiet
         reason = self.model._why_torch() if self.config.method == "dsnc" else ""
         if reason and not on_screen:  # there, training says it
-            note(f"trainer: torch, since the fast one cannot do {reason}")
+            note(f"trainer: torch, since the fast one does not support {reason}")
         if hasattr(self.model, "callbacks"):
             measure = "P@1" if train.is_multilabel else "accuracy"
             log = log_epochs(self.model.time_limit, measure)
@@ -351,17 +355,17 @@ class Run:
                     raise
                 raise CheckpointError(
                     f"--resume: {error} On the command line: give the same data and settings as "
-                    "then, or start anew with --force instead of --resume."
+                    "before, or start from scratch with --force instead of --resume."
                 ) from error
 
     def _what_is_kept(self) -> str:
         from dsnc.training.checkpoint import FILES
 
         if not any((self.folder / name).exists() for name in FILES.values()):
-            return "no epoch was complete, so nothing is kept."
+            return "no epoch was completed, so nothing is kept."
         return (
-            f"the epochs so far are kept in {self.folder}. Go on: the same command with --resume. "
-            "Or take the best so far: --resume --time-limit 1."
+            f"the epochs so far are kept in {self.folder}. To continue, run the same command with "
+            "--resume; for the best model so far, with --resume --time-limit 1."
         )
 
 

@@ -35,19 +35,19 @@ Space = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUES",
-        help="What to choose: learning_rate=1e-3..1e-1:log n_bits=24,36,64 hidden.. "
-        "factor is beta and gamma together. Without: learning_rate and factor, as the paper.",
+        help="What to choose, such as learning_rate=1e-3..1e-1:log n_bits=24,36,64. factor "
+        "stands for beta and gamma together. By default learning_rate and factor, as in the paper.",
     ),
 ]
-Trials = Annotated[int, typer.Option(min=1, help="Of the whole study.")]
+Trials = Annotated[int, typer.Option(min=1, help="Number of trials in the whole study.")]
 TimeLimit = Annotated[
-    str | None, typer.Option(help="Begin no trial after this time: 600, 10m, 2h.")
+    str | None, typer.Option(help="Start no more trials after this time: 600, 10m, 2h.")
 ]
 Study = Annotated[
-    Path | None, typer.Option(help="A file that keeps the study, to go on with it later.")
+    Path | None, typer.Option(help="A file that keeps the study, so that it can be continued.")
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes; several need --study.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the draws.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed of the search.")]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Where to write the best settings as a TOML file."),
@@ -77,7 +77,7 @@ def tune(
     as_json: AsJson = False,
     table: Any = None,
 ) -> None:
-    """Choose parameters by the best validation accuracy; hopeless trials end early.
+    """Choose parameters by validation accuracy; hopeless trials end early.
 
     Example: dsnc tune titles.tsv --space learning_rate=1e-3..1e-1:log n_bits=32,64 -o best.toml
     """
@@ -97,7 +97,7 @@ def tune(
     parts = load_parts(data, reading, validation)
     if parts.train.is_multilabel:
         raise InputError(
-            f"{data} has label sets, which dsnc tune does not know; choose parameters with "
+            f"{data} has label sets, which dsnc tune does not support; choose parameters with "
             "scikit-learn's GridSearchCV and dsnc.DSNCMultiLabelClassifier."
         )
     labels = parts.train.labels
@@ -118,8 +118,8 @@ def tune(
                 progress=not STATE.quiet,
             )
     except KeyboardInterrupt:
-        kept = f"the trials are kept in {study}" if study else "give --study FILE to keep trials"
-        raise InterruptedRun(f"{kept}; the same command goes on from there.") from None
+        kept = f"the trials are kept in {study}; the same command continues from there."
+        raise InterruptedRun(kept if study else "to keep trials, give --study FILE.") from None
     if as_json:
         best = {"parameters": found.parameters, "validation_accuracy": found.accuracy}
         print_json({**best, "trials": found.trials})

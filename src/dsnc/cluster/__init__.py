@@ -1,6 +1,6 @@
-"""Beyond one machine: prediction, search and training on Ray, with the same face.
+"""Beyond one machine: prediction, search and training on a Ray cluster.
 
-Nothing here imports Ray before it is called.
+Ray is imported when it is first needed.
 """
 
 import importlib

@@ -62,7 +62,7 @@ def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, **options)
     except ConnectionError as error:
-        hint = "start one with ray start --head, name its address, or take 'local'"
+        hint = "start one with ray start --head, give its address, or use 'local'"
         if address == "auto":
             raise ClusterError(f"ray='auto': no cluster runs on this machine; {hint}.") from error
         raise ClusterError(f"ray={address!r} cannot be reached ({error}).") from error
@@ -128,7 +128,7 @@ def take_workers(ray: Any, workers: int | None, cpus: int, most: int | None = No
     if not room or wanted > room:
         raise ClusterError(
             f"workers={wanted or 1} with cpus_per_worker={cpus} do not fit: the cluster's nodes "
-            f"have room for {room}. Take fewer, or add nodes first (an autoscaler does not count)."
+            f"have room for {room}. Use fewer, or add nodes first (an autoscaler does not count)."
         )
     wanted = wanted if most is None else min(wanted, max(1, most))
     until = time.monotonic() + _FREE
@@ -136,8 +136,8 @@ def take_workers(ray: Any, workers: int | None, cpus: int, most: int | None = No
         if time.monotonic() > until:
             free = ray.available_resources().get("CPU", 0)
             raise ClusterError(
-                f"workers={wanted} with cpus_per_worker={cpus}: other jobs of the cluster leave "
-                f"{free:g} cores free. Take fewer workers, or wait for the others to end."
+                f"workers={wanted} with cpus_per_worker={cpus}: other jobs on the cluster leave "
+                f"{free:g} cores free. Use fewer workers, or wait for the other jobs to end."
             )
         time.sleep(0.2)
     return wanted
@@ -181,14 +181,14 @@ def check_nodes(ray: Any, *, model: Path | None = None, folders: Sequence[Path] 
             wrong.append(f"node {name} cannot run dsnc ({_cause(error)}); install it there")
             continue
         others = [
-            f"{package} {found.get(package, 'missing')} (the driver {here[package]})"
+            f"{package} {found.get(package, 'missing')} (the driver has {here[package]})"
             for package in _COMPARED
             if package in here and found.get(package) != here[package]
         ]
         problems = [f"has {', '.join(others)}"] * bool(others) + problems
         wrong += [f"node {name} {problem}" for problem in problems]
     if wrong:
-        raise ClusterError(f"The cluster cannot do this: {'; '.join(wrong)}.")
+        raise ClusterError(f"The cluster cannot be used: {'; '.join(wrong)}.")
 
 
 def look_around(model: str | None, folders: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -202,7 +202,7 @@ def look_around(model: str | None, folders: list[str]) -> tuple[dict[str, str], 
         except OSError as error:
             problems.append(
                 f"cannot read the model {model} ({error.strerror}); put it on a file system that "
-                "all nodes share, or at the same path of each"
+                "all nodes share, or at the same path on each node"
             )
     for folder in folders:
         try:

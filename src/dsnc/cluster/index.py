@@ -20,29 +20,29 @@ _GONE = np.iinfo(np.int64).max
 
 
 class ShardedIndex:
-    """Finds the nearest of more codes than one memory holds, exactly as `HammingIndex` does.
+    """Finds the nearest of more codes than one memory can hold, exactly as `HammingIndex` does.
 
-    Each actor finds the nearest of its own codes. Of all that were found, the nearest by (distance,
-    number) are the nearest of all, since that order has no ties.
+    Each actor finds the nearest of its own codes. The nearest of everything found, by (distance,
+    number), are the nearest of all codes: this order has no ties.
 
     Parameters
     ----------
     codes : PackedCodes or path
-        What is searched. A path is that of the words as an ``.npy`` file that all nodes can read:
-        an actor reads its own only, and the driver none.
+        The codes to search. A path names an ``.npy`` file of words that all nodes can read: each
+        actor reads its own part only, and the driver none.
     shards : int, optional
-        Actors; by default as many as the cluster has room for.
+        Number of actors; by default, as many as the cluster has room for.
     n_bits : int, optional
-        Width of the codes, where they come from a file.
+        Width of the codes. Required if `codes` is a path.
     vectors : ClassVectors, optional
-        Where codes are those of classes: what each class thinks of features, for `margins`. They
-        are split as the codes are.
-    ray : str
-        As of `dsnc.cluster.predict`.
-    cpus_per_shard : int
-        Cores, and threads, of each.
-    method : str
-        As of `HammingIndex`.
+        If each code belongs to one class: the feature vectors of the classes, for `margins`. They
+        are split like the codes.
+    ray : str, default "auto"
+        As in `dsnc.cluster.predict`.
+    cpus_per_shard : int, default 1
+        Cores and threads of each actor.
+    method : str, default "auto"
+        As in `HammingIndex`.
 
     Examples
     --------
@@ -64,7 +64,9 @@ class ShardedIndex:
         words, self.n_bits = _words_of(codes, n_bits)
         self._n_codes, self._n_jobs = len(words), cpus_per_shard
         if vectors is not None and vectors.n_classes != len(words):
-            raise InputError(f"vectors has {vectors.n_classes} classes for {len(words)} codes.")
+            raise InputError(
+                f"vectors has {vectors.n_classes} classes, but there are {len(words)} codes."
+            )
         with ExitStack() as stack:
             self._ray = stack.enter_context(connected(ray, "ShardedIndex"))
             check_nodes(self._ray)
@@ -81,12 +83,14 @@ class ShardedIndex:
             self._stack = stack.pop_all()
 
     def search(self, queries: PackedCodes, k: int = 1) -> tuple[NDArray[np.int32], Ints]:
-        """Find the k nearest codes of each query; distances and numbers as `HammingIndex.search`.
+        """Find the k nearest codes of each query; returns the same as `HammingIndex.search`.
 
         Parameters
         ----------
         queries : PackedCodes
-        k : int
+            As wide as the codes.
+        k : int, default 1
+            How many to find; if there are fewer codes, all of them.
         """
         found = self._ask("search", queries, k)
         keys = np.hstack([_keys(distances, rows) for distances, rows in found])
@@ -94,14 +98,16 @@ class ShardedIndex:
         return _parts(keys)
 
     def search_classes(self, queries: PackedCodes, k: int, labels: ArrayLike) -> ClassNeighbors:
-        """Find the k nearest classes of each query, each once, as `HammingIndex.search_classes`.
+        """Find the k nearest classes of each query; the same as `HammingIndex.search_classes`.
 
         Parameters
         ----------
         queries : PackedCodes
+            As wide as the codes.
         k : int
+            How many to find; if there are fewer classes, all of them.
         labels : int array of shape (n_codes,)
-            Class of each code.
+            The class of each code.
         """
         labels = check_labels(labels, self._n_codes)
         bounds = zip(self.bounds[:-1], self.bounds[1:], strict=True)
@@ -118,13 +124,18 @@ class ShardedIndex:
         return ClassNeighbors(distances, owners, rows)
 
     def margins(self, X: Any, classes: ArrayLike) -> NDArray[np.float32]:
-        """Return what the vectors of some classes say of each row.
+        """Return the scores that the feature vectors of some classes give each row.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d)
+            The rows.
         classes : int array of shape (n, m)
-            Candidates of each row.
+            The candidates of each row.
+
+        Returns
+        -------
+        margins : float32 array of shape (n, m)
         """
         wanted = np.asarray(classes, dtype=np.int64)
         rows = self._ray.put(sp.csr_array(X, dtype=np.float32))
@@ -150,7 +161,7 @@ class ShardedIndex:
         return self._n_codes
 
     def close(self) -> None:
-        """End the actors."""
+        """Stop the actors."""
         for shard in self._shards:
             self._ray.kill(shard)
         self._shards = []
@@ -161,7 +172,7 @@ class ShardedIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the actors."""
+        """Stop the actors."""
         self.close()
 
 
@@ -192,7 +203,7 @@ class _Shard:
 
     def margins(self, X: Any, classes: Any) -> NDArray[np.float32]:
         if self._reranker is None:
-            raise InputError("the index was made without vectors=, which margins needs.")
+            raise InputError("the index was built without vectors=, which margins needs.")
         own = classes - self._first
         own = np.where((own >= 0) & (own < len(self._index)), own, -1)
         if X.shape[1] != self._reranker.vectors.n_features:
@@ -210,13 +221,15 @@ def _words_of(codes: Any, n_bits: int | None) -> tuple[Any, int]:
     if isinstance(codes, PackedCodes):
         return codes.words, codes.n_bits
     if n_bits is None:
-        raise InputError("n_bits is needed where codes come from a file.")
+        raise InputError("n_bits is required when codes come from a file.")
     try:
         words = np.load(codes, mmap_mode="r")
     except (OSError, ValueError) as error:
         raise InputError(f"codes={os.fspath(codes)!r} cannot be read ({error}).") from error
     if words.dtype != np.uint64 or words.ndim != 2:
-        raise InputError(f"codes={os.fspath(codes)!r} holds no words: uint64 of two axes.")
+        raise InputError(
+            f"codes={os.fspath(codes)!r} does not hold code words; expected a 2-D array of uint64."
+        )
     return words, n_bits
 
 

@@ -1,4 +1,4 @@
-"""Prediction on a cluster: a source in, Parquet parts out, in its order and with its columns."""
+"""Prediction on a cluster: rows come back in their order, with columns added, as Parquet files."""
 
 import hashlib
 import json
@@ -25,21 +25,22 @@ PLAN = "_plan.json"  # in the folder of the parts; readers of Parquet pass over 
 
 
 class Done(NamedTuple):
-    """What a job has done.
+    """What a job did.
 
     Attributes
     ----------
     parts : int
-        Files of the result.
+        Number of files in the result.
     rows : int
-        Rows predicted now, not those of parts that were there before.
+        Rows that were predicted in this call, without those of parts that existed already.
     errors : int
-        Rows among them that could not be read.
+        How many of these rows could not be read.
     resumed : int
-        Parts that were there before.
+        Parts that existed already.
     workers : int
-        Actors that predicted.
+        Number of actors that predicted.
     seconds : float
+        How long the call took.
     """
 
     parts: int
@@ -82,10 +83,10 @@ def predict(
     verbose: bool = False,
     **table: Any,
 ) -> Done:
-    """Predict on a Ray cluster: the rows of a source come back with columns added, as Parquet.
+    """Predict on a Ray cluster: writes the rows of a source as Parquet, with columns added.
 
-    Values are those that one machine gives. Parts are named in the order of the source, and rows
-    stand in their order with all of their columns. The same call again goes on where parts are
+    Predictions are the same as on one machine. Parts are numbered in the order of the source; rows
+    keep their order and all of their columns. Calling this again writes only the parts that are
     missing.
 
     Parameters
@@ -93,29 +94,35 @@ def predict(
     model : path
         The folder of a model, which all nodes can read at this path.
     source : str or path
-        Parquet, CSV, TSV, JSON lines, or texts, a line each: a file, a folder of such, or the
-        address of one (``s3://bucket/rows``, or any that pyarrow or fsspec knows).
+        A file, a folder of files, or the address of either (``s3://bucket/rows``, or anything that
+        pyarrow or fsspec can open). Parquet, CSV, TSV or JSON lines; other files are texts, one per
+        line.
     target : str or path
-        The folder of the parts, or an address.
-    ray : str
-        "auto" is the cluster that this machine belongs to, "local" this machine alone; or the
+        The folder, or its address, to write the parts to.
+    ray : str, default "auto"
+        "auto" for the cluster that this machine belongs to, "local" for this machine alone, or the
         address of a head node.
     workers : int, optional
-        Actors that predict; by default as many as the cluster has room for.
-    cpus_per_worker : int
-        Cores, and threads, of each.
+        Number of actors that predict; by default, as many as the cluster has room for.
+    cpus_per_worker : int, default 1
+        Cores and threads of each actor.
     top_k, reject_below, unknown, unknown_share
-        As in ``dsnc predict``.
-    skip_errors : bool
-        Let rows pass that cannot be read, with the reason in a column ``error``.
-    batch : int
-        Rows predicted at a time.
-    rows_per_part : int
-        Row groups of Parquet are put together up to so many rows. Other files are a part each.
-    verbose : bool
-        Draw a progress bar on stderr.
+        As the options of ``dsnc predict``.
+    skip_errors : bool, default False
+        Whether to continue past rows that cannot be read, with the reason in a column ``error``.
+    batch : int, default 1024
+        Number of rows to predict at a time.
+    rows_per_part : int, default 262144
+        Row groups of Parquet are combined into parts of up to this many rows. Any other file
+        becomes one part.
+    verbose : bool, default False
+        Whether to show a progress bar on stderr.
     **table
-        Options of tables, as in `dsnc.data.load_dataset`: ``text_column``, ``delimiter``, ...
+        Options of tables, as in `dsnc.data.load_dataset`: ``text_column``, ``delimiter`` and so on.
+
+    Returns
+    -------
+    Done
     """
     begin = time.monotonic()
     question = Question(top_k, reject_below, unknown, unknown_share)
@@ -235,8 +242,8 @@ def _resumed(folder: Place, job: Job) -> set[str]:
             known = None
         if known != _plan(job):
             raise OutputExistsError(
-                f"{folder.name} holds parts of another source, model or question; choose another "
-                "folder, or delete it."
+                f"{folder.name} holds parts of another source, model or set of options; choose "
+                "another folder, or delete it."
             )
         return names
     foreign = sorted(name for name in names if not name.startswith("."))

@@ -1,8 +1,8 @@
-"""Training on a cluster: the house's torch trainer in the workers of Ray Train.
+"""Training on a cluster: the torch trainer in the workers of Ray Train.
 
-Workers prepare rows as arrays, in the folder `storage`. Then each copies its shard to its own disk
-and trains as one of several processes, as under ``torchrun``. What training leaves is finished
-here, on rows that are held out and on some of the others, by the code that finishes any `fit`.
+Workers write rows as arrays to the folder `storage`. Then each copies its shard to its own disk and
+trains as one of several processes, as under ``torchrun``. Decoder, second stage and calibration are
+chosen in this process, as after any `fit`, on held-out rows and on some of the others.
 """
 
 import contextlib
@@ -52,33 +52,35 @@ def fit(
     verbose: bool = False,
     **table: Any,
 ) -> Some:
-    """Fit an estimator on a Ray cluster, by torch, to rows that no process has all of.
+    """Fit an estimator with torch on a Ray cluster, to rows that no single process holds.
 
-    Workers see the batches that one process with the same seed and batches sees. The call again,
-    with the same storage, goes on after the last epoch that was done.
+    Workers see the same batches as a single process with the same seed and batch size. Calling this
+    again with the same storage resumes after the last completed epoch.
 
     Parameters
     ----------
     estimator : DSNCClassifier or a baseline that torch trains
-        One label a row, no regularizer. ``batch_size`` is that of all workers together, made
-        divisible by their number.
+        For one label per row, without a regularizer (`beta` and `gamma`). `batch_size` is that of
+        all workers together, and is made divisible by their number.
     source : str or path
         Parquet, CSV, TSV or JSON lines with labels: a file, a folder, or an address.
     storage : path
-        A folder that all nodes and this process share: prepared rows and the checkpoint.
+        A folder that all nodes and this process share, for prepared rows and the checkpoint.
     ray, cpus_per_worker
-        As of `dsnc.cluster.predict`.
+        As in `dsnc.cluster.predict`.
     workers : int, optional
-        Processes that train; by default as many as the cluster has room for.
-    finish_rows : int
-        So many training rows, evenly spaced, decide on the scaling and are known to the decoder and
-        the second stage. Where there are no more, these are as `estimator.fit` makes them.
+        Number of processes that train; by default, as many as the cluster has room for.
+    finish_rows : int, default 500000
+        How many training rows, evenly spaced, decide the scaling and are used to choose the decoder
+        and the second stage. If there are no more rows than that, the result is the same as that of
+        `estimator.fit`.
     rows_per_part, verbose, **table
-        As of `dsnc.cluster.predict`; ``label_column`` and the like.
+        As in `dsnc.cluster.predict`; ``label_column`` and other options of tables.
 
     Returns
     -------
-    The estimator, fitted.
+    estimator
+        The estimator itself, fitted.
     """
     settings = _checked(estimator)
     whole("finish_rows", finish_rows)
@@ -113,19 +115,19 @@ def _checked(estimator: Any) -> RunSettings:
     require("torch", extra="torch", caller="dsnc.cluster.fit")
     if not isinstance(estimator, LearnedClassifier) or isinstance(estimator, SetModel):
         raise InputError(
-            f"estimator={type(estimator).__name__}: a cluster trains DSNCClassifier and baselines "
-            "that torch trains, with one label a row."
+            f"estimator={type(estimator).__name__}: a cluster trains only DSNCClassifier and "
+            "baselines that use torch, with one label a row."
         )
     settings: Any = estimator._settings()
     if settings.beta or settings.gamma:
         raise InputError(
             f"beta={settings.beta}, gamma={settings.gamma}: the regularizer draws partners from "
-            "all rows, and no worker has them; take 0 on a cluster."
+            "all rows, which no worker has; use 0 on a cluster."
         )
     if getattr(settings, "trainer", "torch") == "fast":
-        raise InputError("trainer='fast' is for one machine; a cluster takes 'auto' or 'torch'.")
+        raise InputError("trainer='fast' is for one machine; use 'auto' or 'torch' on a cluster.")
     if settings.checkpoint is not None:
-        raise InputError("checkpoint: on a cluster it is inside storage; leave it out.")
+        raise InputError("checkpoint: on a cluster, checkpoints are kept in storage; leave it out.")
     checked: RunSettings = settings
     return checked
 
@@ -143,8 +145,8 @@ def _claim(folder: Path, job: Preparing, estimator: LearnedClassifier) -> str:
     if path.exists():
         if json.loads(path.read_text()) != {"digest": digest}:
             raise CheckpointError(
-                f"storage={str(folder)!r} holds rows of another source; choose another folder, or "
-                "delete it."
+                f"storage={str(folder)!r} holds rows from another source; choose another folder, "
+                "or delete it."
             )
     else:
         write_whole(path, json.dumps({"digest": digest}).encode())
@@ -268,7 +270,7 @@ def _finish(estimator: Any, lesson: "Lesson", prepared: Prepared, features: Any)
     stored = TorchCheckpoint.of_run(*run)
     state = None if stored is None else stored.load()
     if state is None:
-        raise ClusterError("Training left no checkpoint: no epoch was done in time.")
+        raise ClusterError("Training left no checkpoint: no epoch was completed in time.")
     learner = learner_of(lesson)
     learner.objective.load_state_dict(state["best"] or state["model"])
     learner.objective.eval()

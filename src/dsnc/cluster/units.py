@@ -131,7 +131,7 @@ class Reading:
             if lost:
                 raise DataFileError.at(
                     unit.name,
-                    f"has no column {lost[0]!r}, as the first file has",
+                    f"has no column {lost[0]!r}, unlike the first file",
                     expected="the same columns in all files",
                 )
             if table.schema is None:

@@ -1,6 +1,6 @@
-"""Bits: packed binary codes and, built on them, everything that searches in Hamming space.
+"""Packed binary codes, and exact search among them in Hamming space.
 
-The names that search are found on first use: packing codes does not load the compiler.
+Names that search are imported when they are first used: packing codes does not load the compiler.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Compile all kernels ahead of their first use, so that no user waits for the compiler."""
+"""Compiles kernels ahead of their first use, so that no user waits for the compiler."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,10 @@ from dsnc.codes.table import CodeTable
 
 
 def warm_up() -> None:
-    """Run every kernel once, on little; what is compiled is kept on disk for later processes."""
+    """Compile the kernels of codes now, cached on disk for later processes.
+
+    ``dsnc warm-up`` compiles those of the second stage and of texts as well.
+    """
     for compile_some in STEPS.values():
         compile_some()
 
@@ -73,4 +76,4 @@ STEPS: dict[str, Callable[[], None]] = {
     "all classes": _all_classes,
     "sparse rows": _sparse_rows,
 }
-"""What `warm_up` compiles, piece by piece, in words for who waits."""
+"""What `warm_up` compiles, step by step, in words for the user who waits."""

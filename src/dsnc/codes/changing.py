@@ -1,4 +1,4 @@
-"""Exact nearest neighbors in Hamming space while codes come, change and go."""
+"""Exact nearest neighbors in Hamming space while codes are added, changed and removed."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,17 +23,17 @@ _PATIENCE = 2048  # scans of all codes that take as long as making a snapshot
 class ChangingIndex:
     """Finds the nearest codes, exactly, while codes are added, changed and removed.
 
-    A change is a few octets written in place, and a search compares all codes, some ten in a
-    nanosecond. Where many searches come upon few changes, a multi-index as `HammingIndex` has it is
-    made of the codes of that moment, and what has changed since then is searched beside it.
+    A change writes a few bytes in place. A search compares all codes, about ten per nanosecond. If
+    there are many searches and few changes, a multi-index (see `HammingIndex`) is built of the
+    codes at that moment, and what has changed since then is searched beside it.
 
-    A code keeps the number of its row for ever; that of a removed one is not given to another.
-    Searches may run side by side, but nothing beside a change.
+    A code keeps its row number forever, and the number of a removed code is not used again.
+    Searches may run in parallel with each other, but not with a change.
 
     Parameters
     ----------
     codes : PackedCodes
-        What is there at first, in rows 0, 1 and so on; there may be none.
+        The codes to start with, in rows 0, 1 and so on. There may be none.
 
     Examples
     --------
@@ -55,16 +55,16 @@ class ChangingIndex:
 
     @property
     def rows(self) -> Ints:
-        """The rows that have a code, ascending."""
+        """The rows that have a code, in ascending order."""
         return np.flatnonzero(self._layout.gone.reshape(-1)[: self._n_rows] == 0)
 
     @property
     def codes(self) -> PackedCodes:
-        """The codes that are there, in the order of their rows."""
+        """The present codes, in the order of their rows."""
         return self._codes_of(self.rows)
 
     def add(self, codes: PackedCodes) -> Ints:
-        """Add codes; return the numbers of their rows, which follow all that were given before."""
+        """Add codes and return their row numbers, which follow all numbers given before."""
         self._check_width("codes", codes)
         end = _check_size(self._n_rows + len(codes))
         rows, n_blocks = np.arange(self._n_rows, end), len(self._layout.planes)
@@ -76,7 +76,7 @@ class ChangingIndex:
         return rows
 
     def change(self, rows: ArrayLike, codes: PackedCodes) -> None:
-        """Put other codes into rows that have one; where a row comes twice, the last counts."""
+        """Replace the codes of some rows; if a row occurs twice, the last code counts."""
         self._check_width("codes", codes)
         numbers = self._check_rows(rows)
         if len(numbers) != len(codes):
@@ -87,7 +87,7 @@ class ChangingIndex:
         self._write(numbers, codes)
 
     def remove(self, rows: ArrayLike) -> None:
-        """Take codes away: no search finds their rows any more."""
+        """Remove the codes of some rows: no search finds them any more."""
         numbers = np.unique(self._check_rows(rows))
         self._n_codes -= len(numbers)
         self._write(numbers, None)
@@ -101,16 +101,17 @@ class ChangingIndex:
         ----------
         queries : PackedCodes
             As wide as the codes.
-        k : int
-            How many; where there are fewer codes, all of them.
-        n_jobs : int
-            Threads; -1 takes all cores.
+        k : int, default 1
+            How many to find; if there are fewer codes, all of them.
+        n_jobs : int, default 1
+            Number of threads; -1 uses all cores.
 
         Returns
         -------
         distances : int32 array of shape (n_queries, min(k, n_codes))
+            Nearest first; equal distances in the order of rows.
         rows : int64 array of the same shape
-            By (distance, row), nearest first.
+            The row of each code found.
         """
         self._check_width("queries", queries)
         keys = np.empty((len(queries), min(whole("k", k), self._n_codes)), dtype=np.int64)
@@ -186,7 +187,7 @@ class ChangingIndex:
     def _check_width(self, name: str, codes: PackedCodes) -> None:
         if codes.n_bits != self.n_bits:
             raise InputError(
-                f"{name} have {codes.n_bits} bits; the index was made of {self.n_bits}."
+                f"{name} have {codes.n_bits} bits; the index was built for {self.n_bits}."
             )
 
     def _check_rows(self, rows: ArrayLike) -> Ints:
@@ -216,12 +217,12 @@ class ChangingIndex:
         return self._n_codes
 
     def __repr__(self) -> str:
-        """Return the size, and what it takes."""
+        """Return the number of codes, their width and the memory they take."""
         size = f"{self._n_codes:,} codes of {self.n_bits} bits"
         return f"ChangingIndex({size}, {self._layout.planes.nbytes / 1e6:.1f} MB)"
 
 
 def _check_size(n_rows: int) -> int:
     if n_rows >= 1 << 32:
-        raise InputError(f"{n_rows:,} rows are too many; an index has fewer than 2^32.")
+        raise InputError(f"{n_rows:,} rows are too many; an index holds fewer than 2^32.")
     return n_rows

@@ -64,8 +64,8 @@ def _check_entries(X: Any, rows: slice, n_features: int) -> None:
     if len(wrong):
         row = int(wrong[0])
         raise InputError(
-            f"X[{rows.start + row}] has the entries {starts[row]} to {stops[row]} by X.indptr, of "
-            f"{n_entries}; expected a range of them."
+            f"X[{rows.start + row}] has the entries {starts[row]} to {stops[row]} according to "
+            f"X.indptr; expected a range within the {n_entries} entries of X."
         )
     indices = X.indices[indptr[0] : indptr[-1]]
     outside = np.flatnonzero((indices < 0) | (indices >= n_features))

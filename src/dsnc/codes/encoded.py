@@ -1,4 +1,4 @@
-"""What an encoder made of some rows, in the one form that decoders read."""
+"""`Encoded`: what an encoder made of some rows, in the form that all decoders read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,19 +15,19 @@ MAX_ROWS, MAX_BITS = 8, 255  # what `dsnc.codes.few_rows` takes: a distance is a
 class Encoded:
     """Logits and codes of n rows, and the rows themselves.
 
-    Codes are packed, and rows are cut out of X, when they are asked for: not every decoder needs
-    them.
+    Codes are packed, and rows are cut out of X, only when they are asked for: not every decoder
+    needs them.
 
     Parameters
     ----------
     logits : array of shape (n, n_bits), optional
-        The real numbers whose signs are the bits. Without them all bits are equally sure.
+        The numbers whose signs are the bits. Without them, all bits are equally sure.
     codes : PackedCodes, optional
-        The bits, where they are known already.
+        The codes, if they are known already. Give at least one of logits and codes.
     source : (X, which), optional
-        Where the rows are: the slice, or the numbers, of those of X that were encoded.
-    first : int
-        The number of the first row in X, for messages.
+        Where the rows are: X, and a slice or the numbers of the rows of X that were encoded.
+    first : int, default 0
+        The number of the first row in X, for error messages.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Encoded:
         elif codes is not None:
             self.logits, self.n_bits = None, codes.n_bits
         else:
-            raise InputError("logits and codes are both None; give one of them at least.")
+            raise InputError("logits and codes are both None; give at least one of them.")
         self._codes, self.source, self._first = codes, source, first
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Encoded:
 
     @property
     def codes(self) -> PackedCodes:
-        """The packed bits."""
+        """The codes: the signs of the logits, packed."""
         if self._codes is None:
             self._codes = PackedCodes._pack(self.numbers() > 0)
         return self._codes
@@ -81,14 +81,14 @@ class Encoded:
     def rows(self) -> Any:
         """The rows that were encoded: an ndarray or a CSR matrix."""
         if self.source is None:
-            raise InputError("rows are not known here; this decoder needs them.")
+            raise InputError("the rows are not available here; this decoder needs them.")
         X, which = self.source
         return X[which]
 
     def numbers(self) -> NDArray[np.float32]:
-        """Return the logits, for decoders that cannot do without; NaN is refused."""
+        """Return the logits, for decoders that need them. NaN, and missing logits, are refused."""
         if self.logits is None:
-            raise InputError("logits is None; this decoder needs them, signs are not enough.")
+            raise InputError("logits is None; this decoder needs logits, not only their signs.")
         # Codes that came with the logits were made of numbers. NaN is what differs from itself.
         if self._codes is None and np.count_nonzero(self.logits != self.logits):  # noqa: PLR0124
             row = self._first + int(np.isnan(self.logits).any(axis=1).argmax())
@@ -96,12 +96,12 @@ class Encoded:
         return self.logits
 
     def signs(self) -> NDArray[np.float32]:
-        """Return the bits as -1 and +1."""
+        """Return the bits as float32 numbers, -1 and +1."""
         is_set = self.numbers() > 0 if self._codes is None else self._codes.to_bits()
         return np.where(is_set, np.float32(1), np.float32(-1))
 
     def take(self, rows: Any) -> "Encoded":
-        """Return some of the rows: a slice, a mask or their numbers."""
+        """Return some of the rows, by a slice, a boolean mask or their numbers."""
         source, first = self.source, self._first
         if source is not None:
             source = source[0], _taken(source[1], rows)
@@ -113,7 +113,7 @@ class Encoded:
         )
 
     def blocks(self, step: int) -> Iterator[tuple[slice, "Encoded"]]:
-        """Yield (slice, those rows) of up to `step` rows at a time; one block at least."""
+        """Yield (slice, those rows) for up to `step` rows at a time; at least one block."""
         if len(self) <= step:
             yield slice(0, len(self)), self
             return

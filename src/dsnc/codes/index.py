@@ -1,4 +1,4 @@
-"""Exact nearest neighbors in Hamming space, by whichever way is faster for each query."""
+"""Exact nearest neighbors in Hamming space, in the way that is faster for each query."""
 
 import copy
 import threading
@@ -37,19 +37,19 @@ class ClassNeighbors(NamedTuple):
 
 
 class HammingIndex:
-    """Finds the nearest codes, exactly: by distance, equal distances by row.
+    """Finds the nearest codes, exactly: ordered by distance, and equal distances by row.
 
-    A multi-index answers queries that have something near in a time that grows like the square
-    root of the number of codes; the others are scanned, at some ten codes a nanosecond. What each
-    costs is measured once, and decides query by query.
+    A multi-index answers queries that are near some code, in a time that grows like the square root
+    of the number of codes. For other queries, all codes are scanned, about ten per nanosecond. What
+    each way costs is measured once, and decides query by query.
 
     Parameters
     ----------
     codes : PackedCodes
-        What is searched: fewer than 2^32 codes.
-    method : "auto", "scan" or "multi_index"
-        "auto" makes the multi-index when the queries so far would have paid for it. "multi_index"
-        makes it at once. "scan" never does, and needs a tenth of the memory.
+        The codes to search, fewer than 2^32.
+    method : "auto", "scan" or "multi_index", default "auto"
+        "auto" builds the multi-index once the queries so far would have paid for it. "multi_index"
+        builds it at once. "scan" never does, and needs about a fifth of the memory.
 
     Examples
     --------
@@ -80,16 +80,17 @@ class HammingIndex:
         ----------
         queries : PackedCodes
             As wide as the codes.
-        k : int
-            How many; where there are fewer codes, all of them.
-        n_jobs : int
-            Threads; -1 takes all cores.
+        k : int, default 1
+            How many to find; if there are fewer codes, all of them.
+        n_jobs : int, default 1
+            Number of threads; -1 uses all cores.
 
         Returns
         -------
         distances : int32 array of shape (n_queries, min(k, n_codes))
+            Nearest first; equal distances in the order of rows.
         rows : int64 array of the same shape
-            By (distance, row), nearest first.
+            The row of each code found.
         """
         keys, _ = self._filled(*self.lists(queries, k, n_jobs=n_jobs), NO_LABELS)
         return (keys >> ROW_BITS).astype(np.int32), keys & _ROW_MASK
@@ -102,27 +103,28 @@ class HammingIndex:
         Parameters
         ----------
         queries : PackedCodes
+            As wide as the codes.
         k : int
-            How many; where there are fewer classes, all of them.
+            How many to find; if there are fewer classes, all of them.
         labels : int array of shape (n_codes,)
-            Class of each code, 0 or more.
-        n_jobs : int
-            Threads; -1 takes all cores.
+            The class number of each code, 0 or more.
+        n_jobs : int, default 1
+            Number of threads; -1 uses all cores.
 
         Returns
         -------
         ClassNeighbors
-            Arrays of shape (n_queries, min(k, n_classes)): distances, classes, and the nearest row
-            of each class, by (distance, row).
+            `distances`, `classes` and `rows`, arrays of shape (n_queries, min(k, n_classes)),
+            ordered by (distance, row). `rows` has the nearest code of each class.
         """
         labels = check_labels(labels, len(self.codes))
         keys, owners = self._filled(*self.lists(queries, k, labels, n_jobs=n_jobs), labels)
         return ClassNeighbors((keys >> ROW_BITS).astype(np.int32), owners, keys & _ROW_MASK)
 
     def with_more(self, codes: PackedCodes) -> "HammingIndex":
-        """Return the index of these codes and others behind them: `codes` are all of them.
+        """Return an index of more codes: `codes` are those of this one, followed by others.
 
-        A multi-index is made anew only where many have come.
+        A multi-index is rebuilt only if many codes have been added.
         """
         index = copy.copy(self)
         index.codes, index._scan = codes, self._scan.with_more(codes)
@@ -137,7 +139,7 @@ class HammingIndex:
         return index
 
     def prepare(self) -> None:
-        """Make the multi-index now, and measure what it costs: the first large search need not."""
+        """Build the multi-index now and measure its cost, so that no search has to do it later."""
         with self._lock:
             if self._multi is None:
                 self._use(MultiIndex(self.codes))
@@ -159,7 +161,7 @@ class HammingIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], *, method: str = "auto") -> Self:
-        """Make the index from what `arrays` gave, checking everything; memory maps stay mapped."""
+        """Make the index from the result of `arrays`, which is checked; memory maps stay mapped."""
         tables = {"offsets", "ids", "signatures"}
         index = cls(PackedCodes.from_arrays({k: a for k, a in arrays.items() if k not in tables}))
         index.method = one_of("method", method, METHODS)
@@ -179,11 +181,11 @@ class HammingIndex:
         slack: int | None = None,
         n_jobs: int = 1,
     ) -> tuple[Ints, Ints]:
-        """Return the neighbors as the kernels keep them, for kernels that go on from there.
+        """Return the neighbors in the format of the kernels, for kernels that continue from there.
 
         Keys and owners are those of `dsnc.codes._kernels.nearest`; labels are as `check_labels`
-        returns them. What is farther than a query's nearest by more than the slack may be left
-        out, which makes the search the cheaper the nearer that is.
+        returns them. Codes that are farther than a query's nearest by more than the slack may be
+        left out, which makes the search cheaper the nearer that nearest code is.
         """
         k = self._check(queries, k)
         labels = NO_LABELS if labels is None else labels
@@ -203,8 +205,8 @@ class HammingIndex:
     def tables(self, n_queries: int, k: int, slack: int) -> tuple[tuple[Any, ...], bool]:
         """Return what a kernel needs that searches by itself, and whether that is final.
 
-        The words of the codes and their planes, then the tables of the multi-index, which are
-        empty while there is none, or where such lists are better scanned.
+        These are the words of the codes and their planes, then the tables of the multi-index. The
+        tables are empty if there is no multi-index, or if such lists are better scanned.
         """
         is_final = not self._may_prepare(n_queries, k, slack)
         tables = _NO_TABLES if self._is_wide(k, slack) else self._tables
@@ -262,7 +264,7 @@ class HammingIndex:
     def _check(self, queries: PackedCodes, k: int) -> int:
         if queries.n_bits != self.codes.n_bits:
             raise InputError(
-                f"queries have {queries.n_bits} bits; the index was made of {self.codes.n_bits}."
+                f"queries have {queries.n_bits} bits; the index was built for {self.codes.n_bits}."
             )
         return whole("k", k)
 
@@ -271,7 +273,7 @@ class HammingIndex:
         return len(self.codes)
 
     def __repr__(self) -> str:
-        """Return the size, and what it takes."""
+        """Return the number of codes, their width and the memory they take."""
         size = f"{len(self.codes):,} codes of {self.codes.n_bits} bits"
         return f"HammingIndex({size}, {self.nbytes / 1e6:.1f} MB)"
 
@@ -280,7 +282,7 @@ class HammingIndex:
         return {key: value for key, value in vars(self).items() if key != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take back what `__getstate__` gave."""
+        """Restore what `__getstate__` returned."""
         vars(self).update(state)
         self._lock = threading.Lock()
 

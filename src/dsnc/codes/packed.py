@@ -1,8 +1,8 @@
 """Binary codes, 64 bits to a word.
 
-Bit j of a code is bit ``j % 64`` of word ``j // 64``; the bits of the last word that no code uses
-are zero, so that equality, order and distance are plain integer operations on words. A code read
-as an integer has bit 0 as its lowest bit.
+Bit j of a code is bit ``j % 64`` of word ``j // 64``. Unused bits of the last word are zero, so
+that equality, order and distance are plain integer operations on words. As an integer, a code has
+bit 0 as its lowest bit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,19 @@ _BLOCK_BYTES = 1 << 22  # temporaries of `distance` stay in the cache
 
 
 class UniqueCodes(NamedTuple):
-    """Distinct codes in the order of their integers, and how they relate to the rows."""
+    """Distinct codes in the order of their integers, and how they relate to the rows.
+
+    Attributes
+    ----------
+    codes : PackedCodes
+        The distinct codes.
+    rows : int64 array
+        The first row that has each code.
+    inverse : int64 array
+        The place of each row's code: ``codes.take(inverse)`` are all rows again.
+    counts : int64 array
+        How many rows have each code.
+    """
 
     codes: "PackedCodes"
     rows: NDArray[np.int64]  # the first row that holds each code
@@ -38,8 +50,8 @@ class PackedCodes:
     Parameters
     ----------
     words : uint64 array of shape (n, ceil(n_bits / 64))
-        A read-only array (a memory map, say) is shared; a writeable one is copied, so that nobody
-        can change the codes behind our back.
+        A read-only array (a memory map, for example) is shared; a writable one is copied, so that
+        nothing can change the codes later.
     n_bits : int
         Bits per code, 1 or more.
 
@@ -93,7 +105,7 @@ class PackedCodes:
 
     @classmethod
     def from_logits(cls, logits: ArrayLike) -> Self:
-        """Take the most probable value of each bit: set where the logit is above 0."""
+        """Set each bit whose logit is above 0: the most probable value of each. NaN is refused."""
         array = _matrix(logits, "logits")
         if len(array) <= _ROWS:
             return cls._of_logits(array, 0)
@@ -111,7 +123,7 @@ class PackedCodes:
 
     @classmethod
     def from_ints(cls, values: ArrayLike, n_bits: int) -> Self:
-        """Read non-negative integers as codes of at most 64 bits."""
+        """Make codes of at most 64 bits from integers, 0 or more; bit 0 is the lowest."""
         if whole("n_bits", n_bits) > _WORD:
             raise InputError(f"n_bits={n_bits}: an integer holds at most {_WORD} bits.")
         array = np.asarray(values)
@@ -121,7 +133,7 @@ class PackedCodes:
 
     @classmethod
     def concatenate(cls, parts: Sequence["PackedCodes"]) -> Self:
-        """Stack tables of one width on top of each other."""
+        """Stack codes of the same width."""
         if not parts:
             raise InputError("parts is empty; give at least one PackedCodes.")
         widths = {part.n_bits for part in parts}
@@ -130,17 +142,17 @@ class PackedCodes:
         return cls._own(np.concatenate([part.words for part in parts]), widths.pop())
 
     def with_more(self, others: "PackedCodes") -> "PackedCodes":
-        """Return codes of the same width with others behind them, copied only where it must be."""
+        """Return these codes followed by others of the same width, copied only if necessary."""
         return PackedCodes._own(appended(self.words, others.words), self.n_bits)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make codes from what `arrays` gave, checking everything: a file may be hostile."""
+        """Make codes from the result of `arrays`, which is checked, since files may be hostile."""
         check_arrays("codes", arrays, {"words": "uint64 2", **_NUMBERS})
         return cls(arrays["words"], **numbers("codes", arrays, _NUMBERS))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        """Return plain arrays for a model file; `from_arrays` reverses this."""
         return {"words": self.words, **number_arrays(self, _NUMBERS)}
 
     @classmethod
@@ -174,20 +186,20 @@ class PackedCodes:
         return np.where(self.to_bits(), 1, -1).astype(dtype, copy=False)
 
     def to_ints(self) -> Words:
-        """Return each code as one integer; for at most 64 bits. The array is a read-only view."""
+        """Return each code as one integer, as a read-only view; for codes of at most 64 bits."""
         if self.n_bits > _WORD:
-            raise InputError(f"{self.n_bits} bits do not fit one integer; use words.")
+            raise InputError(f"{self.n_bits} bits do not fit into one integer; use words.")
         return self.words[:, 0]
 
     def take(self, rows: Any) -> Self:
-        """Return the codes of some rows: numbers, a boolean mask or a slice."""
+        """Return the codes of some rows, by their numbers, a boolean mask or a slice."""
         words = self.words[rows]
         if words.ndim != 2:
             raise InputError(f"rows={rows!r} is one row; give a list or a slice.")
         return self._own(np.ascontiguousarray(words), self.n_bits)
 
     def unique(self) -> UniqueCodes:
-        """Find the distinct codes; the row kept for each is its first."""
+        """Return the distinct codes, the first row of each, and how often each occurs."""
         order = np.lexsort(self.words.T)  # stable, the last word decides first
         ordered = self.words[order]
         is_first = np.ones(len(self), dtype=np.bool_)
@@ -199,13 +211,16 @@ class PackedCodes:
         return UniqueCodes(self._own(ordered[starts], self.n_bits), order[starts], inverse, counts)
 
     def distance(self, other: "PackedCodes") -> NDArray[np.int32]:
-        """Return all Hamming distances, shape (len(self), len(other)).
+        """Return all Hamming distances, as an int32 array of shape (len(self), len(other)).
 
-        This is the table itself, n x m numbers, computed in blocks that stay in the cache. To find
-        neighbors among many codes, search instead.
+        The whole table is computed, n x m numbers. To find neighbors among many codes, use
+        `HammingIndex` instead.
         """
         if self.n_bits != other.n_bits:
-            raise InputError(f"codes of {self.n_bits} and {other.n_bits} bits have no distance.")
+            raise InputError(
+                f"codes of {self.n_bits} and {other.n_bits} bits have no distance; use codes of "
+                "equal length."
+            )
         result = np.empty((len(self), len(other)), dtype=np.int32)
         step = max(1, _BLOCK_BYTES // (8 * max(1, len(other))))
         for start in range(0, len(self), step):
@@ -221,7 +236,7 @@ class PackedCodes:
         return len(self.words)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both hold the same codes in the same order."""
+        """Return whether both hold the same codes in the same order."""
         if not isinstance(other, PackedCodes):
             return NotImplemented
         return self.n_bits == other.n_bits and np.array_equal(self.words, other.words)
@@ -231,7 +246,7 @@ class PackedCodes:
         return hash((self.n_bits, self.words.tobytes()))
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: codes do not change."""
+        """Raise an error: codes cannot be changed."""
         raise AttributeError(f"PackedCodes is immutable; cannot set {name!r}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -239,7 +254,7 @@ class PackedCodes:
         return type(self), (self.words, self.n_bits)
 
     def __repr__(self) -> str:
-        """Return the size, and the first code's bits."""
+        """Return the number of codes, their width and the bits of the first one."""
         first = ""
         if len(self):
             bits = "".join("01"[b] for b in self.take(slice(0, 1)).to_bits()[0, :24].tolist())
@@ -272,5 +287,5 @@ def _require_values(array: NDArray[Any], allowed: tuple[int, int], parameter: st
         row, bit = np.argwhere(wrong)[0]
         raise InputError(
             f"{parameter}[{row}, {bit}] is {array[row, bit]}; only {allowed[0]} and {allowed[1]} "
-            "are bits here (PackedCodes.from_logits takes any number)."
+            "are bits here (PackedCodes.from_logits accepts any number)."
         )

@@ -1,7 +1,7 @@
 """The answer for every possible code, looked up instead of searched.
 
-With c bits there are 2**c codes. For short codes the answer to each of them fits into memory, and
-decoding is one reading of it, whatever the number of classes and however the answers were found.
+With c bits there are 2**c codes. If codes are short, the answer for each of them fits into memory,
+and decoding is one lookup, whatever the number of classes and however the answers were found.
 """
 
 import os
@@ -24,16 +24,15 @@ _BLOCK = 1 << 16  # codes that `from_function` asks for at a time
 
 
 class CodeTable:
-    """An immutable table of one label for each of the 2**n_bits codes.
+    """An immutable table with one label for each of the 2**n_bits codes.
 
-    Usually made by `build`, `from_answers` or `from_function`; the constructor takes what they
-    make, and checks it.
+    Usually made by `build`, `from_answers` or `from_function`.
 
     Parameters
     ----------
     labels : uint8, uint16 or uint32 array of shape (2**n_bits,)
-        The label of each code, in the order of the codes' integers; 0 to 2**27 - 1. A read-only
-        array (a memory map, say) is shared; a writeable one is copied.
+        The label of each code, 0 to 2**27 - 1, in the order of the codes as integers. A read-only
+        array (a memory map, for example) is shared; a writable one is copied.
     n_bits : int
         Bits per code, 1 to 28.
 
@@ -61,30 +60,31 @@ class CodeTable:
         labels = _frozen(labels, n_bits)
         max_label = int(labels.max())
         if max_label > _MAX_LABEL:
-            raise InputError(f"labels has a label {max_label}; the largest is {_MAX_LABEL}.")
+            raise InputError(
+                f"labels has the label {max_label}; the largest allowed is {_MAX_LABEL}."
+            )
         for name, value in (("labels", labels), ("n_bits", n_bits), ("max_label", max_label)):
             object.__setattr__(self, name, value)
 
     @classmethod
     def build(cls, codes: PackedCodes, labels: ArrayLike, *, max_bytes: int | None = None) -> Self:
-        """Give every code the label of the nearest known code.
+        """Make a table that gives every code the label of the nearest known code.
 
-        Of several codes equally near (equal ones among them) the one with the smallest label
-        counts; where they stand in `codes` does not matter. The time depends on the width, hardly
-        on the number of codes.
+        If several known codes are equally near, the smallest of their labels counts; their order
+        does not matter. The time depends on the width, and hardly on the number of codes.
 
         Parameters
         ----------
         codes : PackedCodes
-            The known codes, 1 or more, of at most 28 bits; they may repeat.
+            The known codes: at least one, of at most 28 bits. They may repeat.
         labels : int array of shape (len(codes),)
             The label of each, 0 to 2**27 - 1.
         max_bytes : int, optional
-            The memory that may be used; by default what the machine has available.
+            The most memory to use; by default, what the machine has available.
         """
         n_bits = _valid_n_bits(codes.n_bits)
         if not len(codes):
-            raise InputError("codes is empty; a table needs at least one code to be near to.")
+            raise InputError("codes is empty; a table needs at least one code.")
         array = class_numbers("labels", labels, len(codes), _MAX_LABEL)
         max_label = int(array.max())
         _require_memory(n_bits, cls.memory(n_bits, max_label + 1), max_bytes)
@@ -100,12 +100,13 @@ class CodeTable:
 
     @classmethod
     def from_answers(cls, answers: ArrayLike, n_bits: int) -> Self:
-        """Keep the answers of any decoder for all 2**n_bits codes, in the order of their integers.
+        """Make a table of any decoder's answers for all codes, in the order of their integers.
 
         Parameters
         ----------
         answers : int array of shape (2**n_bits,)
-            Labels, 0 to 2**27 - 1. Shared where it is read-only and has the smallest type.
+            Labels, 0 to 2**27 - 1. The array is shared if it is read-only and has the smallest type
+            that can hold them.
         n_bits : int
             Bits per code, 1 to 28.
         """
@@ -125,17 +126,16 @@ class CodeTable:
         *,
         max_bytes: int | None = None,
     ) -> Self:
-        """Ask a decoder for its answer to every code, block by block.
+        """Make a table by asking a function for the label of every code, block by block.
 
         Parameters
         ----------
         function : callable
-            Takes PackedCodes, at most 65,536 of them, and returns their labels: such as the
-            ``predict`` of a decoder that needs nothing but the codes.
+            Receives up to 65,536 codes as PackedCodes, and returns their labels.
         n_bits : int
             Bits per code, 1 to 28.
         max_bytes : int, optional
-            The memory that the table may use while it is made; by default what the machine has
+            The most memory to use while the table is made; by default, what the machine has
             available.
         """
         n_bits = _valid_n_bits(n_bits)
@@ -153,10 +153,10 @@ class CodeTable:
 
     @staticmethod
     def memory(n_bits: int, n_classes: int) -> int:
-        """Return about how many bytes `build` needs at its peak, beside the codes and labels.
+        """Return about how many bytes `build` needs at its peak, besides the codes and labels.
 
-        Four bytes for each of the 2**n_bits codes, as well as the table itself where labels fit
-        into fewer.
+        Four bytes for each of the 2**n_bits codes, plus the table itself if labels fit into fewer
+        bytes.
 
         Examples
         --------
@@ -180,11 +180,11 @@ class CodeTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the table holds."""
+        """Bytes that the table takes."""
         return self.labels.nbytes
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a table does not change."""
+        """Raise an error: a table cannot be changed."""
         raise AttributeError(f"CodeTable is immutable; cannot set {name!r}.")
 
     def __reduce__(self) -> tuple[Any, ...]:

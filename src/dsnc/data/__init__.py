@@ -1,6 +1,6 @@
-"""Samples: many-class data in every common format, and some to play with.
+"""Data sets: readers for every common format, and some data sets to try things on.
 
-A file is imported when a name of it is first used: predicting needs few of them.
+A file is imported when one of its names is first used, since prediction needs few of them.
 """
 
 import importlib

@@ -22,7 +22,7 @@ def unpack(archive: Path) -> Path:
         raise DataFileError.at(
             archive,
             f"is not a readable zip archive ({error})",
-            expected="the archive as its source has it: delete this one and fetch it again",
+            expected="the archive as published: delete this one and fetch it again",
         ) from error
     except OSError as error:
         if not target.is_dir():  # else another process was faster, with the same archive

@@ -1,8 +1,8 @@
 """Data sets by name: where they come from, under which terms, and how they are read.
 
-A data set lives in ``home()/datasets/<name>``. What is there already is used as it is, so a file
-that was put there by hand serves as well as a download. The sources publish no checksums; the
-figures of an entry are compared with what was read instead.
+A data set lives in ``home()/datasets/<name>``. Files that exist there are used as they are, so a
+file that was put there by hand serves as well as a download. The sources publish no checksums;
+instead, the figures of an entry are compared with what was read.
 """
 
 from collections.abc import Callable
@@ -69,14 +69,14 @@ class Entry:
 
 
 def fetch(name: str, *, progress: bool = True) -> Path:
-    """Bring the files of a data set into its folder, unless they are there.
+    """Download the files of a data set into its folder, unless they are there already.
 
     Parameters
     ----------
     name : str
         One of `DATASETS`.
-    progress : bool
-        Whether to draw a bar on stderr while a file comes.
+    progress : bool, default True
+        Whether to show a progress bar on stderr.
 
     Returns
     -------
@@ -86,14 +86,14 @@ def fetch(name: str, *, progress: bool = True) -> Path:
     Raises
     ------
     DownloadError
-        The files cannot be had; the message says where to put them by hand.
+        The files cannot be downloaded; the message says where to put them by hand.
     """
     entry = _entry(name)
     if entry.is_here():
         return entry.folder
     if not entry.files:
         raise DownloadError(
-            f"{name!r} cannot be downloaded, it must be prepared by hand. {entry.instructions()} "
+            f"{name!r} cannot be downloaded; it must be prepared by hand. {entry.instructions()} "
             "Then run the same command again."
         )
     for file in entry.files:
@@ -121,9 +121,10 @@ def load_catalog(name: str, *, progress: bool = True, **options: Any) -> Dataset
 
 
 def list_draws(name: str) -> list[str]:
-    """Return the random draws that a data set of the catalog consists of, fetching it if need be.
+    """Return the names of the random draws of a data set, fetching it if necessary.
 
-    None of all other names and paths: they stand for one data set.
+    Only data sets of the catalog that consist of several draws have names; all other names and
+    paths stand for one data set, and give an empty list.
     """
     entry = DATASETS.get(name)
     if entry is None or entry.load is not _load_draw or Path(name).exists():
@@ -159,7 +160,7 @@ def _check_figures(entry: Entry, dataset: Dataset) -> None:
     if entry.exact:
         cure = "the published file: delete this one and run the same command again"
         raise DataFileError.at(entry.folder, problem, expected=cure)
-    message = f"{entry.folder}: {problem}; results will not compare with published ones."
+    message = f"{entry.folder}: {problem}; results will not be comparable with published ones."
     warn(message)
 
 
@@ -187,8 +188,8 @@ def _load_parts(folder: Path, **options: Any) -> Dataset:
     """Load train, validation and test files, of which there must be one set."""
     folders = _part_folders(folder)
     if len(folders) > 1:
-        problem = f"holds several train.txt: in {', '.join(map(str, folders))}"
-        raise DataFileError.at(folder, problem, expected="one; take the others away")
+        problem = f"holds several files train.txt, in {', '.join(map(str, folders))}"
+        raise DataFileError.at(folder, problem, expected="only one; remove the others")
     return load_dataset(folders[0], **options)
 
 
@@ -223,7 +224,7 @@ _ENTRIES = (
         rows=60_000,
         features=400,
         classes=1000,
-        licence="the fonts: Bitstream Vera licence, changes in the public domain",
+        licence="the fonts: Bitstream Vera license, changes in the public domain",
         homepage="https://dejavu-fonts.github.io",
         preparation="Nothing: it is drawn from the fonts that come with matplotlib.",
     ),
@@ -244,9 +245,10 @@ _ENTRIES = (
         files=(RemoteFile(_LIBSVM + "multiclass/aloi.scale.bz2", "aloi.scale.bz2"),),
         present=("aloi.scale", "aloi.scale.bz2", "X.np[yz]"),
         preparation=(
-            "aloi.scale.bz2 is read as it is; by hand it goes to {folder}/aloi.scale.bz2. OpenML "
-            "has the data too (id 42396); with fetch_openml from sklearn.datasets, Dataset from "
-            "dsnc.data.dataset and write_folder from dsnc.data.folder imported:\n"
+            "aloi.scale.bz2 is read as it is; if you download it by hand, put it at "
+            "{folder}/aloi.scale.bz2. OpenML has the data, too (id 42396); import fetch_openml "
+            "from sklearn.datasets, Dataset from dsnc.data.dataset and write_folder from "
+            "dsnc.data.folder, then run:\n"
             "    X, y = fetch_openml(data_id=42396, return_X_y=True, as_frame=False)\n"
             "    write_folder(Dataset.from_labels(X, y), '{folder}/openml')\n"
         ),
@@ -265,8 +267,9 @@ _ENTRIES = (
         files=(RemoteFile(_WEBIA + "DMOZ1K.zip", "DMOZ1K.zip"),),
         present=("train.txt*",),
         preparation=(
-            "The authors' archive is unpacked; by hand it goes to {folder}/DMOZ1K.zip, or its "
-            "content, 1k_class/<draw>/train.txt, validation.txt, test.txt, below {folder}."
+            "The authors' archive is unpacked; if you download it by hand, put it at "
+            "{folder}/DMOZ1K.zip, or put its contents, 1k_class/<draw>/train.txt, validation.txt, "
+            "test.txt, into {folder}."
         ),
         note="Rows: mean and standard deviation over the draws. draw= chooses one.",
     ),
@@ -282,8 +285,9 @@ _ENTRIES = (
         files=(RemoteFile(_WEBIA + "DMOZ12K.zip", "DMOZ12K.zip"),),
         present=("train.txt*",),
         preparation=(
-            "The authors' archive is unpacked; by hand it goes to {folder}/DMOZ12K.zip, or its "
-            "content, 12k_class/train.txt, validation.txt, test.txt, below {folder}. The authors' "
+            "The authors' archive is unpacked; if you download it by hand, put it at "
+            "{folder}/DMOZ12K.zip, or put its contents, 12k_class/train.txt, validation.txt, "
+            "test.txt, into {folder}. The authors' "
             "code leaves out documents with more than 500 distinct terms, and drops words that do "
             "not occur in the training file; the loader does neither."
         ),
@@ -293,7 +297,7 @@ _ENTRIES = (
         title="LSHTC1: the first Large Scale Hierarchical Text Classification challenge (DMOZ)",
         load=_load_parts,
         classes=12_294,
-        licence="no explicit licence; research use",
+        licence="no explicit license; research use",
         homepage="http://lshtc.iit.demokritos.gr/",
         citation="I. Partalas et al.: LSHTC: A Benchmark for Large-Scale Text Classification, 2015",
         present=("train.txt*",),
@@ -312,7 +316,7 @@ _ENTRIES = (
         features=2048,
         classes=1000,
         exact=True,
-        licence="the terms of ImageNet, which forbid to pass the images on",
+        licence="the terms of ImageNet, which forbid passing the images on",
         homepage="https://www.image-net.org/",
         citation=(
             "O. Russakovsky et al.: ImageNet Large Scale Visual Recognition Challenge, "
@@ -323,7 +327,7 @@ _ENTRIES = (
             "Get the images from https://www.image-net.org/ and run:\n"
             "    python examples/imagenet_features.py IMAGES {folder}\n"
         ),
-        note="Rows depend on the images that are given.",
+        note="The number of rows depends on the images that you supply.",
     ),
 )
 

@@ -97,7 +97,7 @@ class Columns:
     def from_plain(cls, plain: Any) -> Self:
         """Make it from what `plain` gave, checking everything: a model file may be hostile."""
         if not isinstance(plain, dict) or not set(plain) <= set(cls().plain()):
-            raise InputError("data: columns does not have the keys of columns.")
+            raise InputError("data: columns is not an object with the keys of columns.")
         plain = {**cls().plain(), **plain}
         lists = [plain[key] for key in ("text", "numbers", "fill", "edges")]
         lists += [*plain["edges"]] if isinstance(plain["edges"], list) else []
@@ -106,7 +106,7 @@ class Columns:
         else:
             lists.append(None)
         if not all(isinstance(one, list) for one in lists):
-            raise InputError("data: columns holds what should be a list and is none.")
+            raise InputError("data: columns holds a value that should be a list and is not.")
         texts = [*plain["text"], *plain["numbers"], *plain["categories"], plain["missing"]]
         optional = ("label", "id", "label_separator")
         texts += [plain[key] for key in optional if plain[key] is not None]
@@ -115,9 +115,9 @@ class Columns:
         is_fill = all(isinstance(value, float | int) for value in numbers)
         is_fill = is_fill and isinstance(plain["separate"], bool)
         if not all(isinstance(text, str) for text in texts) or not is_fill:
-            raise InputError("data: columns holds what is neither a name nor a number.")
+            raise InputError("data: columns holds a value that is neither a name nor a number.")
         if any(len(plain[key]) not in (0, len(plain["numbers"])) for key in ("fill", "edges")):
-            raise InputError("data: columns does not say the same of each of its numbers.")
+            raise InputError("data: columns does not describe each of its numbers.")
         if plain["label_separator"] == "":
             raise InputError("data: columns has an empty label_separator.")
         tuples = {"text": tuple(plain["text"]), "numbers": tuple(plain["numbers"])}
@@ -276,11 +276,11 @@ def _by_cells(
         return label, worded, []
     if worded and numeric:
         few = [name for name in worded if len(seek.values(name)) <= _MOST_CATEGORIES]
-        offer = f"; --category-column {few[0]} would take it as categories" if few else ""
+        offer = f"; --category-column {few[0]} would read it as categories" if few else ""
         names = ", ".join(map(repr, worded))
         warn(
-            f"{os.fspath(table.path)}: {names} left out, not numbers{offer}; "
-            "a column of texts is named with --text-column (text_column=)."
+            f"{os.fspath(table.path)}: {names} left out, since the values are not numbers"
+            f"{offer}; name a column of texts with --text-column (text_column=)."
         )
     return label, [], numeric
 
@@ -377,7 +377,7 @@ def _unclear(table: Table) -> DataFileError:
     shown = f"columns {names}" if table.has_names else f"{len(names)} columns without names"
     return DataFileError.at(
         table.path,
-        f"has {shown}, and none says which is the label and which the text",
+        f"has {shown}, and it is not clear which is the label and which is the text",
         line=1,
         expected="a header with 'label' and 'text', or --label-column and --text-column "
         "(label_column=, text_column=)",

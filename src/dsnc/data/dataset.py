@@ -1,6 +1,6 @@
 """A `Dataset`: rows X, their classes, and nothing else.
 
-Labels of any kind are mapped once to 0..K-1; everything behind this door works on integers.
+Labels of any kind are mapped to 0..K-1 once; all further work is done on integers.
 """
 
 import os
@@ -28,7 +28,7 @@ MAX_COUNTED = 1 << 25  # classes that have no other names than their numbers
 
 
 class Split(NamedTuple):
-    """Three data sets that share their classes."""
+    """Three data sets with the same classes: `train`, `validation` and `test`."""
 
     train: "Dataset"
     validation: "Dataset"
@@ -37,30 +37,30 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Samples and their classes.
+    """Rows and their classes.
 
     Parameters
     ----------
     X : ndarray of shape (n, d), scipy CSR, np.memmap, or 1-D object array of str
         The rows. Strings are raw text, to be turned into features later.
     y : integer array of shape (n,), or None
-        The class of each row, 0..K-1. None when the data set is multi-label.
+        The class number of each row, 0..K-1. None if rows have label sets.
     classes : array of shape (K,)
-        ``classes[y[i]]`` is the label of row i as the user wrote it.
+        The labels as they were written: row i has the label ``classes[y[i]]``.
     Y : CSR of shape (n, K), optional
-        The label sets of a multi-label data set; non-zero means "has the label".
+        The label sets, if rows have them; nonzero means "has the label".
     splits : dict of str to row numbers, optional
         A predefined split: "train", "validation", "test".
     name, source : str
-        What to call it, and where it came from and how it was read.
+        What to call the data set; where it came from and how it was read.
     image_shape : (height, width), optional
-        Set when a row is a picture.
+        The shape of the pictures, if rows are pictures.
     first_index : 0 or 1, optional
-        Set when X came from svmlight files: the number that they give to the first feature.
-    columns : dsnc.data.Columns, optional
-        Set when X came from a table: what its columns mean.
+        The number of the first feature in svmlight files, if X came from such files.
+    columns : dsnc.data.columns.Columns, optional
+        What the columns mean, if X came from a table.
     lines, ids : arrays of shape (n,), optional
-        Where each row stands in its file, and what it is called there.
+        The line of each row in its file, and its id there.
 
     See Also
     --------
@@ -81,16 +81,21 @@ class Dataset:
     ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together; keep X and Y as they are, CSR apart."""
+        """Check that the parts fit together, and convert sparse matrices to CSR."""
         for field in ("X", "Y"):
             value = getattr(self, field)
             if sp.issparse(value) and not isinstance(value, sp.csr_array):
                 object.__setattr__(self, field, sp.csr_array(value))
         if (self.y is None) == (self.Y is None):
-            raise InputError("Give either y (one class a row) or Y (label sets), not both or none.")
+            raise InputError(
+                "Give either y (one class a row) or Y (label sets), not both or neither."
+            )
         n_labelled = len(self.y) if self.y is not None else self.Y.shape[0]
         if n_labelled != len(self):
-            raise InputError(f"X has {len(self)} rows and the labels {n_labelled}; give one a row.")
+            raise InputError(
+                f"X has {len(self)} rows, but there are labels for {n_labelled}; give labels for "
+                "each row."
+            )
         if self.y is not None:
             object.__setattr__(self, "y", _class_numbers(self.y, self.n_classes))
         elif self.Y.shape[1] != self.n_classes:
@@ -106,12 +111,12 @@ class Dataset:
         Parameters
         ----------
         X : array-like, CSR or list of str
-            The rows; a list of strings becomes an object array.
+            The rows. A list of strings becomes an object array.
         labels : sequence
-            One label a row: numbers, strings, anything sortable.
+            The label of each row: numbers, strings, or anything else that can be sorted.
         classes : sequence, optional
-            The classes and their order, when they are known already (a test file). A label
-            that is not among them is an error.
+            The classes in their order, if they are known already (for a test file, for example).
+            Any other label is an error.
         **rest
             The other fields of `Dataset`.
         """
@@ -130,7 +135,10 @@ class Dataset:
         classes: Classes = None,
         **rest: Any,
     ) -> Self:
-        """Make a multi-label data set from the labels of all rows, one row after the other."""
+        """Make a data set with label sets from the labels of all rows, one row after the other.
+
+        `labels_per_row` has the number of labels of each row; the rest is as in `from_labels`.
+        """
         known, flat = _numbered(labels, classes)
         sets = Targets.from_lists(flat, labels_per_row, len(known))
         return cls(X, None, known.names, Y=sets.classes.astype(np.int8), **rest)
@@ -146,59 +154,59 @@ class Dataset:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether X is CSR."""
+        """Whether X is a CSR matrix."""
         return bool(sp.issparse(self.X))
 
     @property
     def is_text(self) -> bool:
-        """Whether a row is a string, not yet features."""
+        """Whether rows are strings and not yet features."""
         return bool(self.X.ndim == 1)
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether a row has a set of labels."""
+        """Whether rows have label sets."""
         return self.Y is not None
 
     @property
     def width(self) -> int | None:
-        """Number of features, None for raw text."""
+        """Number of features; None for raw text."""
         return None if self.is_text else int(self.X.shape[1])
 
     @cached_property
     def rows_per_class(self) -> NDArray[np.int64]:
-        """How many rows each class has."""
+        """The number of rows of each class."""
         return self.targets.counts()
 
     @property
     def targets(self) -> Targets:
-        """The class, or the set of classes, of each row."""
+        """The class or the label set of each row, as `Targets`."""
         return Targets(self.Y if self.y is None else self.y, self.n_classes)
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The label of each row, as the user wrote it."""
+        """The label of each row, as it was written. Not for label sets."""
         if self.y is None:
             raise InputError(f"{self.name!r} is multi-label: read Y and classes instead of labels.")
         return self.classes[self.y]
 
     def label_lists(self) -> list[list[Any]]:
-        """Return the labels of each row as lists, as the user wrote them."""
+        """Return the labels of each row as a list, as they were written."""
         sets = self.as_label_sets().targets.classes
         flat, ends = self.classes[sets.indices].tolist(), sets.indptr.tolist()
         return [flat[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
 
     def as_label_sets(self) -> Self:
-        """Return the data set with label sets; where each row has one label, sets of one."""
+        """Return the data set with label sets; single labels become sets of one."""
         if self.y is None:
             return self
         sets = Targets.from_lists(self.y, np.ones(len(self), np.int64), self.n_classes)
         return replace(self, y=None, Y=sets.classes.astype(np.int8))
 
     def take(self, rows: Any) -> Self:
-        """Return the data set of some rows: numbers, a boolean mask or a slice.
+        """Return a data set of some rows, given by numbers, a boolean mask or a slice.
 
-        The classes stay the same, so that class numbers mean the same in every part. A slice of
-        dense rows shares their memory; a predefined split is not carried over.
+        The classes stay the same, so class numbers mean the same in every part. A slice of dense
+        rows shares their memory. A predefined split is dropped.
         """
         if not isinstance(rows, slice):
             rows = np.asarray(rows)
@@ -215,14 +223,14 @@ class Dataset:
     def split(
         self, train: float = 0.8, validation: float = 0.1, test: float = 0.1, random_state: int = 0
     ) -> Split:
-        """Draw rows at random, without replacement: the paper's protocol is 80/10/10.
+        """Draw three parts at random, without replacement. The paper uses 80/10/10.
 
         Parameters
         ----------
-        train, validation, test : float
-            Shares of the rows; together at most 1.
-        random_state : int
-            The same random_state gives the same parts.
+        train, validation, test : float, default 0.8, 0.1 and 0.1
+            Shares of the rows, together at most 1.
+        random_state : int, default 0
+            Seed; the same number gives the same parts.
         """
         shares = np.array([train, validation, test], dtype=float)
         if not (np.all(shares >= 0) and 0 < shares.sum() <= 1 + 1e-9):
@@ -237,19 +245,22 @@ class Dataset:
         return Split(*(self.take(np.sort(part)) for part in parts))
 
     def predefined_split(self) -> Split:
-        """Return the parts that came with the data."""
+        """Return the parts that came with the data; an error if there are none."""
         if self.splits is None:
             raise InputError(f"{self.name!r} has no predefined split; draw one with split().")
         none = np.empty(0, dtype=np.int64)
         return Split(*(self.take(self.splits.get(name, none)) for name in SPLIT_NAMES))
 
     def subset_classes(self, n: int, random_state: int = 0) -> Self:
-        """Keep `n` random classes and their rows: the paper's DMOZ-1K is made so from DMOZ-12K.
+        """Keep `n` random classes and their rows, as the paper makes DMOZ-1K from DMOZ-12K.
 
-        The kept classes stay in their order and are numbered 0..n-1; a predefined split is kept.
+        The classes keep their order and are numbered 0..n-1. A predefined split is kept.
         """
         if not 1 <= n <= self.n_classes:
-            raise InputError(f"n={n} classes asked for; {self.name!r} has 1..{self.n_classes}.")
+            raise InputError(
+                f"n={n} is not a number of classes that {self.name!r} has; give 1 to "
+                f"{self.n_classes}."
+            )
         kept = np.sort(np.random.default_rng(random_state).choice(self.n_classes, n, replace=False))
         if self.y is None:
             sets = self.Y[:, kept]
@@ -268,8 +279,8 @@ class Dataset:
     def numbered_from(self, first_index: int | None) -> Self:
         """Return the data set with columns as if svmlight's first feature had this number.
 
-        A file alone does not tell that number unless a 0 occurs in it, so a file that belongs to
-        another is read like that one. Where a number is not known (None), columns stay.
+        A file alone does not show that number unless it contains a 0, so a file that belongs to
+        another one is read like that one. If a number is not known (None), columns stay.
         """
         if self.first_index is None or first_index in (None, self.first_index):
             return self
@@ -277,15 +288,15 @@ class Dataset:
         columns = self.X.indices + shift
         if columns.min(initial=0) < 0:
             raise InputError(
-                f"{self.source} has a feature 0, and features were numbered from 1 before. If the "
-                "first feature is 0, give first_index=0 (--first-index 0)."
+                f"{self.source} has a feature 0, but the features of the earlier data were "
+                "numbered from 1. If the first feature is 0, give first_index=0 (--first-index 0)."
             )
         shape = (len(self), self.X.shape[1] + shift)
         X = sp.csr_array((self.X.data, columns, self.X.indptr), shape=shape)
         return replace(self, X=X, first_index=first_index)
 
     def of_width(self, n_features: int) -> Self:
-        """Return the data set for a model that learned so many features; warn of others."""
+        """Return the data set for a model with this many features; warn if it has others."""
         if not self.is_sparse:
             return self
         X, beyond = fit_width(self.X, n_features)
@@ -293,7 +304,7 @@ class Dataset:
         return replace(self, X=X)
 
     def summary(self) -> Summary:
-        """Return rows, features, density, classes and the spread of rows per class."""
+        """Return the numbers of rows, features and classes, the density, and the rows per class."""
         counts, targets = self.rows_per_class, self.targets
         cells = len(self) * (self.width or 0)
         splits = self.splits or {}
@@ -380,6 +391,8 @@ def _class_numbers(y: Any, n_classes: int) -> NDArray[np.int32]:
 def _check_splits(splits: Mapping[str, Rows] | None, n_rows: int) -> None:
     for name, rows in (splits or {}).items():
         if name not in SPLIT_NAMES:
-            raise InputError(f"splits has a part {name!r}; valid: {', '.join(SPLIT_NAMES)}.")
+            raise InputError(
+                f"splits has an unknown part {name!r}; valid: {', '.join(SPLIT_NAMES)}."
+            )
         if len(rows) and not 0 <= np.min(rows) <= np.max(rows) < n_rows:
             raise InputError(f"splits[{name!r}] names rows outside 0..{n_rows - 1}.")

@@ -78,7 +78,7 @@ class _Download:
         self.url, self.target, self.sha256, self.size = url, target, sha256, size
         self.part = target.with_name(target.name + ".part")
         self.note = target.with_name(target.name + ".part.json")
-        self.by_hand = f"Or put the file at {target} by hand; the same command then goes on."
+        self.by_hand = f"Or put the file at {target} by hand, then run the same command again."
         self.reached = False  # has the server answered in this call?
         self.total: int | None = None
 
@@ -90,8 +90,8 @@ class _Download:
         if problem is not None:
             self._discard()
             raise ChecksumError(
-                f"{self.url}: what came is not the file that was meant: {problem}. It was "
-                f"removed; run the same command to fetch it anew. {self.by_hand}"
+                f"{self.url}: the download is not the expected file: {problem}. It was "
+                f"removed; run the same command to fetch it again. {self.by_hand}"
             )
         os.replace(self.part, self.target)
         self._discard()
@@ -104,8 +104,8 @@ class _Download:
         problem = self._mismatch(self.target, found)
         if problem is not None:
             raise ChecksumError(
-                f"{self.target} is not the file that was meant: {problem}. Delete it and run the "
-                f"same command to fetch it anew from {self.url}."
+                f"{self.target} is not the expected file: {problem}. Delete it and run the "
+                f"same command to fetch it again from {self.url}."
             )
 
     def _mismatch(self, path: Path, found: str) -> str | None:
@@ -128,9 +128,9 @@ class _Download:
                 time.sleep(BACKOFF * 2 ** (trial - 1))
         of = f" of {self.total:,}" if self.total is not None else ""
         raise DownloadError(
-            f"{self.url} broke off {TRIES} times, the last time because: {reason}. "
-            f"{self._length():,}{of} bytes are kept in {self.part}; run the same command "
-            f"again to go on from there. {self.by_hand}"
+            f"{self.url}: the download broke off {TRIES} times, the last time because "
+            f"{reason}. {self._length():,}{of} bytes are kept in {self.part}; run the same command "
+            f"again to continue from there. {self.by_hand}"
         )
 
     def _try_once(self, tick: _Tick) -> None:
@@ -165,7 +165,7 @@ class _Download:
             return  # nothing is missing: the length was not known before
         if start and (status == 416 or (status == 206 and begin != start)):
             self._discard()
-            raise _BrokenOff(f"the server cannot go on from byte {start:,}; starting anew")
+            raise _BrokenOff(f"the server cannot continue from byte {start:,}; starting over")
         if status == 429 or status >= 500:
             raise _BrokenOff(f"the server answered {status} {response.reason}")
         if status != 200 and not (start and status == 206):
@@ -176,8 +176,8 @@ class _Download:
         if self.size is not None and total not in (None, self.size):
             self._discard()
             raise ChecksumError(
-                f"{self.url}: expected {self.size:,} bytes, found {total:,}: the source has "
-                f"another file now. {self.by_hand}"
+                f"{self.url}: expected {self.size:,} bytes, found {total:,}: the source now "
+                f"has a different file. {self.by_hand}"
             )
         self.total = total if total is not None else self.size
         if status == 200:
@@ -240,7 +240,7 @@ class _Download:
                 raise DownloadError(
                     f"The disk of {folder} is full: {self.target.name} needs {more} more bytes. "
                     f"Free some space, or set DSNC_HOME to a folder on another disk, and run the "
-                    f"same command again; the {done:,} bytes that came are kept."
+                    f"same command again; the {done:,} bytes downloaded so far are kept."
                 ) from error
             raise DownloadError(
                 f"{self.target} cannot be written: {error}. Make {folder} writable, or set "
@@ -297,10 +297,12 @@ def _locked(target: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _log.info("another process fetches %s; waiting for it", target)
+            _log.info("another process is fetching %s; waiting for it", target)
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:  # some network file systems have no locks
-            _log.warning("%s cannot be locked (%s); fetch it once at a time", target, error)
+            _log.warning(
+                "%s cannot be locked (%s); do not fetch it twice at the same time", target, error
+            )
         yield
 
 

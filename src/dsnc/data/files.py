@@ -93,13 +93,13 @@ def check_encoding(encoding: str) -> None:
         end = b"\n".decode(encoding)
     except LookupError:
         raise InputError(
-            f"encoding {shorten(encoding)} is not known; write utf-8, latin-1 or cp1252, say."
+            f"encoding {shorten(encoding)} is not known; use utf-8, latin-1 or cp1252, for example."
         ) from None
     except ValueError:
         end = ""
     if end != "\n":
         raise InputError(
-            f"encoding {shorten(encoding)}: its lines do not end with the byte of a newline; "
+            f"encoding {shorten(encoding)}: its lines do not end with a newline byte; "
             "convert the texts to UTF-8, and leave the encoding out."
         )
 

@@ -97,7 +97,15 @@ def read_rows_of(path: Path) -> tuple[Any, str]:
 
 
 def write_folder(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    """Write `dataset` as a folder, whole or not at all; an existing folder is an error."""
+    """Write a data set as a folder, completely or not at all.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Must have features; raw text is an error.
+    path : path
+        The folder to write. It must not exist.
+    """
     if dataset.is_text:
         raise InputError(f"{dataset.name!r} is raw text, but a folder of arrays holds features.")
     target = Path(path)

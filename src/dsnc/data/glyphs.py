@@ -1,8 +1,8 @@
 """The embedded data set: thousands of characters, drawn with distortions.
 
 Matplotlib ships the DejaVu fonts: three families in four styles each, with some 2,300 characters
-that all twelve share. That is an optical-character problem with very many classes which needs no
-download. Two ideas make it fast and honest:
+that all twelve share. This gives a character recognition problem with very many classes that needs
+no download. Two ideas make it fast and honest:
 
 - *A class is a shape.* Latin A, Greek Alpha and Cyrillic A are one picture, so they are one class:
   characters whose clean pictures agree in every style are merged before anything is drawn.
@@ -57,29 +57,30 @@ def load_glyphs(
 ) -> Dataset:
     """Draw characters of the DejaVu fonts, distorted, as a data set of 20 x 20 pictures.
 
-    Each picture shows its class in one of twelve styles, shifted, scaled, rotated, slanted and
-    bent a little, with thinner or thicker strokes, paler or darker ink, and noise.
+    Each picture shows its class in one of twelve styles: shifted, scaled, rotated, slanted and bent
+    a little, with thinner or thicker strokes, paler or darker ink, and noise.
 
     Parameters
     ----------
-    n_classes : int
-        How many characters. They come in the order of `glyph_classes`, so fewer classes are a
-        prefix of more, and the pictures of a class do not depend on this number.
-    n_per_class : int
-        Pictures of each.
-    random_state : int
-        The same number gives the same pictures, bit for bit, with the same versions installed.
-    cache : bool
-        Keep the pictures under ``$DSNC_HOME``, and read them from there the next time.
+    n_classes : int, default 1000
+        How many characters, in the order of `glyph_classes`. The pictures of a class do not depend
+        on this number.
+    n_per_class : int, default 60
+        How many pictures of each character.
+    random_state : int, default 0
+        Seed. The same number gives the same pictures, bit for bit, with the same versions
+        installed.
+    cache : bool, default True
+        Whether to keep the pictures under ``$DSNC_HOME`` and read them from there the next time.
 
     Returns
     -------
     Dataset
-        X is float32 in [0, 1], ink is 1; the rows stand class by class.
+        X is float32 in [0, 1], where 1 is ink. Rows are ordered by class.
 
     See Also
     --------
-    glyph_classes : the characters, and which of them share a class.
+    dsnc.data.glyph_shapes.glyph_classes : the characters, and which of them share a class.
     """
     n_classes = whole("n_classes", n_classes, 1)
     n_per_class = whole("n_per_class", n_per_class, 1)

@@ -1,4 +1,4 @@
-"""What looks wrong in labelled rows: repeated, contradictory and empty ones, doubtful classes."""
+"""What looks wrong in labeled rows: repeated, contradictory and empty ones, doubtful classes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _BLOCK = 1 << 23  # bytes of rows at a time
 
 
 class Example(NamedTuple):
-    """Some rows that belong together, and what stands there."""
+    """Some rows that belong together, and what they contain."""
 
     rows: tuple[int, ...]  # from 0, ascending, at most five
     text: str  # for people; empty where there is nothing to show
@@ -25,7 +25,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of thing that looks wrong, how often it occurs, and the first few."""
+    """One kind of likely mistake: its name, how often it occurs, and the first few examples."""
 
     kind: str
     count: int
@@ -33,32 +33,32 @@ class Finding:
 
 
 def check_quality(rows: Any, labels: Any) -> list[Finding]:
-    """Look for what is often a mistake in the data; nothing is changed.
+    """Look for common mistakes in the data; nothing is changed.
 
     =====================  ====================================================================
-    ``duplicate_rows``     rows that are equal to an earlier one and have its label, or its set
-    ``several_labels``     texts, or rows of numbers, that stand under more than one label, or set
-    ``empty_rows``         texts of nothing or spaces, rows of nothing but zeros
-    ``unlabelled_rows``    of label sets: rows that have no label at all
-    ``empty_labels``       rows with a label of nothing or spaces, which makes a class all the same
+    ``duplicate_rows``     rows that repeat an earlier row and its label or label set
+    ``several_labels``     equal rows that have different labels or label sets
+    ``empty_rows``         empty or blank texts, rows of nothing but zeros
+    ``unlabelled_rows``    for label sets: rows that have no label at all
+    ``empty_labels``       rows with an empty or blank label, which is a class all the same
     ``similar_labels``     groups of labels that differ only in spaces or case
-    ``single_row_classes`` classes of one row
+    ``single_row_classes`` classes with a single row
     =====================  ====================================================================
 
-    Empty rows are not looked at for the first two. Rows are compared by hashes of 64 bits: one
-    pass, some bytes for each row, whatever X is.
+    Empty rows are left out of the first two. Rows are compared by 64-bit hashes: a single pass, and
+    a few bytes for each row, whatever X is.
 
     Parameters
     ----------
     rows : sequence of str, array or sparse matrix of shape (n, d)
         Texts or numbers.
     labels : array of shape (n,), or sequence of lists or sets
-        One label a row, of any type; or the labels of each row.
+        The label of each row, or its labels. They may be of any type.
 
     Returns
     -------
     list of Finding
-        Only of kinds that occur, in the order of the table.
+        Only the kinds that occur, in the order of the table.
 
     Examples
     --------
@@ -73,7 +73,9 @@ def check_quality(rows: Any, labels: Any) -> list[Finding]:
     texts = None if is_table else _texts(rows)
     n_rows = rows.shape[0] if texts is None else len(texts)
     if n_rows != len(names):
-        raise InputError(f"rows has {n_rows} rows and labels has {len(names)}; give as many.")
+        raise InputError(
+            f"rows has {n_rows} rows and labels has {len(names)}; give one label for each row."
+        )
     if texts is None:
         hashes, empty = _hashes(rows)
     else:
@@ -100,8 +102,8 @@ class _Names:
                 self.of_row, _ = _first_of_each([frozenset(some) for some in self.sets])
         except TypeError as error:
             raise InputError(
-                f"labels cannot be compared ({error}); give a text or a number a row, or a list of "
-                "them."
+                f"labels cannot be compared ({error}); give a text or a number for each row, or a "
+                "list of them."
             ) from None
         rows = np.arange(self.n_rows)
         self.rows = np.repeat(rows, [len(some) for some in self.sets]) if self.has_sets else rows

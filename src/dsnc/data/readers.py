@@ -1,4 +1,4 @@
-"""`load_dataset`: one door for every format, choosing the reader by what it finds."""
+"""`load_dataset`: reads every format, and chooses the reader by what it finds."""
 
 import inspect
 import logging
@@ -45,25 +45,28 @@ def load_dataset(
     multilabel: bool | str = "auto",
     **options: Any,
 ) -> Dataset:
-    """Load a data set: a catalog's name, a file or a folder.
+    """Load a data set: a file, a folder, or a name of the catalog.
 
     Parameters
     ----------
     name_or_path : str or path
-        What exists on disk is read; otherwise it is a name of the catalog ("glyphs", "aloi", ...),
-        fetched if need be. A folder holds arrays (``X.npz`` ...) or the three files ``train``,
-        ``validation`` (or ``valid``, ``dev``) and ``test`` of one format, which become the
-        predefined split.
+        A path that exists is read; anything else is a name of the catalog ("glyphs", "aloi", ...),
+        which is downloaded if necessary. A folder holds arrays (``X.npz`` ...) or files of one
+        format called ``train``, ``validation`` (or ``valid``, ``val``, ``dev``) and ``test``, which
+        become the predefined split.
     reader : str, optional
-        One of `READERS`; without it the content and the name decide. ``Dataset.source`` and the
+        One of `READERS`. By default, the content and the name decide; ``Dataset.source`` and the
         log say what was chosen.
-    multilabel : bool or "auto"
-        Whether rows have label sets, in ``Dataset.Y``. "auto": where a row can be seen to have
-        several labels, or none, or where the format says so; ``Dataset.source`` tells what was
-        decided. True makes sets of one of a file in which each row has one label; False refuses
-        others.
+    multilabel : bool or "auto", default "auto"
+        Whether rows have label sets, in ``Dataset.Y``. "auto" detects it: a row has several labels,
+        or none, or the format says so; ``Dataset.source`` says what was decided. True reads single
+        labels as sets of one. False refuses rows with several labels.
     **options
-        Passed to the reader: ``classes``, ``label_column``, ``label_separator``, ...
+        Options of the reader: ``classes``, ``label_column``, ``label_separator`` and so on.
+
+    Returns
+    -------
+    Dataset
 
     Examples
     --------
@@ -82,7 +85,9 @@ def load_dataset(
         dataset = _load_path(path, reader, options)
     if dataset.is_multilabel:
         if multilabel is False:
-            raise InputError(f"{name_or_path} has label sets; one label a row is wanted.")
+            raise InputError(
+                f"{name_or_path} has label sets, but multilabel=False asks for one label a row."
+            )
         source = f"{dataset.source}; {dataset.summary().labels_text}"
         dataset = replace(dataset, source=source)
     _LOG.info("%s: %s", dataset.name, dataset.source)

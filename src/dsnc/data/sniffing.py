@@ -70,13 +70,13 @@ def has_header(
     repeats = any(len(set(column)) <= len(column) / 2 for column in columns)
     if fresh and repeats:
         warn(
-            f"{os.fspath(path)}: the first row, {names}, is taken as the names of the columns, "
-            "since its cells are in no other row; with --no-header (header=False) it is a row."
+            f"{os.fspath(path)}: the first row, {names}, is read as column names, since its "
+            "cells are in no other row; with --no-header (header=False) it is read as data."
         )
         return True
     if fresh:
         warn(
-            f"{os.fspath(path)}: the first row, {names}, is taken as a row; with --header "
-            "(header=True) it names the columns."
+            f"{os.fspath(path)}: the first row, {names}, is read as data; with --header "
+            "(header=True) it is read as column names."
         )
     return False

@@ -1,9 +1,8 @@
-"""Rows without labels, block by block, for a model that is there: what is asked for predictions.
+"""Rows without labels, block by block, as the input of a fitted model.
 
-Tables come with their other columns. Texts come a line each (labels of fastText lines are passed
-over); numbers as svmlight lines (labels are
-passed over), as columns, or as arrays. There an empty line is a row, too: every line that goes in
-has its answer.
+Tables keep their other columns. Texts are one per line; labels of fastText lines are ignored.
+Numbers are svmlight lines (whose labels are ignored), columns, or arrays. Outside of tables, an
+empty line is a row, too: every line gets an answer.
 """
 
 import re
@@ -96,7 +95,7 @@ def stream_table(
     maker = RowMaker(table, columns)
     if columns.missing == "mean" and columns.numbers and not columns.fill:
         raise InputError(
-            "missing='mean': the model knows no means; train it with --missing mean, or take zero."
+            "missing='mean': the model knows no means; train it with --missing mean, or use zero."
         )
     fills = {"zero": [0.0] * len(columns.numbers), "mean": columns.fill}
     fill = fills.get(columns.missing)
@@ -134,12 +133,14 @@ def stream_rows(
     name : str
         A path, or ``-`` for stdin.
     n_features : int or None
-        How many features the model has learned; None if it was trained on texts.
-    batch : int
-        Rows of a block at most.
-    encoding, decode_errors : str
-        Of texts, as `TableOptions` has them.
-    first_index : 0 or 1
+        How many features the model has; None if it was trained on texts.
+    batch : int, default 4096
+        Largest number of rows in a block.
+    encoding : str, default "utf-8"
+        Encoding of texts.
+    decode_errors : "strict" or "replace", default "strict"
+        Whether bytes that cannot be decoded are an error or are replaced.
+    first_index : 0 or 1, default 1
         The number of the first feature in svmlight lines.
     """
     path = Path(name)
@@ -191,7 +192,7 @@ def _numbers(name: str, batch: int, n_features: int, first_index: int) -> Iterat
             blank = next((i for i, line in enumerate(lines) if line.strip()), 0)
             if is_table and _is_header(lines[blank]):
                 where = f"{name}, line {number + blank}"
-                message = f"{where}: taken as the names of the columns, not as a row."
+                message = f"{where}: read as column names, not as a row."
                 warn(message)
                 if blank:
                     yield np.zeros((blank, n_features), dtype=np.float32)
@@ -212,7 +213,7 @@ def _is_table(lines: list[bytes], n_features: int) -> bool | None:
         return None
     if not (b"," in first or any(byte in b"0123456789" for byte in first)):
         raise InputError(
-            f"The model was trained on numbers, and the input holds texts: {shorten(first)}."
+            f"The model was trained on numbers, but the input holds texts: {shorten(first)}."
         )
     return b":" not in first and (b"," in first or len(first.split()) == n_features)
 
@@ -242,7 +243,7 @@ def _table_rows(name: str, lines: list[bytes], first: int, n_features: int) -> N
         except ValueError:
             column = next(i for i, cell in enumerate(cells) if not _is_number(cell))
             text = cells[column].decode("utf-8", errors="backslashreplace").strip()
-            problem = f"has what is not a number in column {column + 1}"
+            problem = f"has a value that is not a number in column {column + 1}"
             raise DataFileError.at(name, problem, line=first + row, text=text) from None
         if len(values) != n_features:
             raise _wrong_width(f"{name}, line {first + row}", len(values), n_features)

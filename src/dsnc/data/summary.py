@@ -1,11 +1,11 @@
-"""The figures of a data set that one looks at first."""
+"""The most important figures of a data set."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How large a data set is, and how its labels are spread."""
+    """How large a data set is, and how its labels are distributed."""
 
     name: str
     rows: int
@@ -22,7 +22,7 @@ class Summary:
 
     @property
     def labels_text(self) -> str:
-        """What the rows are to be told by: classes, or sets of labels."""
+        """The number of classes, or of labels and labels per row, in words."""
         if not self.has_label_sets:
             return f"{self.classes:,} classes"
         none = f", {self.rows_without_label:,} rows without any" if self.rows_without_label else ""
@@ -45,7 +45,7 @@ class Summary:
         return lines
 
     def __str__(self) -> str:
-        """Return a small table of plain text."""
+        """Return a small table as plain text."""
         lines = self.lines()
         width = max(len(what) for what, _ in lines)
         return "\n".join([self.name, *(f"  {what:<{width}}  {value}" for what, value in lines)])

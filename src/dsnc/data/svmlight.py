@@ -279,7 +279,7 @@ def _check_width(path: Any, X: sp.csr_array, n_features: int, first_index: int) 
             path,
             f"uses index {X.shape[1] - 1 + first_index}",
             line=_line_of_row(path, row),
-            expected=f"{n_features:,} features, first one {first_index}",
+            expected=f"{n_features:,} features, numbered from {first_index}",
         )
 
 

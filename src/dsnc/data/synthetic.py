@@ -1,7 +1,7 @@
-"""Made-up data with a known structure, for any number of classes.
+"""Synthetic data with a known structure, for any number of classes.
 
-Both makers need memory in proportion to the rows they return: what a class looks like is a hash of
-its number, so a million classes cost nothing until one of them has a row.
+Memory is proportional to the rows that are returned: what a class looks like is a hash of its
+number, so a million classes cost nothing until one of them has a row.
 """
 
 from typing import Any
@@ -31,31 +31,32 @@ def make_sparse_topics(
     random_state: int = 0,
     part: int = 0,
 ) -> Dataset:
-    """Make text-like word counts: documents of classes that are the leaves of a tree.
+    """Make text-like word counts: documents whose classes are the leaves of a tree.
 
     A word of a document comes from the background, where word frequencies follow Zipf's law, or
-    from a topic on the way from the root's children down to the document's class. Neighboring
-    classes share their upper topics, as real categories do.
+    from one of the topics on the path from the root's children down to the document's class.
+    Neighboring classes share their upper topics, as real categories do.
 
     Parameters
     ----------
     n_rows, n_classes, n_features : int
-        Documents, leaves of the tree, size of the vocabulary. With as many rows as classes, each
-        class has a row.
-    words_per_row : int
-        Words drawn for each document (repeated words add up, so a row has fewer entries).
-    words_per_topic : int
+        Number of documents, of leaves of the tree, and of words in the vocabulary. With at least as
+        many rows as classes, every class has a row.
+    words_per_row : int, default 40
+        Words drawn for each document. Repeated words add up, so a row has fewer entries.
+    words_per_topic : int, default 30
         Typical words of each node of the tree.
-    branching : int
-        Children of a node.
-    background : float
-        Share of words that say nothing of the class.
-    class_skew : float
-        Exponent of the classes' frequencies: 0 is balanced, 1 is Zipf's law.
-    random_state : int
-        The same arguments give the same data.
-    part : int
-        Other rows of the same problem: what does not fit memory can be made part by part.
+    branching : int, default 10
+        Children of each node, at least 2.
+    background : float, default 0.5
+        Share of words, 0 to 1, that say nothing about the class.
+    class_skew : float, default 0.0
+        Exponent of the class frequencies: 0 is balanced, 1 is Zipf's law.
+    random_state : int, default 0
+        Seed; the same arguments give the same data.
+    part : int, default 0
+        Another number gives other rows of the same problem, so data that do not fit into memory can
+        be made part by part.
     """
     _check_positive(n_rows=n_rows, n_classes=n_classes, n_features=n_features)
     _check_positive(words_per_row=words_per_row, words_per_topic=words_per_topic)
@@ -99,24 +100,25 @@ def make_dense_codes(
 ) -> Dataset:
     """Make dense rows with a known binary code behind them.
 
-    Each class has a random code (`class_codes` returns them). A row flips each bit with probability
-    `bit_noise`, maps the bits (-1 or +1) to features by one random matrix, and adds Gaussian noise
-    of standard deviation `feature_noise`; the signal has standard deviation 1.
+    Each class has a random code (see `dsnc.data.synthetic.class_codes`). A row flips each bit with
+    probability `bit_noise`, maps the bits (-1 or +1) to features by one random matrix, and adds
+    Gaussian noise of standard deviation `feature_noise`; the signal has standard deviation 1.
 
     Parameters
     ----------
     n_rows, n_classes, n_features : int
-        Size. With as many rows as classes, each class has a row.
-    n_bits : int
+        Size of the data. With at least as many rows as classes, every class has a row.
+    n_bits : int, default 32
         Length of the codes.
-    bit_noise : float
-        Share of flipped bits.
-    feature_noise : float
-        Noise of the features.
-    random_state : int
-        The same arguments give the same data.
-    part : int
-        Other rows of the same problem: what does not fit memory can be made part by part.
+    bit_noise : float, default 0.02
+        Probability, 0 to 1, that a bit is flipped.
+    feature_noise : float, default 1.0
+        Standard deviation of the noise.
+    random_state : int, default 0
+        Seed; the same arguments give the same data.
+    part : int, default 0
+        Another number gives other rows of the same problem, so data that do not fit into memory can
+        be made part by part.
     """
     _check_positive(n_rows=n_rows, n_classes=n_classes, n_features=n_features, n_bits=n_bits)
     _check_share(bit_noise=bit_noise)

@@ -96,8 +96,8 @@ class RowMaker:
             categories[name] = sorted({str(cell).strip() for cell in cells if not is_missing(cell)})
             if not columns.text and len(categories[name]) > _MOST_VALUES:
                 raise InputError(
-                    f"category_column={name!r} has {len(categories[name]):,} different values, "
-                    f"each a column of X; {_MOST_VALUES:,} at most."
+                    f"category_column={name!r} has {len(categories[name]):,} different values, and "
+                    f"each becomes a column of X; at most {_MOST_VALUES:,} are allowed."
                 )
         columns = replace(columns, edges=edges, categories=categories)
         return RowMaker(self.table, columns, self.multilabel)
@@ -116,7 +116,7 @@ class RowMaker:
             elif value is None or not abs(value) <= _LARGEST:
                 raise DataFileError.at(
                     self.table.path,
-                    f"has what is not a number in column {self.columns.numbers[column]!r}",
+                    f"has a value that is not a number in column {self.columns.numbers[column]!r}",
                     line=row.line,
                     text=str(cells[place]),
                     expected="a finite number",
@@ -137,9 +137,9 @@ class RowMaker:
         if any(isinstance(cell, dict | list) for cell in (*labels, *texts)):
             raise DataFileError.at(
                 self.table.path,
-                "label or text is of the wrong kind",
+                "label or text has the wrong type",
                 line=line,
-                expected="a text, and a text, number or list of them as label",
+                expected="a string as text, and a string, a number or a list of them as label",
             )
 
     def make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:

@@ -67,7 +67,9 @@ class TableOptions:
         if self.decode_errors not in DECODE_ERRORS:
             raise InputError(f"decode_errors={self.decode_errors!r} must be 'strict' or 'replace'.")
         if self.label_separator == "":
-            raise InputError("label_separator='' is empty; give what stands between labels: '|'.")
+            raise InputError(
+                "label_separator='' is empty; give what separates labels, such as '|'."
+            )
         check_encoding(self.encoding)
 
 
@@ -162,7 +164,7 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
     rows = _split(path, chain(first, chain.from_iterable(batches)), delimiter, bad)
     top = next(rows, None)
     if top is None:
-        raise DataFileError.at(path, "has empty cells only", expected="rows of cells")
+        raise DataFileError.at(path, "has only empty cells", expected="rows of cells")
     names = [str(cell).strip() for cell in top.known()]
     # From stdin, the sample is what has come so far: nobody should wait for more.
     size = _SAMPLE if path != STDIN else max(0, len([line for line in first if line.strip()]) - 1)
@@ -233,7 +235,7 @@ def _split(
                 path,
                 f"cannot be split into columns ({error})",
                 line=start,
-                expected="cells in double quotes, a quote inside written twice",
+                expected="cells in double quotes, with each quote inside written twice",
             ) from error
         end = reader.line_num + 1
         if cells and any(cells):
@@ -370,7 +372,7 @@ def parquet_table(
                 batch = next(batches, None)
                 columns = [column.to_pylist() for column in batch.columns] if batch else []
             except damage as error:
-                problem = f"is damaged, or of a kind that pyarrow does not read ({error})"
+                problem = f"is damaged, or of a kind that pyarrow cannot read ({error})"
                 raise DataFileError.at(path, problem, line=number) from error
             if batch is None:
                 return

@@ -99,7 +99,7 @@ def read_table(
     if columns is None:
         chosen = replace(chosen, separate=separate_texts and len(chosen.text) > 1)
     if chosen.label is None:
-        raise InputError(f"{os.fspath(path)} has no column of labels; name it: label_column=.")
+        raise InputError(f"{os.fspath(path)} has no column of labels; name one with label_column=.")
     made, chosen = RowMaker(table, chosen, multilabel).make(table.rows())
     if (
         label_separator is not None
@@ -107,9 +107,9 @@ def read_table(
         and max(map(len, made.labels), default=2) < 2
     ):
         warn(
-            f"{os.fspath(path)}: {label_separator!r} (--label-separator, label_separator=) "
-            f"stands in no cell of column {chosen.label!r}, so that no row has several labels. Is "
-            "it the right one?"
+            f"{os.fspath(path)}: {label_separator!r} (--label-separator, label_separator=) occurs "
+            f"in no cell of column {chosen.label!r}, so no row has several labels. Is it the right "
+            "separator?"
         )
     return _dataset(path, made, classes, f"{table.how}, {chosen}", chosen)
 

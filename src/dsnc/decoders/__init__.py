@@ -1,4 +1,4 @@
-"""Code (and bit confidences) to classes: an open family, one small file per member."""
+"""Decoders, which turn a code (and the confidence of its bits) into classes, and their registry."""
 
 from dsnc.decoders.base import Decoder
 from dsnc.decoders.codebook import CodebookDecoder

@@ -1,7 +1,7 @@
 """What every decoder promises, and the checks that all of them need.
 
-A decoder is arrays and a rule: it holds no data, no labels and no training state, so that it can
-be stored in a model file and exchanged for another on the same codes.
+A decoder is arrays and a rule. It holds no data, no labels and no training state, so a model file
+can store it, and another decoder can replace it on the same codes.
 """
 
 import math
@@ -39,11 +39,12 @@ class Answers(NamedTuple):
 class Decoder(ABC):
     """Turns codes into classes.
 
-    Classes are numbers 0..n_classes-1. A score is a float, larger is better; equal scores are
-    ordered by the smaller class number, so that an answer is never an accident.
+    Classes are numbers 0..n_classes-1. A score is a float, and larger is better; equal scores are
+    ordered by class number, the smaller first, so answers are never arbitrary.
 
-    A member declares itself: what a user may set and how that is checked, how it is made from what
-    training leaves, what it costs. With a line in `DECODERS` it can then be asked for by name.
+    A subclass declares what a user may set and how that is checked (`settings`), how the decoder is
+    made from the results of training (`make`), and what it costs. A line in `DECODERS` makes it
+    available by name.
     """
 
     name: ClassVar[str]  # the key in DECODERS, for ever the same
@@ -61,10 +62,10 @@ class Decoder(ABC):
         Parameters
         ----------
         encoded : Encoded
-            n codes of `n_bits` bits, with the logits for decoders that weigh a bit by its
-            confidence, and the rows for those that look at features.
+            n codes of `n_bits` bits, with logits for decoders that weigh bits by their confidence,
+            and rows for those that look at features.
         k : int
-            How many, 1..n_classes.
+            How many classes to find, 1 to n_classes.
 
         Returns
         -------
@@ -75,78 +76,81 @@ class Decoder(ABC):
 
     @abstractmethod
     def proba(self, encoded: Encoded) -> NDArray[np.float32]:
-        """Return (n, n_classes) probabilities; their argmax is what `predict` says."""
+        """Return (n, n_classes) probabilities, the largest for the class `predict` returns."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        """Return plain arrays for a model file; `from_arrays` reverses this."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from what `arrays` gave, checking everything: a file may be hostile."""
+        """Make the decoder from the result of `arrays`.
+
+        Everything is checked, since files may be hostile.
+        """
 
     @abstractmethod
     def cost(self) -> Cost:
-        """Return what decoding one row takes."""
+        """Return the operations that decoding one row takes, and the bytes in memory."""
 
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
-        """Make the decoder from what training leaves.
+        """Make the decoder from the results of training.
 
         Parameters
         ----------
         evidence : Evidence
-            Held-out rows in it may choose what is not set.
+            The results of training. If it has held-out rows, they may choose what is not set.
         **settings
-            Some of `settings`, checked.
+            Some of `settings`, already checked.
         """
-        raise InputError(f"a {cls.name!r} decoder cannot be made from what training leaves.")
+        raise InputError(f"a {cls.name!r} decoder cannot be made from the results of training.")
 
     def calibrated(self, rows: "HeldOut") -> Self:
-        """Return the same decoder with probabilities that held-out rows find honest."""
+        """Return the same decoder with probabilities that are calibrated on held-out rows."""
         return self
 
     def renewed(self, linear: "LinearDecoder") -> "Decoder":
-        """Return a decoder of the same settings on class vectors that were trained further."""
+        """Return a decoder with the same settings for class vectors that were trained further."""
         raise InputError(
             f"the {self.name!r} decoder needs the codes of all rows, which partial_fit does not "
-            "see; take decoder='shortlist', 'soft' or 'linear', or fit anew."
+            "see; use decoder='shortlist', 'soft' or 'linear', or call fit."
         )
 
     def with_classes(self, change: "Change") -> "Decoder":
-        """Return a decoder of the same settings for other classes, whose codes stay as they are.
+        """Return a decoder with the same settings for other classes. Codes stay as they are.
 
-        Class vectors in the change score as they are: a `prior` is in their biases already.
+        The class vectors in the change are final: a `prior` is already in their biases.
         """
         raise InputError(
-            f"the {self.name!r} decoder cannot take or give up classes; fit anew, or take "
+            f"the {self.name!r} decoder cannot add or remove classes; call fit again, or use "
             "decoder='shortlist', 'soft', 'linear', 'nearest' or 'table'."
         )
 
     def evidence(self) -> "Evidence | None":
-        """Return what it still holds of the evidence that it was made from."""
+        """Return what the decoder still holds of the evidence that it was made from."""
         return None
 
     def chosen_settings(self) -> dict[str, Any]:
-        """Return its settings as a report shows them, and as a user may set them again."""
+        """Return the settings as a report shows them, in a form that can be set again."""
         names = [name for name in self.settings or {} if hasattr(self, name)]
         values = {name: getattr(self, name) for name in names}
         # 0.7, and not the float32 next to it
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in values.items()}
 
     def candidates(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the classes that deserve a second look, best first, k at most, and their scores.
+        """Return the candidates for a second stage, at most k, best first, and their scores.
 
-        They are the first ones of `top_k`. Rows with fewer than others end in classes of -1 with
-        scores of -inf.
+        They are the first classes of `top_k`. Rows with fewer candidates than others are filled up
+        with classes of -1 and scores of -inf.
         """
         return self.top_k(encoded, min(k, self.n_classes))
 
     def reaching(self, size: int, radius: int | None = None) -> "Decoder":
-        """Return a decoder that finds `size` candidates, for a second stage, if it can find more.
+        """Return a decoder that finds `size` candidates for a second stage, if it can find more.
 
-        `radius` is how far it may look for them, in bits; None for as far as it takes.
+        `radius` is how far it may look for them, in bits; None means as far as necessary.
         """
         return self
 
@@ -170,19 +174,19 @@ class Decoder(ABC):
         return Answers(classes, scores, probabilities)
 
     def check_width(self, encoded: Encoded) -> None:
-        """Refuse codes of another width."""
+        """Raise an error if the codes have another width."""
         if encoded.n_bits != self.n_bits:
             raise InputError(
                 f"codes have {encoded.n_bits} bits; the decoder was made for {self.n_bits}."
             )
 
     def check_k(self, k: int) -> int:
-        """Refuse a k that is not a number of classes."""
+        """Return k, or raise an error if it is not a number of classes."""
         return whole("k", k, most=self.n_classes)
 
 
 class SearchingDecoder(Decoder):
-    """A decoder that looks for the nearest of some codes."""
+    """A decoder that searches for the nearest of its codes."""
 
     codes: PackedCodes
 
@@ -194,14 +198,14 @@ class SearchingDecoder(Decoder):
         return HammingIndex(self.codes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index, which is made from the codes."""
+        """Leave out the index, which can be made from the codes."""
         return {key: value for key, value in vars(self).items() if key != "_index"}
 
     def search_operations(self) -> float:
-        """Return c * sqrt(n) / log2(n): what finding the nearest of n codes of c bits takes.
+        """Return c * sqrt(n) / log2(n): the operations of a search among n codes of c bits.
 
-        The time of multi-index hashing as the paper states it (M. Norouzi, A. Punjani, D. Fleet,
-        "Fast exact search in Hamming space with multi-index hashing", 2014).
+        This is the time of multi-index hashing as the paper states it (M. Norouzi, A. Punjani, D.
+        Fleet, "Fast exact search in Hamming space with multi-index hashing", 2014).
         """
         n = max(2, len(self.codes))
         return self.n_bits * math.sqrt(n) / math.log2(n)

@@ -285,7 +285,7 @@ def _checked(
             f"({len(column)}, m), as many rows as truth."
         )
     if table.size and not table.max() < math.inf:  # a NaN is the maximum
-        raise InputError(f"scores has a {table.max()}; expected numbers, or -inf where missing.")
+        raise InputError(f"scores contains {table.max()}; expected numbers, or -inf where missing.")
     if (column >= table.shape[1]).any():
         row = int(np.argmax(column >= table.shape[1]))
         raise InputError(f"truth[{row}] is {column[row]}; scores has {table.shape[1]} columns.")
@@ -312,5 +312,5 @@ def _columns(truth: ArrayLike) -> NDArray[np.int64]:
             "(n,)."
         )
     if column.size and column.min() < -1:
-        raise InputError(f"truth has a {column.min()}; expected a column, or -1.")
+        raise InputError(f"truth contains {column.min()}; expected the number of a column, or -1.")
     return column.astype(np.int64)

@@ -1,7 +1,7 @@
-"""One code for each class, fixed beforehand: the nearest one in Hamming distance wins.
+"""One code for each class, chosen before training: the nearest one in Hamming distance wins.
 
 T. Dietterich, G. Bakiri, "Solving Multiclass Learning Problems via Error-Correcting Output Codes",
-JAIR 1995. If codes differ from each other in d bits at least, (d - 1) // 2 wrong bits do no harm.
+JAIR 1995. If any two codes differ in at least d bits, (d - 1) // 2 wrong bits do no harm.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _NUMBERS = {"temperature": "float32 1"}
 
 
 class CodebookDecoder(NearestDecoder):
-    """Gives a code the class of the nearest code of the book.
+    """Gives a code the class of the nearest code in a codebook.
 
     The score of a class is minus its distance. If each bit is wrong with probability e,
     independently, then ``temperature = 1 / log((1 - e) / e)`` makes the probabilities right.
@@ -32,8 +32,8 @@ class CodebookDecoder(NearestDecoder):
     ----------
     codes : PackedCodes
         The code of each class.
-    temperature : float
-        Divides the distances before they become probabilities.
+    temperature : float, default 1.0
+        The scores are divided by this before they become probabilities.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class CodebookDecoder(NearestDecoder):
 
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
-        """Refuse: the codes of a book are given, not learned."""
+        """Raise an error: the codes of a codebook are given, not learned."""
         return super(NearestDecoder, cls).make(evidence, **settings)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -62,12 +62,12 @@ class CodebookDecoder(NearestDecoder):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them."""
+        """Make the decoder from its arrays, which are checked."""
         expected = {"words": "uint64 2", "n_bits": "int64 1", **_NUMBERS}
         check_arrays("codebook decoder", arrays, expected)
         codes = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})
         return cls(codes, **numbers("codebook decoder", arrays, _NUMBERS))
 
     def cost(self) -> Cost:
-        """Return the operations of a search among the codes, and their bytes."""
+        """Return the operations of a search among the codes, and the bytes of the codes."""
         return Cost(self.search_operations(), self.codes.words.nbytes)

@@ -1,4 +1,4 @@
-"""What training leaves for choosing a decoder, and for making it."""
+"""The results of training from which a decoder is chosen and made."""
 
 import math
 from collections.abc import Callable
@@ -21,19 +21,29 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class HeldOut(NamedTuple):
-    """Rows that training did not see, as the encoder sees them."""
+    """Rows that training did not see, as the encoder sees them.
+
+    Attributes
+    ----------
+    encoded : Encoded
+        The encoded rows.
+    targets : Targets
+        Their classes, or label sets.
+    weight : float32 array of shape (n,), optional
+        Weight of each row.
+    """
 
     encoded: Encoded
     targets: Targets
     weight: NDArray[np.float32] | None = None  # how much each row counts
 
     def right(self, decoder: Decoder) -> NDArray[np.bool_]:
-        """Tell of each row whether a decoder's answer is right."""
+        """Return for each row whether a decoder's answer is right."""
         with alone():
             return self.targets.contains(decoder.predict(self.encoded))
 
     def worth(self, decoder: Decoder) -> NDArray[np.float64]:
-        """Return what a decoder's answer is worth for each row; see `Targets.worth`."""
+        """Return how good a decoder's answer for each row is, 0 to 1; see `Targets.worth`."""
         if self.targets.is_single:
             return self.right(decoder).astype(np.float64)
         with alone():
@@ -41,19 +51,19 @@ class HeldOut(NamedTuple):
         return self.targets.worth(self.targets.contains(classes))
 
     def places(self, classes: Ints) -> Ints:
-        """Return where among the classes of its row the first right one is; -1 if none is."""
+        """Return the place of the first right class among those of each row; -1 if none is."""
         is_true = self.targets.contains(classes)
         return np.where(is_true.any(axis=1), is_true.argmax(axis=1), -1)
 
     def spread(self, n: int) -> Ints:
-        """Return the numbers of n rows all over them: of fewer, the first of those of more."""
+        """Return the numbers of n evenly spread rows; fewer are the first of more."""
         # Multiples of the golden section are spread evenly over a circle, and so are the rows of
         # those that fall into a part of it (the three-gap theorem).
         places = np.arange(len(self.targets)) * _GOLDEN % 1
         return np.argsort(places)[:n]
 
     def take(self, n: int) -> "HeldOut":
-        """Return n of the rows, as `spread` has them, or all in their order."""
+        """Return n of the rows, as `spread` chooses them, or all rows in their order."""
         if n >= len(self.targets):
             return self
         rows = self.spread(max(1, n))
@@ -63,9 +73,9 @@ class HeldOut(NamedTuple):
     def common(
         self, *answers: NDArray[np.bool_]
     ) -> tuple[list[NDArray[np.bool_]], NDArray[np.float32] | None]:
-        """Return answers for the rows that all were tried on, and how much each of these counts.
+        """Return answers for the rows that all of them cover, and the weights of these rows.
 
-        What is tried on some of the rows is tried on those that `take` gives.
+        Answers for some of the rows are taken to be for those that `take` returns.
         """
         rows = self.spread(min(map(len, answers)))
         whole = len(self.targets)
@@ -82,25 +92,26 @@ class Evidence:
     linear : LinearDecoder
         The class vectors that were trained with the codes.
     codes, targets : PackedCodes and Targets, optional
-        The codes of the training rows and what they are codes of.
+        The codes of the training rows, and their classes.
     held_out : HeldOut, optional
         Rows that training did not see.
     scoring : Scoring
-        What such rows chose before, for when there are none.
+        The scoring that held-out rows chose before; used if there are none now.
     soft : LinearDecoder, optional
         Class vectors that were trained on soft bits, for the decoders that see such bits.
     train_soft : callable, optional
-        Trains such vectors at a given sharpness. Without it there is nothing left to train on.
+        Trains such vectors at a given sharpness. None if there are no rows to train on.
     before : Decoder, optional
-        The decoder of a model that has been trained further.
+        The previous decoder of a model that has been trained further.
     train_vectors : callable, optional
         Trains class vectors over features (`dsnc.rerank.ClassVectors`) for the candidates of a
-        decoder, in so many bytes, errors at such a cost: a list of several kinds to choose from.
-        None where training is over.
+        decoder, given the decoder, a budget in bytes and the cost of errors. Returns a list of
+        several kinds to choose from. None if training is over.
     reranker : FeatureReranker, optional
-        The second stage that the model has had so far.
+        The previous second stage of the model.
     owners : int array of shape (n_features,), optional
-        The only class whose training rows have a feature; -1 for others. For sparse rows.
+        For sparse rows: the class of each feature that only rows of one class have; -1 for all
+        other features.
     """
 
     linear: LinearDecoder
@@ -117,9 +128,10 @@ class Evidence:
 
     @classmethod
     def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":
-        """Return what a decoder, and the trained vectors beside it, still hold; None if nothing.
+        """Return what a decoder and the trained vectors beside it still hold; None if nothing.
 
-        Where there are vectors beside it, its own are the ones for soft bits, if it sees these.
+        If there are trained vectors, the decoder's own are those for soft bits, if it sees such
+        bits.
         """
         own = decoder.evidence()
         if trained is None:
@@ -130,13 +142,13 @@ class Evidence:
 
     @property
     def has_sets(self) -> bool:
-        """Whether rows have sets of classes."""
+        """Whether rows have label sets."""
         known = self.targets or (self.held_out and self.held_out.targets)
         return known is not None and not known.is_single
 
     @property
     def most(self) -> int:
-        """The number of classes of the row that has most."""
+        """The largest number of classes that a row has."""
         return 1 if self.targets is None else self.targets.most
 
     @property
@@ -150,23 +162,23 @@ class Evidence:
         return self.held_out if self.held_out is not None and len(self.held_out.targets) else None
 
     def training(self) -> tuple[PackedCodes, Ints]:
-        """Return the codes of the training rows and the class of each, or say that there are none.
+        """Return the codes of the training rows and their classes; an error if there are none.
 
-        For decoders that know one class for each code; `training_sets` is for the others.
+        For decoders that know only one class for each code; `training_sets` is for the others.
         """
         codes, targets = self.training_sets()
         if not targets.is_single:
             raise InputError(
-                "the decoder knows one class for each code, and rows have sets of labels; take "
+                "the decoder knows only one class for each code, but rows have sets of labels; use "
                 "decoder='shortlist', 'soft' or 'linear'."
             )
         return codes, targets.y
 
     def training_sets(self) -> tuple[PackedCodes, Targets]:
-        """Return the codes of the training rows and what they are codes of."""
+        """Return the codes of the training rows and their targets; an error if there are none."""
         if self.codes is None or self.targets is None:
             raise InputError(
-                "the model knows no training codes; pass the training rows as X and y, or take "
+                "the model has no training codes; pass the training rows as X and y, or use "
                 "decoder='shortlist' with known='weights', 'soft' or 'linear', which need none."
             )
         return self.codes, self.targets

@@ -2,7 +2,7 @@
 
 ``score[k] = bias[k] + sum_j sign[j] * weight[k, j]`` with signs -1 and +1: c*K operations a row.
 Scores are computed in blocks of rows and classes, which bounds the memory whatever the number of
-classes and reads the weights once for many rows.
+classes, and reads the weights once for many rows.
 """
 
 import copy
@@ -47,9 +47,9 @@ class LinearDecoder(Decoder):
     ----------
     weight : array of shape (n_classes, n_bits)
     bias : array of shape (n_classes,)
-    temperature : float
-        Divides the scores before they become probabilities; the order of classes does not depend
-        on it.
+    temperature : float, default 1.0
+        The scores are divided by this before they become probabilities. It does not change the
+        order of classes.
 
     Examples
     --------
@@ -83,11 +83,11 @@ class LinearDecoder(Decoder):
 
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
-        """Take the class vectors that were trained with the codes."""
+        """Use the class vectors that were trained with the codes."""
         return cls(evidence.linear.weight, evidence.linear.bias)
 
     def calibrated(self, rows: "HeldOut") -> Self:
-        """Return the same decoder with the temperature that fits held-out rows."""
+        """Return the same decoder with the temperature that fits held-out rows best."""
         from dsnc.decoders.calibration import fit_temperature
 
         sample = rows.take(max(64, _MAX_SCORES // self.n_classes))
@@ -96,11 +96,11 @@ class LinearDecoder(Decoder):
         return self._like(self, fit_temperature(scores, sample.places(classes), sample.weight))
 
     def renewed(self, linear: "LinearDecoder") -> Self:
-        """Return a decoder of other class vectors, with the settings of this one."""
+        """Return a decoder with other class vectors and the settings of this one."""
         return self._like(linear, self.temperature)
 
     def with_classes(self, change: "Change") -> Self:
-        """Return a decoder of the vectors of other classes."""
+        """Return a decoder with the vectors of other classes."""
         return self._like(needed_vectors(change), self.temperature)
 
     def evidence(self) -> "Evidence":
@@ -110,7 +110,7 @@ class LinearDecoder(Decoder):
         return Evidence(LinearDecoder(self.weight, self.bias))
 
     def with_more(self, more: "LinearDecoder") -> "LinearDecoder":
-        """Return class vectors with those of others behind them, copied only where it must be."""
+        """Return these class vectors followed by others, copied only if necessary."""
         both = copy.copy(more)
         both.n_classes = self.n_classes + more.n_classes
         both.weight = appended(self.weight, more.weight)
@@ -121,11 +121,11 @@ class LinearDecoder(Decoder):
         return type(self)(linear.weight, linear.bias, temperature)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
-        """Find the k best classes of each row; see `Decoder.top_k`."""
+        """Find the k best classes of each row, as `Decoder.top_k` does."""
         return self._best_by(best_classes, encoded, k)
 
     def candidates(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
-        """Return the best classes; see `Decoder.candidates`. A second stage has kernels anyway."""
+        """Return the best classes, as `Decoder.candidates` does."""
         k = min(k, self.n_classes)
         by_kernel = 1 < k <= _LONGEST and not are_deferred()
         return self._best_by(_lined_up if by_kernel else best_classes, encoded, k)
@@ -144,7 +144,7 @@ class LinearDecoder(Decoder):
         return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
-        """Return the softmax of the scores; see `Decoder.proba`."""
+        """Return the softmax of the scores, as (n, n_classes) probabilities."""
         self.check_width(encoded)
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for rows, block in encoded.blocks(self._n_rows()):
@@ -153,7 +153,10 @@ class LinearDecoder(Decoder):
         return result
 
     def answers(self, encoded: Encoded, k: int) -> Answers:
-        """Find the k best classes of each row; see `Decoder.answers`. They are scored once."""
+        """Find the k best classes of each row, as `Decoder.answers` does.
+
+        All scores are computed once.
+        """
         k = self.check_k(k)
         self.check_width(encoded)
         parts = []
@@ -171,12 +174,12 @@ class LinearDecoder(Decoder):
             table[:, first : first + scores.shape[1]] = scores
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return weight, bias and the numbers beside them."""
+        """Return weight, bias and the other numbers of the decoder."""
         return {"weight": self.weight, "bias": self.bias, **number_arrays(self, self._numbers)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them."""
+        """Make the decoder from its arrays, which are checked."""
         owner = f"{cls.name} decoder"
         check_arrays(owner, arrays, {**VECTORS, **cls._numbers})
         return cls(arrays["weight"], arrays["bias"], **numbers(owner, arrays, cls._numbers))
@@ -218,7 +221,7 @@ class LinearDecoder(Decoder):
 def needed_vectors(change: "Change") -> LinearDecoder:
     """Return the class vectors of a change that must have some."""
     if change.linear is None:
-        raise InputError("class vectors are missing; this decoder scores classes by them.")
+        raise InputError("class vectors are missing; this decoder needs them to score classes.")
     return change.linear
 
 

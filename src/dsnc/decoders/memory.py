@@ -268,7 +268,7 @@ class Memory:
                 raise InputError("memory: codes and their classes do not fit together.")
         described, attributes = arrays["described"], arrays["attributes"]
         if described.shape != owners["classes"].shape:
-            raise InputError("memory: array 'described' is not one answer for each code.")
+            raise InputError("memory: array 'described' does not have one value for each code.")
         if len(attributes) != n_classes or np.isinf(attributes).any():
             raise InputError(f"memory: array 'attributes' is not {n_classes} rows of numbers.")
         if len(arrays["seen"]) not in (0, n_features):

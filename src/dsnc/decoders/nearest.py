@@ -1,6 +1,6 @@
-"""The nearest-neighbor decoder of the paper: a code means what the nearest training code means.
+"""The nearest-neighbor decoder of the paper: a code has the class of the nearest training code.
 
-Training codes are kept once each, with the class that most of their examples have. A search among
+Each distinct training code is kept once, with the class that most of its rows have. A search among
 n codes of c bits takes about c * sqrt(n) / log2(n) operations, whatever the number of classes.
 """
 
@@ -36,23 +36,23 @@ _EXACT = 1 << 24  # whole numbers up to here are float32 numbers: no score is ro
 class NearestDecoder(SearchingDecoder):
     """Gives a code the class of the nearest known code, or that of most of the nearest ones.
 
-    The score of a class is minus the distance of its nearest code; a class without a code has the
-    score of the impossible distance n_bits + 1. With several neighbors, each has one vote: a class
-    of v > 1 votes scores (v - 1) * (n_bits + 1) more, which puts more votes first, then the nearer
-    class, then the smaller one.
+    The score of a class is minus the distance of its nearest code; a class without a code scores as
+    if at the impossible distance n_bits + 1. With several neighbors, each has one vote: a class
+    with v > 1 votes scores (v - 1) * (n_bits + 1) more. This puts more votes first, then the nearer
+    class, then the one with the smaller number.
 
     Parameters
     ----------
     codes : PackedCodes
-        The known codes, 1 or more; one that is repeated votes repeatedly.
+        The known codes, at least one; a code that is repeated votes repeatedly.
     labels : int array of shape (len(codes),)
-        The class of each.
+        The class of each code.
     n_classes : int
-        Number of classes; some may have no code.
-    n_neighbors : int
-        How many of the nearest codes vote; equally near ones by their class, smaller first.
-    temperature : float
-        Divides the scores before they become probabilities.
+        Number of classes. Some may have no code.
+    n_neighbors : int, default 1
+        How many of the nearest codes vote; of equally near ones, those of smaller classes first.
+    temperature : float, default 1.0
+        The scores are divided by this before they become probabilities.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class NearestDecoder(SearchingDecoder):
         temperature: float = 1.0,
     ) -> None:
         if not len(codes):
-            raise InputError("codes is empty; something has to be the nearest.")
+            raise InputError("codes is empty; give at least one code.")
         self.n_bits, self.temperature = codes.n_bits, checks.valid_temperature(temperature)
         self.n_classes = whole("n_classes", n_classes, most=checks.MAX_CLASSES)
         most = _EXACT // (self.n_bits + 1)
@@ -95,7 +95,7 @@ class NearestDecoder(SearchingDecoder):
 
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
-        """Take the codes of the training rows."""
+        """Use the codes of the training rows."""
         linear = evidence.linear
         codes, y = evidence.training()
         return cls.from_examples(codes, y, linear.n_classes, linear=linear, **settings)
@@ -111,15 +111,22 @@ class NearestDecoder(SearchingDecoder):
         label: str = "true",
         n_neighbors: int = 1,
     ) -> Self:
-        """Make the decoder from the codes of training examples.
+        """Make the decoder from the codes of training rows.
 
         Parameters
         ----------
-        codes, y, n_classes
-            Code and class of each example, and the number of classes.
-        linear, label : LinearDecoder and "true" or "predicted"
-            A code's class is that of most of its examples, or what `linear` says of it.
-        n_neighbors : int
+        codes : PackedCodes
+            The code of each row.
+        y : int array of shape (len(codes),)
+            The class of each row.
+        n_classes : int
+            Number of classes.
+        linear : LinearDecoder, optional
+            Required if `label` is "predicted".
+        label : "true" or "predicted", default "true"
+            Whether a code gets the class that most of its rows have, or the one that `linear`
+            predicts.
+        n_neighbors : int, default 1
             How many of the nearest codes vote.
         """
         one_of("label", label, LABELS)
@@ -133,10 +140,10 @@ class NearestDecoder(SearchingDecoder):
         return cls(distinct, labels, n_classes, n_neighbors=n_neighbors)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Find the k best classes of each row; see `Decoder.top_k`.
+        """Find the k best classes of each row, as `Decoder.top_k` does.
 
-        A row is compared with all codes if k is more than about sqrt(len(codes) / 2), where that
-        is faster than searching, and if k > 1 while neighbors vote.
+        A row is compared with all codes if k is more than about sqrt(len(codes) / 2), where that is
+        faster than searching, and if k > 1 while neighbors vote.
         """
         self.check_width(encoded)
         k = self.check_k(k)
@@ -157,7 +164,7 @@ class NearestDecoder(SearchingDecoder):
         return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
-        """Return the softmax of the scores; see `Decoder.proba`."""
+        """Return the softmax of the scores, as (n, n_classes) probabilities."""
         self.check_width(encoded)
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for rows, block in self._all_scores(encoded):
@@ -166,7 +173,7 @@ class NearestDecoder(SearchingDecoder):
         return result
 
     def with_classes(self, change: "Change") -> Self:
-        """Return a decoder of the codes of classes that stay, and of the rows that come."""
+        """Return a decoder with the codes of the classes that stay and those of new rows."""
         rows, numbers = change.kept(self.labels)
         codes = self.codes.take(rows)
         if change.codes is not None and change.labels is not None and len(change.codes):
@@ -184,7 +191,7 @@ class NearestDecoder(SearchingDecoder):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them."""
+        """Make the decoder from its arrays, which are checked."""
         codes = {"words": "uint64 2", "n_bits": "int64 1", "labels": "int64 1"}
         check_arrays("nearest decoder", arrays, codes | _NUMBERS)
         known = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})

@@ -105,11 +105,11 @@ class Novelty:
         check_arrays("novelty", arrays, _KINDS)
         usual, quantiles = arrays["signs"], arrays["quantiles"]
         if usual.shape != _SHAPE or quantiles.shape != (_STEPS + 1,):
-            raise InputError("novelty: its arrays have other shapes than they should.")
+            raise InputError("novelty: an array has the wrong shape.")
         if not (
             np.isfinite(usual).all() and np.isfinite(quantiles).all() and usual[:, 1].min() > 0
         ):
-            raise InputError("novelty: its numbers are not finite, or a deviation is not above 0.")
+            raise InputError("novelty: a number is not finite, or a deviation is not above 0.")
         return cls(usual, quantiles)
 
 

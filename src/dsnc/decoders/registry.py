@@ -1,4 +1,4 @@
-"""All decoders by name, and what a user asks for: a name, a name with settings, or an instance."""
+"""All decoders by name, and what a user may ask for: a name, a name with settings, or a decoder."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -39,20 +39,20 @@ class Wanted(NamedTuple):
 
 
 def decoder_names() -> list[str]:
-    """Return the names that a user may ask for."""
+    """Return the names that the parameter `decoder` accepts, "auto" included."""
     return [AUTO, *(name for name, kind in DECODERS.items() if kind.settings is not None)]
 
 
 def parse_decoder(choice: Any, n_bits: int | None = None) -> Wanted:
-    """Return what is asked for, or refuse what cannot work, before anything is trained.
+    """Return what a user asks for, or raise an error if it cannot work, before any training.
 
     Parameters
     ----------
     choice : str, mapping or Decoder
-        A name of `decoder_names`; a name and settings, such as
-        ``{"name": "shortlist", "size": 50, "radius": 3}``; or a decoder.
+        A name of `decoder_names()`; a mapping with a name and settings, such as ``{"name":
+        "shortlist", "size": 50, "radius": 3}``; or a decoder.
     n_bits : int, optional
-        The width of the codes, where it is known.
+        The width of the codes, if it is known.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def parse_decoder(choice: Any, n_bits: int | None = None) -> Wanted:
     """
     if isinstance(choice, Decoder):
         if n_bits not in (None, choice.n_bits):
-            raise InputError(f"decoder takes {choice.n_bits} bits, and n_bits={n_bits}.")
+            raise InputError(f"decoder has {choice.n_bits} bits, but n_bits={n_bits}.")
         return Wanted(type(choice), {}, choice)
     settings: dict[str, Any] = {}
     if isinstance(choice, Mapping):
@@ -73,11 +73,11 @@ def parse_decoder(choice: Any, n_bits: int | None = None) -> Wanted:
     checks = (kind and kind.settings) or {}
     for key in settings:
         if key not in checks:
-            raise unknown_name(f"decoder setting of {choice!r}", key, checks or ("name",))
+            raise unknown_name(f"decoder={choice!r}: setting", key, checks or ("name",))
         checks[key](key, settings[key])
     if kind and kind.max_bits is not None and n_bits is not None and n_bits > kind.max_bits:
         raise InputError(
-            f"decoder={choice!r} takes codes of {kind.max_bits} bits at most, and n_bits={n_bits}; "
-            "take fewer bits, or 'shortlist'."
+            f"decoder={choice!r} accepts at most {kind.max_bits} bits, but n_bits={n_bits}; "
+            "use fewer bits, or 'shortlist'."
         )
     return Wanted(kind, settings)

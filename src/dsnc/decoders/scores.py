@@ -1,4 +1,4 @@
-"""Nothing left to decode: the encoder has one output for each class, and it is the score."""
+"""No decoding: the encoder has one output for each class, which is the score of the class."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -20,18 +20,18 @@ LINKS = ("softmax", "sigmoid", "margin")  # model files hold the position: appen
 
 
 class ScoresDecoder(Decoder):
-    """Takes the outputs of the encoder as the scores of the classes.
+    """Uses the outputs of the encoder as the scores of the classes.
 
     Parameters
     ----------
     n_classes : int
         Number of classes, and of outputs.
-    link : "softmax", "sigmoid" or "margin"
-        How scores become probabilities: by a softmax; or each by itself, and then divided by their
-        sum. Then a score f is the log-odds of its class against the rest, or stands for the
-        probability (1 + f) / 2, 0 at least. That is what the squared hinge estimates (T. Zhang,
-        "Statistical behavior and consistency of classification methods based on convex risk
-        minimization", 2004).
+    link : "softmax", "sigmoid" or "margin", default "softmax"
+        How scores become probabilities. "softmax" is a softmax over all classes. With the others,
+        each score f becomes a probability by itself, and these are divided by their sum: "sigmoid"
+        takes f for the log-odds of its class against the rest; "margin" takes (1 + f) / 2, but at
+        least 0, which is what the squared hinge estimates (T. Zhang, "Statistical behavior and
+        consistency of classification methods based on convex risk minimization", 2004).
 
     Examples
     --------
@@ -46,11 +46,11 @@ class ScoresDecoder(Decoder):
         self.link = one_of("link", link, LINKS)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
-        """Find the k best classes of each row; see `Decoder.top_k`."""
+        """Find the k best classes of each row, as `Decoder.top_k` does."""
         return best_classes(iter([(0, self._scores(encoded))]), self.check_k(k))
 
     def proba(self, encoded: Encoded) -> Floats:
-        """Return probabilities; see `Decoder.proba`."""
+        """Return (n, n_classes) probabilities, as the link says."""
         logits = self._scores(encoded)
         scores: Floats = np.clip(logits, -_LARGEST, _LARGEST)
         if self.link != "softmax":
@@ -64,13 +64,13 @@ class ScoresDecoder(Decoder):
         return scores
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the number of classes, and that of the link."""
+        """Return the number of classes and the number of the link."""
         link = np.array([LINKS.index(self.link)], dtype=np.int8)
         return {"n_classes": np.array([self.n_classes], dtype=np.int64), "link": link}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them."""
+        """Make the decoder from its arrays, which are checked."""
         check_arrays("scores decoder", arrays, {"n_classes": "int64 1", "link": "int8 1"})
         settings = numbers("scores decoder", arrays, arrays)
         if not 0 <= settings["link"] < len(LINKS):
@@ -78,7 +78,7 @@ class ScoresDecoder(Decoder):
         return cls(settings["n_classes"], LINKS[settings["link"]])
 
     def cost(self) -> Cost:
-        """Return one comparison for each class; there is nothing to keep."""
+        """Return one operation for each class; nothing is kept in memory."""
         return Cost(float(self.n_classes), sum(array.nbytes for array in self.arrays().values()))
 
     def _scores(self, encoded: Encoded) -> Floats:

@@ -63,7 +63,10 @@ class SetRule:
     def check_classes(self, n_classes: int) -> None:
         """Refuse thresholds of other classes."""
         if len(self.threshold) not in (1, n_classes):
-            raise InputError(f"{len(self.threshold)} thresholds for {n_classes} labels.")
+            raise InputError(
+                f"threshold has {len(self.threshold)} values for {n_classes} labels; give one for "
+                "each."
+            )
 
     def log_odds(self, scores: Floats) -> Floats:
         """Return the log-odds of labels with these scores, -inf where there is none."""

@@ -1,9 +1,9 @@
 """The hard code finds a few near classes in sublinear time; the soft bits decide among them.
 
-Rounding a code is what costs accuracy, not the code. So it is rounded only to look up candidates:
-the classes of the nearest known codes, as far as `radius` bits beyond the very nearest. Those are
-scored on the expected value of each bit, -1 to +1 (see `dsnc.decoders.scoring`). It costs the
-search and c operations for each candidate, whatever the number of classes.
+What costs accuracy is rounding a code, not the code itself. So a code is rounded only to find
+candidates: the classes of the nearest known codes, up to `radius` bits beyond the very nearest.
+They are scored on the expected value of each bit, -1 to +1 (see `dsnc.decoders.scoring`). This
+costs the search and c operations for each candidate, whatever the number of classes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,29 +74,29 @@ class ShortlistDecoder(SearchingDecoder):
     Parameters
     ----------
     linear : LinearDecoder
-        Whose rows score the candidates.
+        The class vectors that score the candidates.
     codes : PackedCodes
-        Known codes, among which every class has one at least.
+        Known codes. Every class needs at least one.
     labels : int array of shape (len(codes),)
-        The class of each.
-    size : int
-        Candidates of a row at most.
-    radius : int
-        How many bits beyond the nearest code a candidate's nearest code may be.
+        The class of each code.
+    size : int, default 16
+        The most candidates that a row may have.
+    radius : int, default 4
+        How many bits farther than the nearest code the code of a candidate may be.
     codes_of : str, optional
-        What the codes are of, one of `KNOWN`. By default one code for each class, in their order,
-        is of weights, and others are of training rows.
-    closeness : float
-        Weight of the doubt about a candidate's nearest code.
-    sharpness, prior : float
-        How bits and biases count in scores; see `dsnc.decoders.scoring`.
-    temperature : float
-        Divides the scores before they become probabilities.
-    other : float
-        The score of "none of the candidates": its probability is shared by all other classes.
-    slope, intercept : float
-        The log-odds of the best class become ``slope * log_odds + intercept``; the others share
-        what that leaves. The best class stays the most probable one in any case.
+        What the codes are of: one of `KNOWN`. By default "weights" if there is one code for each
+        class, in the order of classes, and otherwise "training".
+    closeness : float, default 0.0
+        How much the doubt about a candidate's nearest code counts.
+    sharpness, prior : float, default 1.0
+        How much bits and biases count in scores; see `dsnc.decoders.scoring`.
+    temperature : float, default 1.0
+        The scores are divided by this before they become probabilities.
+    other : float, default -1e9
+        The score of "none of the candidates", whose probability all other classes share.
+    slope, intercept : float, default 1.0 and 0.0
+        The log-odds of the best class become ``slope * log_odds + intercept``, and the other
+        classes share the rest. The best class always stays the most probable one.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class ShortlistDecoder(SearchingDecoder):
 
     @classmethod
     def make(cls, evidence: "Evidence", known: str | None = None, **settings: Any) -> Self:
-        """Search the codes that are known; held-out rows choose what is not set."""
+        """Search the known codes; held-out rows choose what is not set."""
         from dsnc.decoders.known_codes import known_codes
         from dsnc.decoders.shortlist_tuning import tune_shortlist
 
@@ -174,7 +174,7 @@ class ShortlistDecoder(SearchingDecoder):
         return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
 
     def calibrated(self, rows: "HeldOut") -> Self:
-        """Return the same shortlist with honest probabilities."""
+        """Return the same shortlist with calibrated probabilities."""
         from dsnc.decoders.calibration import fit_confidence
 
         rows = rows.take(_CALIBRATED)
@@ -183,7 +183,7 @@ class ShortlistDecoder(SearchingDecoder):
         return self._set(**honest)
 
     def renewed(self, linear: LinearDecoder) -> Self:
-        """Return a shortlist of the same settings on class vectors that were trained further."""
+        """Return a shortlist with the same settings for class vectors that were trained further."""
         from dsnc.decoders.known_codes import weight_codes
 
         # The codes of the rows have moved; the signs of the weights have moved with them.
@@ -191,9 +191,9 @@ class ShortlistDecoder(SearchingDecoder):
         return type(self)(linear, *weight_codes(linear), **settings)
 
     def with_classes(self, change: "Change") -> Self:
-        """Return a shortlist of other classes: known codes of those that stay, and of new rows.
+        """Return a shortlist with the known codes of classes that stay, and those of new rows.
 
-        New classes are also known by the signs of their vectors: they may have few rows.
+        New classes are also found by the signs of their vectors, since they may have few rows.
         """
         from dsnc.decoders.known_codes import changed_codes
 
@@ -205,7 +205,7 @@ class ShortlistDecoder(SearchingDecoder):
         return found
 
     def evidence(self) -> "Evidence":
-        """Return the class vectors, how they score, and codes that are of training rows."""
+        """Return the class vectors, their scoring, and those codes that are of training rows."""
         from dsnc.decoders.evidence import Evidence
 
         scoring = Scoring(self.sharpness, self.prior, self.closeness)
@@ -231,11 +231,11 @@ class ShortlistDecoder(SearchingDecoder):
         return FewRows(self._index, labels, self._scoring, size, self.radius)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index: it is made anew in no time."""
+        """Leave out the index, which is quickly made again."""
         return {key: value for key, value in super().__getstate__().items() if key != "_few"}
 
     def predict(self, encoded: Encoded) -> Ints:
-        """Return the best class of each row; of a few rows by one call of a kernel."""
+        """Return the best class of each row. A few rows take a single call of a kernel."""
         few = self._of_few_rows(encoded, 1)
         return super().predict(encoded) if few is None else few[0][:, 0]
 
@@ -248,9 +248,9 @@ class ShortlistDecoder(SearchingDecoder):
         return self._few.best(logits, k)  # None if a logit is NaN, which the other way refuses
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Find the k best classes of each row; see `Decoder.top_k`.
+        """Find the k best classes of each row, as `Decoder.top_k` does.
 
-        Candidates come first. Where more classes are wanted, others follow as near as they are.
+        Candidates come first. If more classes are asked for, the next nearest ones follow.
         """
         k = self.check_k(k)
         self.check_width(encoded)
@@ -260,7 +260,7 @@ class ShortlistDecoder(SearchingDecoder):
         return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
-        """Return probabilities; see `Decoder.proba`."""
+        """Return (n, n_classes) probabilities; classes that are no candidates share one value."""
         self.check_width(encoded)
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for where, ranked, share, rest in self._probabilities(encoded):
@@ -271,7 +271,7 @@ class ShortlistDecoder(SearchingDecoder):
         return result
 
     def answers(self, encoded: Encoded, k: int) -> Answers:
-        """Find the k best classes of each row; see `Decoder.answers`."""
+        """Find the k best classes of each row, as `Decoder.answers` does."""
         k = self.check_k(k)
         self.check_width(encoded)
         parts = []
@@ -286,7 +286,10 @@ class ShortlistDecoder(SearchingDecoder):
         return Answers(*map(concatenate, zip(*parts, strict=True)))
 
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
-        """Return the candidates of each row, best first, and their scores; by default all."""
+        """Return the candidates of each row, best first, and their scores.
+
+        At most k of them; by default, all.
+        """
         width = min(self.size, self.n_classes, k or self.size)
         few = self._of_few_rows(encoded, width)
         if few is not None:
@@ -302,14 +305,17 @@ class ShortlistDecoder(SearchingDecoder):
         return classes, values
 
     def reaching(self, size: int, radius: int | None = None) -> Self:
-        """Return the same shortlist with at least so many candidates, from as far away."""
+        """Return the same shortlist with at least `size` candidates, at most `radius` bits farther.
+
+        None as `radius` looks as far as necessary.
+        """
         radius = self.n_bits if radius is None else max(radius, self.radius)
         if size <= self.size and radius == self.radius:
             return self
         return self._set(size=max(size, self.size), radius=radius)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the linear decoder's weight and bias, the codes, their labels, the settings."""
+        """Return the class vectors, the codes, their labels and the settings."""
         settings = number_arrays(self, _NUMBERS)
         settings |= {"words": self.codes.words, "labels": self.labels.astype(np.uint32)}
         settings["codes_of"] = np.array([KNOWN.index(self.codes_of)], dtype=np.int8)
@@ -317,7 +323,7 @@ class ShortlistDecoder(SearchingDecoder):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them."""
+        """Make the decoder from its arrays, which are checked."""
         expected = {"words": "uint64 2", "labels": "uint32 1", "codes_of": "int8 1"}
         arrays = {**PLAIN_ARRAYS, "codes_of": _UNSAID, **arrays}
         check_arrays("shortlist decoder", arrays, VECTORS | expected | _NUMBERS)

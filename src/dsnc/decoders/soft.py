@@ -1,4 +1,4 @@
-"""The linear decoder on real numbers: what the signs of a code leave out decides as well.
+"""The linear decoder on real numbers, which also uses how sure each bit is.
 
 ``score[k] = prior * bias[k] + sum_j f(sharpness * logit[j]) * weight[k, j]``, with f one of
 
@@ -7,10 +7,10 @@
     tanh         tanh(x)
     relu         max(x, 0)
 
-Loss-based decoding (E. Allwein, R. Schapire, Y. Singer, "Reducing Multiclass to Binary", JMLR
-2000) takes the class whose row s of the codebook has the least ``sum_j loss(s[j] * logit[j])``.
-With the logistic loss that is ``sum_j log(2 cosh(logit[j] / 2)) - s[j] * logit[j] / 2``: the first
-term is the same for all classes, so it is this decoder on the logits, with weight s / 2, and its
+Loss-based decoding (E. Allwein, R. Schapire, Y. Singer, "Reducing Multiclass to Binary", JMLR 2000)
+chooses the class whose row s of the codebook has the least ``sum_j loss(s[j] * logit[j])``. With
+the logistic loss that is ``sum_j log(2 cosh(logit[j] / 2)) - s[j] * logit[j] / 2``: the first term
+is the same for all classes, so this is the same decoder on the logits, with weight s / 2, and its
 softmax is the probability of the class if bits err independently.
 """
 
@@ -69,12 +69,13 @@ class SoftDecoder(LinearDecoder):
     ----------
     weight : array of shape (n_classes, n_bits)
     bias : array of shape (n_classes,)
-    temperature : float
-        Divides the scores before they become probabilities.
-    inputs : str
+    temperature : float, default 1.0
+        The scores are divided by this before they become probabilities.
+    inputs : "logits", "soft_signs", "tanh" or "relu", default "soft_signs"
         The function of a logit that the weights multiply: a key of `INPUTS`.
-    sharpness, prior : float
-        What logits and biases are multiplied by; see `dsnc.decoders.scoring`.
+    sharpness, prior : float, default 1.0
+        The logits are multiplied by `sharpness`, the biases by `prior`; see
+        `dsnc.decoders.scoring`.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class SoftDecoder(LinearDecoder):
 
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
-        """Take the class vectors for soft bits; held-out rows choose what is not set."""
+        """Use the class vectors for soft bits; held-out rows choose what is not set."""
         scorer, scoring = evidence.scorer, soft_scoring(evidence, settings)
         return cls(scorer.weight, scorer.bias, **scoring)
 
@@ -114,11 +115,11 @@ class SoftDecoder(LinearDecoder):
     def tuned(
         cls, linear: LinearDecoder, held_out: "HeldOut", fixed: Mapping[str, Any] = NOTHING
     ) -> "Tuned":
-        """Return a decoder that scores all classes as suits held-out rows best, and its worth.
+        """Return the decoder whose scoring suits held-out rows best, and which it gets right.
 
-        The scoring is chosen, and measured, among the classes that are best without any. Where
-        even that would take too long, it is left plain, and nobody knows where it is right. What is
-        fixed is not chosen.
+        The scoring is chosen and measured among the classes that score best before. If even that
+        would take too long, the scoring stays plain and is not measured. What is `fixed` is not
+        chosen.
         """
         plain = cls(linear.weight, linear.bias, **fixed)
         n = rows_to_score(linear)
@@ -135,11 +136,11 @@ class SoftDecoder(LinearDecoder):
         return Tuned(decoder, candidates.right(candidates.scores(best)))
 
     def evidence(self) -> "Evidence":
-        """Return the class vectors and how they score."""
+        """Return the class vectors and their scoring."""
         return replace(super().evidence(), scoring=Scoring(self.sharpness, self.prior))
 
     def with_classes(self, change: "Change") -> Self:
-        """Return a decoder of the vectors of other classes, whose biases count as they are."""
+        """Return a decoder with the vectors of other classes, whose biases count fully."""
         linear = needed_vectors(change)
         return type(self)(
             linear.weight,
@@ -159,19 +160,21 @@ class SoftDecoder(LinearDecoder):
         return INPUTS[self.inputs](logits if sharpness == 1 else sharpness * logits)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return those of the linear decoder, and the number of the function."""
+        """Return the arrays of the linear decoder, and the number of the function."""
         number = np.array([list(INPUTS).index(self.inputs)], dtype=np.int8)
         return {**super().arrays(), "inputs": number}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them."""
+        """Make the decoder from its arrays, which are checked."""
         arrays = {**PLAIN_ARRAYS, **arrays}
         check_arrays("soft decoder", arrays, {**VECTORS, **cls._numbers, "inputs": "int8 1"})
         settings = numbers("soft decoder", arrays, [*cls._numbers, "inputs"])
         number = settings.pop("inputs")
         if not 0 <= number < len(INPUTS):
-            raise InputError(f"soft decoder: array 'inputs' is {number}; expected one function.")
+            raise InputError(
+                f"soft decoder: array 'inputs' is {number}; expected 0 to {len(INPUTS) - 1}."
+            )
         inputs = list(INPUTS)[number]
         return cls(arrays["weight"], arrays["bias"], inputs=inputs, **settings)
 

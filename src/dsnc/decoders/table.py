@@ -1,9 +1,9 @@
 """The table decoder of the paper: all 2**c answers are kept, and one is read instead of searched.
 
-One reading takes a bit that is hardly decided as seriously as one that is certain. So several
-entries are read, around the code, where its least certain bits are flipped; the classes found
-there are scored on soft bits (see `dsnc.decoders.scoring`) by the weights of a linear decoder. The
-time still depends neither on the number of classes nor on that of codes.
+A single lookup takes a bit that is nearly undecided as seriously as one that is certain. So several
+entries around the code are read, with its least certain bits flipped, and the classes found there
+are scored on soft bits (see `dsnc.decoders.scoring`) by the weights of a linear decoder. The time
+still depends neither on the number of classes nor on that of codes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -65,15 +65,15 @@ def _valid_probes(name: str, value: Any) -> int:
 
 
 class TableDecoder(Decoder):
-    """Looks classes up around a code, and lets the soft bits decide between them.
+    """Looks up classes around a code, and lets the soft bits decide among them.
 
-    Of the j least certain bits (the smallest logits, sign apart; of equal ones the first) every
-    subset is flipped: 2**j = `probes` entries. The classes found come first, by their score on the
-    soft bits. The others follow in the order of theirs, all lowered by what it takes to put the
-    best of them below the last one found; this is the only thing that goes through all classes,
-    and only happens when more are wanted than were found.
+    Every subset of the j least certain bits (those whose logits are nearest to 0) is flipped, which
+    gives 2**j = `probes` entries. The classes found there come first, ordered by their score on the
+    soft bits. The others follow in the order of their scores, all lowered by the same amount, so
+    that the best of them is below the last class found. Only this goes through all classes, and it
+    only happens if more classes are asked for than were found.
 
-    Without logits nothing says which bits to flip: only the code's own entry is found, and
+    Without logits, nothing says which bits to flip: only the entry of the code itself is read, and
     scores are those of the hard bits.
 
     Parameters
@@ -81,14 +81,14 @@ class TableDecoder(Decoder):
     table : CodeTable
         A class for each code.
     linear : LinearDecoder
-        Its weights score the classes.
-    probes : int
-        How many entries to read: 1, 2, 4, ..., 256; no more than there are. With 1 the answer is
-        the entry of the code.
-    temperature : float
-        Divides the scores before they become probabilities.
-    sharpness, prior : float
-        How bits and biases count in scores; see `dsnc.decoders.scoring`.
+        The class vectors that score the classes.
+    probes : int, default 16
+        How many entries to read: 1, 2, 4, ..., 256; never more than there are. With 1, the answer
+        is the entry of the code.
+    temperature : float, default 1.0
+        The scores are divided by this before they become probabilities.
+    sharpness, prior : float, default 1.0
+        How much bits and biases count in scores; see `dsnc.decoders.scoring`.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class TableDecoder(Decoder):
         prior: float = 1.0,
     ) -> None:
         if table.n_bits != linear.n_bits:
-            raise InputError(f"table has {table.n_bits} bits and linear {linear.n_bits}.")
+            raise InputError(f"table has {table.n_bits} bits, but linear has {linear.n_bits}.")
         if table.max_label >= linear.n_classes:
             n_classes = linear.n_classes
             raise InputError(f"table has class {table.max_label}; linear has {n_classes} classes.")
@@ -133,7 +133,7 @@ class TableDecoder(Decoder):
 
     @classmethod
     def make(cls, evidence: "Evidence", source: str = "nearest", **settings: Any) -> Self:
-        """Keep the answers of one of the `SOURCES`; held-out rows choose what is not set."""
+        """Keep the answers of one of `SOURCES`; held-out rows choose what is not set."""
         settings |= soft_scoring(evidence, settings)
         if source == "linear":
             return cls.from_linear(evidence.linear, evidence.scorer, **settings)
@@ -145,9 +145,9 @@ class TableDecoder(Decoder):
     def from_linear(
         cls, linear: LinearDecoder, scorer: LinearDecoder | None = None, **settings: Any
     ) -> Self:
-        """Keep the answers of a linear decoder: 2**c * c * K operations, once.
+        """Make a table of the answers of a linear decoder, which takes 2**c * c * K operations.
 
-        `scorer` scores the classes found; by default it is the same decoder.
+        `scorer` scores the classes found; by default, it is the same decoder.
         """
         from dsnc.codes import CodeTable
 
@@ -156,10 +156,10 @@ class TableDecoder(Decoder):
 
     @classmethod
     def from_nearest(cls, nearest: NearestDecoder, linear: LinearDecoder, **settings: Any) -> Self:
-        """Keep the answers of a nearest-neighbor decoder; `linear` scores the classes found.
+        """Make a table of the answers of a nearest-neighbor decoder; `linear` scores the classes.
 
-        With one neighbor the whole table is made at once, in a time that hardly depends on the
-        number of codes. Votes of several are asked for code by code, which takes longer.
+        With one neighbor, the whole table is made at once, in a time that hardly depends on the
+        number of codes. With several, votes are counted code by code, which takes longer.
         """
         from dsnc.codes import CodeTable
 
@@ -172,14 +172,14 @@ class TableDecoder(Decoder):
         return decoder
 
     def predict(self, encoded: Encoded) -> Ints:
-        """Return the best class of each row; of one probe it is known without any score."""
+        """Return the best class of each row; with one probe, no score is needed."""
         self.check_width(encoded)
         if self.probes == 1 or encoded.logits is None:
             return self.table.lookup(encoded.codes)
         return super().predict(encoded)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Find the k best classes of each row; see `Decoder.top_k`."""
+        """Find the k best classes of each row, as `Decoder.top_k` does."""
         k = self.check_k(k)
         self.check_width(encoded)
         classes, scores, counts = self._find(encoded, k)
@@ -188,7 +188,7 @@ class TableDecoder(Decoder):
         return classes, scores
 
     def candidates(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Return the classes found; see `Decoder.candidates`."""
+        """Return the classes found, as `Decoder.candidates` does."""
         self.check_width(encoded)
         classes, scores, counts = self._find(encoded, min(k, self.n_classes))
         missing = np.arange(classes.shape[1]) >= counts[:, None]
@@ -196,7 +196,7 @@ class TableDecoder(Decoder):
         return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
-        """Return the softmax of the scores; see `Decoder.proba`."""
+        """Return the softmax of the scores, as (n, n_classes) probabilities."""
         self.check_width(encoded)
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for rows, block in self._all_scores(encoded, np.arange(len(encoded))):
@@ -205,7 +205,7 @@ class TableDecoder(Decoder):
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the weights, the settings, and the table or the codes that it was made of."""
+        """Return the weights, the settings, and the table or the codes from which it was made."""
         arrays: dict[str, NDArray[Any]] = {
             "weight": self.linear.weight,
             "bias": self.linear.bias,
@@ -218,7 +218,7 @@ class TableDecoder(Decoder):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the decoder from its arrays, checking them; codes become a table again."""
+        """Make the decoder from its arrays, which are checked; codes become a table again."""
         from dsnc.codes import CodeTable
 
         arrays, expected = {**PLAIN_ARRAYS, **arrays}, {**VECTORS, **_NUMBERS, "source": "int8 1"}
@@ -241,13 +241,13 @@ class TableDecoder(Decoder):
         return cls.from_nearest(nearest, linear, **settings)
 
     def with_classes(self, change: "Change") -> Self:
-        """Return a table for other classes: of the codes it was made of, else of class vectors."""
+        """Return a table for other classes, made from codes if it was, or from class vectors."""
         linear = needed_vectors(change)
         settings: dict[str, Any] = {"probes": self.probes, "sharpness": self.sharpness}
         if change.n_classes > 1 << self.n_bits:
             raise InputError(
                 f"decoder='table' has 2**{self.n_bits} entries, too few for {change.n_classes:,} "
-                "classes; take another one first, with with_decoder('shortlist')."
+                "classes; switch to another decoder first, with with_decoder('shortlist')."
             )
         linear = LinearDecoder(linear.weight, linear.bias, self.temperature)
         if self._known is None:
@@ -256,14 +256,14 @@ class TableDecoder(Decoder):
         return self.from_nearest(nearest, linear, **settings)
 
     def evidence(self) -> "Evidence":
-        """Return the class vectors and how they score."""
+        """Return the class vectors and their scoring."""
         from dsnc.decoders.evidence import Evidence
 
         linear = LinearDecoder(self.linear.weight, self.linear.bias)
         return Evidence(linear, scoring=Scoring(self.sharpness, self.prior))
 
     def cost(self) -> Cost:
-        """Return a reading and c operations for each probe; the bytes of table and weights."""
+        """Return a lookup and c operations for each probe, and the bytes of table and weights."""
         probes = min(self.probes, 1 << self.n_bits)
         return Cost(float(probes * (1 + self.n_bits)), self.table.nbytes + self.linear.cost().bytes)
 

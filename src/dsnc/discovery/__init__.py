@@ -1,4 +1,4 @@
-"""Classes that nobody has named: novel rows are grouped in code space, for a person to look at."""
+"""Classes that nobody has named: novel rows, grouped by their codes, for a person to look at."""
 
 from dsnc.discovery.page import discovery_page
 from dsnc.discovery.result import Discovery, ProposedClass

@@ -80,7 +80,7 @@ def discover(
     grouping = settled(bits, groups, rivals, n_jobs, **rule)
     if not len(grouping.centers):
         raise InputError(
-            f"X has {len(novel):,} novel rows, and no {_FEWEST} of them look like one class; give "
+            f"X has {len(novel):,} novel rows, but no {_FEWEST} of them look like one class; give "
             "more rows, or n_classes."
         )
     classes = _described(grouping, seen, is_novel, predictor, known, labels, n_jobs, name)
@@ -91,12 +91,12 @@ def _check_numbers(n_novel: int, n_classes: int | None) -> None:
     """Refuse what cannot be grouped."""
     if not n_novel:
         raise InputError(
-            "X has no novel row: all look like rows of known classes. A larger unknown_share looks "
-            "closer; 1 takes all rows for novel."
+            "X has no novel row: all look like rows of known classes. A larger unknown_share finds "
+            "more; with 1, all rows count as novel."
         )
     if n_classes is not None and n_classes > n_novel:
         raise InputError(
-            f"n_classes={n_classes:,} are more than the {n_novel:,} novel rows of X; ask for fewer "
+            f"n_classes={n_classes:,} is more than the {n_novel:,} novel rows of X; ask for fewer "
             "classes, or raise unknown_share."
         )
 

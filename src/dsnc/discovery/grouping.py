@@ -108,8 +108,8 @@ def grown_groups(
         return tree.cut(n_groups)
     if memory is None:
         raise InputError(
-            "n_classes=None: the model remembers nothing of its classes (memory=0), which would "
-            "tell how many new ones there are; give n_classes."
+            "n_classes=None: the number of new classes is estimated from what the model remembers "
+            "of its classes, but it remembers nothing (memory=0); give n_classes."
         )
     return tree.cut(estimated(tree, memory, seed, n_jobs))
 

@@ -1,4 +1,4 @@
-"""Proposed classes as a page: one file without scripts or links."""
+"""A page about proposed classes: one HTML file without scripts or links."""
 
 import os
 from pathlib import Path
@@ -12,16 +12,16 @@ _ROWS = 20  # numbers of typical rows that are shown
 def discovery_page(
     path: str | os.PathLike[str], found: Discovery, *, title: str = "Proposed classes"
 ) -> Path:
-    """Write a page about proposed classes; needs the extra ``report``.
+    """Write an HTML page about proposed classes; needs the extra ``report``.
 
     Parameters
     ----------
     path : path
-        The file to write; an older one is replaced.
+        The file to write; an existing one is replaced.
     found : Discovery
-        Of `dsnc.DSNCClassifier.discover_classes`.
-    title : str
-        Stands above.
+        Returned by `dsnc.DSNCClassifier.discover_classes`.
+    title : str, default "Proposed classes"
+        Title of the page.
 
     Returns
     -------

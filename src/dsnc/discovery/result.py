@@ -1,4 +1,4 @@
-"""What was discovered: proposed classes, for people and programs."""
+"""The result of a discovery: proposed classes, for people and programs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,25 @@ from dsnc.errors import InputError, did_you_mean
 
 @dataclass(frozen=True, eq=False)
 class ProposedClass:
-    """Rows that look like a class that nobody has named yet."""
+    """Rows that look like a class that nobody has named yet.
+
+    Attributes
+    ----------
+    name : label
+        A label that is not used yet.
+    rows : int array
+        The numbers of its rows, the most typical first.
+    tightness : float
+        Mean cosine of its rows' soft bits with their center; 1 means that all rows are the same.
+    novel : float
+        Share of its rows that are novel by themselves.
+    marks : list of str
+        Words or features that it has more of than other rows.
+    nearest : list of (label, float)
+        The most similar known classes and their cosines, the most similar first.
+    texts : list of str
+        Its most typical rows, if rows are texts.
+    """
 
     name: Any  # a label that is still free
     rows: NDArray[np.int64]  # numbers of its rows, the most typical first
@@ -27,7 +45,7 @@ class ProposedClass:
         return len(self.rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON; rows are counted from 0."""
+        """Return plain values for JSON. Row numbers start at 0."""
         return {
             "name": self.name,
             "size": len(self),
@@ -47,10 +65,11 @@ class Discovery:
     Parameters
     ----------
     classes : list of ProposedClass
+        The proposals.
     n_rows : int
-        How many rows were looked at.
+        Number of rows that were examined.
     n_novel : int
-        How many of them were novel, each by itself.
+        Number of these rows that are novel by themselves.
     """
 
     classes: list[ProposedClass]
@@ -63,25 +82,25 @@ class Discovery:
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """The place in `classes` of each row that was looked at, -1 where it is in none."""
+        """For each row that was examined, its place in `classes`; -1 if it is in none."""
         groups = np.full(self.n_rows, -1, dtype=np.int64)
         for number, proposed in enumerate(self.classes):
             groups[proposed.rows] = number
         return groups
 
     def named(self, names: Mapping[Any, Any] | None = None) -> tuple[NDArray[np.int64], list[Any]]:
-        """Return rows and their labels, as `add_classes` takes them.
+        """Return rows and their labels, ready for `add_classes`.
 
         Parameters
         ----------
         names : dict, optional
-            Proposed names to better ones. Two classes with one name become one; a class whose name
-            is None, or is not there, is left out. Without it, all keep their proposed names.
+            From proposed names to yours. Classes with the same name become one. A class whose name
+            is None or missing is left out. By default, all classes keep their proposed names.
 
         Returns
         -------
         rows : int array of shape (m,)
-            Numbers of rows.
+            Row numbers.
         labels : list of m labels
         """
         known = [proposed.name for proposed in self.classes]
@@ -89,7 +108,7 @@ class Discovery:
         for name in chosen:
             if name not in known:
                 hint = did_you_mean(str(name), [str(label) for label in known])
-                raise InputError(f"names has {name!r}, which is no proposed class.{hint}")
+                raise InputError(f"names has {name!r}, which is not a proposed class.{hint}")
         parts, labels = [np.empty(0, np.int64)], []
         for proposed in self.classes:
             if (label := chosen.get(proposed.name)) is not None:
@@ -98,7 +117,7 @@ class Discovery:
         return np.concatenate(parts), labels
 
     def __str__(self) -> str:
-        """Return how much was found, in a sentence."""
+        """Return in a sentence what was found."""
         inside = sum(map(len, self.classes))
         return (
             f"{len(self):,} proposed classes of {inside:,} rows; {self.n_novel:,} of "

@@ -1,6 +1,6 @@
-"""x to logits: what maps a row to the c numbers whose signs are its code.
+"""Encoders: they map a row x to the c numbers (logits) whose signs are its code.
 
-Each encoder stands here twice: for training (`dsnc.encoders.torch`, imported at first use) and for
+Each encoder exists twice: for training (`dsnc.encoders.torch`, imported at first use) and for
 prediction (`dsnc.encoders.numpy`).
 """
 

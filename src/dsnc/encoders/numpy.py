@@ -1,4 +1,4 @@
-"""x to logits on plain arrays, without torch: the encoder of every model that predicts."""
+"""Encoders on plain arrays, without torch: the encoder of every model that predicts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self
@@ -17,7 +17,7 @@ ACTIVATIONS = ("none", "relu")  # model files hold the position: append, never r
 
 
 class Encoder(Protocol):
-    """What the predictor needs of an encoder; `NumpyEncoder` is one, a wrapped module another."""
+    """What the predictor needs of an encoder, such as `NumpyEncoder` or a wrapped torch module."""
 
     @property
     def n_features(self) -> int:
@@ -28,11 +28,18 @@ class Encoder(Protocol):
         """Number of logits."""
 
     def logits(self, X: Any) -> Floats:
-        """Return (n, n_bits) numbers for n rows, dense or CSR; a bit is set where it is above 0."""
+        """Return (n, n_bits) numbers for n rows, dense or CSR, whose signs are the bits."""
 
 
 class Layer(NamedTuple):
-    """``activation(x @ weight + bias)``."""
+    """A layer that computes ``activation(x @ weight + bias)``.
+
+    Attributes
+    ----------
+    weight : array of shape (n_inputs, n_outputs)
+    bias : array of shape (n_outputs,)
+    activation : str, default "none"
+    """
 
     weight: Any  # (n_inputs, n_outputs)
     bias: Any  # (n_outputs,)
@@ -40,14 +47,14 @@ class Layer(NamedTuple):
 
 
 class NumpyEncoder:
-    """A linear or multi-layer encoder in float32.
+    """A linear or multilayer encoder in float32.
 
     Parameters
     ----------
     layers : sequence of Layer
-        One is a linear encoder.
-    row_normalize : bool
-        Divide each row by its Euclidean norm first; a row of zeros stays.
+        A single layer is a linear encoder.
+    row_normalize : bool, default False
+        Whether to divide each row by its Euclidean norm first. Rows of zeros stay as they are.
 
     Examples
     --------
@@ -58,7 +65,7 @@ class NumpyEncoder:
 
     def __init__(self, layers: Sequence[Layer], *, row_normalize: bool = False) -> None:
         if not layers:
-            raise InputError("layers is empty; an encoder has one at least.")
+            raise InputError("layers is empty; an encoder needs at least one.")
         width: int | None = None
         for number, layer in enumerate(layers):
             width = _check_layer(number, layer, width)
@@ -78,14 +85,19 @@ class NumpyEncoder:
         return concatenate([self.encode(X, rows)[1] for rows in blocks])
 
     def encode(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
-        """Return the logits of some rows, and their codes where these come with them.
+        """Return the logits of some rows, and their codes if they come at no extra cost, else None.
 
         Parameters
         ----------
         X : ndarray or CSR matrix
-            As `as_rows` gives it.
+            As `as_rows` returns it.
         rows : slice
-            From the first row to the last, both given.
+            Which rows, with explicit start and stop.
+
+        Returns
+        -------
+        codes : PackedCodes or None
+        logits : float32 array of shape (n, n_bits)
         """
         first, *others = self.layers
         if not isinstance(X, np.ndarray):
@@ -108,12 +120,12 @@ class NumpyEncoder:
         return None, hidden
 
     def cost(self) -> Cost:
-        """Return the multiplications of a dense row, and the bytes of all layers."""
+        """Return the multiplications for a dense row, and the bytes of all layers."""
         n_bytes = sum(layer.weight.nbytes + layer.bias.nbytes for layer in self.layers)
         return Cost(float(sum(layer.weight.size for layer in self.layers)), n_bytes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        """Return plain arrays for a model file; `from_arrays` reverses this."""
         numbers = [ACTIVATIONS.index(layer.activation) for layer in self.layers]
         arrays: dict[str, NDArray[Any]] = {
             "activations": np.array(numbers, dtype=np.int8),
@@ -125,7 +137,7 @@ class NumpyEncoder:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the encoder from what `arrays` gave, checking everything."""
+        """Make the encoder from the result of `arrays`, which is checked."""
         numbers = np.asarray(arrays.get("activations", np.empty(0, dtype=np.int8)))
         if numbers.ndim != 1 or len(numbers) > len(arrays):
             raise InputError(f"encoder: array 'activations' has shape {numbers.shape}.")
@@ -136,7 +148,7 @@ class NumpyEncoder:
         wrong = [n for n in numbers.tolist() if not 0 <= n < len(ACTIVATIONS)]
         if wrong or arrays["row_normalize"].size != 1:
             raise InputError(
-                f"encoder: unknown activations {wrong}, or row_normalize is not one value."
+                f"encoder: unknown activations {wrong}, or row_normalize is not a single value."
             )
         layers = [
             Layer(arrays[f"{i}.weight"], arrays[f"{i}.bias"], ACTIVATIONS[n])

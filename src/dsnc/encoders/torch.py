@@ -1,4 +1,4 @@
-"""Encoders that learn: linear, several layers, or the user's own module.
+"""Encoders that are trained: linear, several layers, or a module of the user's own.
 
 Rows reach an encoder as a dense tensor or as `SparseRows`. A sparse row is never made dense: its
 product with the first layer is a weighted sum of that layer's rows, an embedding bag.
@@ -22,7 +22,17 @@ from torch import Tensor, nn
 
 
 class SparseRows(NamedTuple):
-    """Rows of a CSR matrix: row i is ``values[offsets[i]:offsets[i + 1]]`` at ``indices[...]``."""
+    """Rows of a CSR matrix, as tensors, in the layout of ``torch.nn.functional.embedding_bag``.
+
+    Attributes
+    ----------
+    indices : Tensor
+        The columns of all nonzero values, row by row.
+    offsets : Tensor
+        Where each row starts in `indices` and `values`.
+    values : Tensor
+        The nonzero values.
+    """
 
     indices: Tensor
     offsets: Tensor  # where each row starts

@@ -1,7 +1,8 @@
-"""Why a row gets its class: what speaks for the winner against the runner-up, term by term.
+"""Why a row gets its class: what speaks for the winner and for the runner-up, term by term.
 
-`dsnc.DSNCClassifier.explain` gives an `Explanation` of each row. Its terms add up to the difference
-of the two final scores. `explanation_page` writes them as a page, which needs the extra ``report``.
+`dsnc.DSNCClassifier.explain` returns an `Explanation` of each row. Its terms add up to the
+difference of the two final scores. `explanation_page` writes a page about some of them, which needs
+the extra ``report``.
 """
 
 from dsnc.explanation.explain import MAX_ROWS, explain

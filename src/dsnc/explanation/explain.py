@@ -1,4 +1,4 @@
-"""Rows to explanations: predict once more, and keep what each feature, bit and bias adds."""
+"""Explains rows: predicts again, and keeps what each feature, bit and bias adds."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -35,13 +35,15 @@ def explain(
     Parameters
     ----------
     predictor : Predictor
+        The model.
     X : rows or texts
-        As the predictor takes them; 1,000 at most.
+        As the predictor accepts them; at most 1,000.
     labels : Labels
-    names : sequence of str
-        Of the features; without, they go by their numbers. Those of texts are n-grams.
-    first_index : int
-        The number of the first feature where they have no names.
+        The labels of the classes.
+    names : sequence of str, default ()
+        Names of the features. Without them, features have numbers; those of texts are n-grams.
+    first_index : int, default 0
+        The number of the first feature, if features have no names.
     """
     rows, texts = _rows_and_texts(predictor, X)
     logits = predictor.logits(rows)
@@ -98,7 +100,7 @@ def _rows_and_texts(predictor: Predictor, X: Any) -> tuple[Any, list[str] | None
     n_rows = X.shape[0] if texts is None else len(texts)
     if n_rows > MAX_ROWS:
         raise InputError(
-            f"X has {n_rows:,} rows; explain takes {MAX_ROWS:,} at most. Pass some of them, such "
+            f"X has {n_rows:,} rows; explain accepts at most {MAX_ROWS:,}. Pass some of them, such "
             f"as X[:{MAX_ROWS}]."
         )
     if texts is not None:

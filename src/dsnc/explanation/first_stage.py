@@ -84,8 +84,8 @@ def first_stage(
 def not_a_sum(decoder: Decoder) -> InputError:
     """Return what is said of a decoder that is none of ours."""
     return InputError(
-        f"decoder {decoder.name!r} cannot be explained: its scores are not known as a sum over "
-        "bits. Those of 'linear', 'soft', 'shortlist', 'table' and 'nearest' are."
+        f"decoder {decoder.name!r} cannot be explained: its scores are not a known sum over bits. "
+        "Use 'linear', 'soft', 'shortlist', 'table' or 'nearest'."
     )
 
 

@@ -1,4 +1,4 @@
-"""Explanations as a page: one file without scripts or links, texts marked in color."""
+"""A page about explanations: one HTML file without scripts or links, texts marked in color."""
 
 import os
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ def explanation_page(
     title: str = "Explanations",
     top: int = TOP,
 ) -> Path:
-    """Write a page about the answers for some rows; needs the extra ``report``.
+    """Write an HTML page about the answers for some rows; needs the extra ``report``.
 
     Parameters
     ----------
     path : path
-        The file to write; an older one is replaced.
+        The file to write; an existing one is replaced.
     explanations : sequence of Explanation
-        Of `dsnc.DSNCClassifier.explain`.
-    title : str
-        Stands above.
-    top : int
-        How many features of each row are listed.
+        Returned by `dsnc.DSNCClassifier.explain`.
+    title : str, default "Explanations"
+        Title of the page.
+    top : int, default 6
+        How many features to list for each answer, and how many against it.
 
     Returns
     -------

@@ -15,9 +15,9 @@ def headline(explanation: Explanation) -> str:
     second, lead = explanation.candidates[1], explanation.lead
     other = f"{second.label}, {_percent(second.probability)}"
     if second.found:
-        return f"{answer}, before {other}: ahead by {lead:.3g}"
+        return f"{answer}, then {other}: ahead by {lead:.3g}"
     how = f"would be behind by {lead:.3g}" if lead >= 0 else f"would be ahead by {-lead:.3g}"
-    return f"{answer}, the only candidate; next is {other}, too far from the code, which {how}"
+    return f"{answer}, the only candidate; the next, {other}, is too far from the code; it {how}"
 
 
 def who_decided(explanation: Explanation) -> str:
@@ -41,7 +41,7 @@ def candidate_table(explanation: Explanation) -> Table:
         looked_at = each.margin is not None or not twice
         margin = "" if each.margin is None else f"{each.margin:.3f}"
         score = f"{each.score:.3f}" if looked_at else ""
-        name = f"{each.label}" if each.found else f"{each.label} (no candidate)"
+        name = f"{each.label}" if each.found else f"{each.label} (not a candidate)"
         cells = [_percent(each.probability), score, f"{each.first:.3f}", margin, name]
         rows.append(cells if twice else [*cells[:2], name])
     columns = ["probability", "score", "first stage", "second stage", "class"]
@@ -58,7 +58,7 @@ def term_table(explanation: Explanation, top: int = TOP) -> Table:
         names = " and ".join(kinds[k] for k in kinds if any(term.kind == k for term in left))
         kept.append(_sum(f"{len(left):,} other {names}", left))
     kept += [term for term in explanation.terms if term.kind == OTHER]
-    kept.append(_sum("altogether", kept))
+    kept.append(_sum("total", kept))
     if not explanation.second_stage:
         return ["adds", "term"], [[f"{term.value:+.3f}", term.name] for term in kept]
     rows = [[*(f"{v:+.3f}" for v in (t.value, t.first, t.second)), t.name] for t in kept]

@@ -134,11 +134,11 @@ class FastLearner:
         if encoder.n_bits != self.settings.n_bits:
             raise InputError(
                 f"n_bits={self.settings.n_bits}, but the model has {encoder.n_bits} bits; to "
-                "change them, fit anew."
+                "change n_bits, call fit."
             )
         if not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
             raise InputError(
-                "encoder='linear' is not the encoder that the model has; to change it, fit anew."
+                "encoder='linear' is not the encoder that the model has; to change it, call fit."
             )
         if encoder.row_normalize:  # whatever these rows would have asked for
             self._scaling = Scaling(unit_rows=True)
@@ -170,7 +170,7 @@ class FastLearner:
     @property
     def _trained(self) -> Model:
         if self._model is None:
-            raise InputError("nothing was learned yet; call fit or partial_fit first.")
+            raise InputError("nothing has been learned yet; call fit or partial_fit first.")
         return self._model
 
     def _started(self, examples: Examples) -> Model:

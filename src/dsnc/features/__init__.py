@@ -1,4 +1,4 @@
-"""Texts to sparse rows of numbers, for those who come with strings."""
+"""Turns texts into sparse rows of numbers."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

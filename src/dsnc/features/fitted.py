@@ -1,6 +1,6 @@
-"""What `TextFeatures` knows after `fit`, and all that it does with it; without scikit-learn.
+"""What `TextFeatures` knows after `fit`, and everything it does with it; without scikit-learn.
 
-Predicting takes this much, and importing scikit-learn takes longer than predicting.
+This is all that prediction needs, and importing scikit-learn takes longer than predicting.
 """
 
 import copy
@@ -36,7 +36,7 @@ _ARRAYS = {
 
 
 class FittedTextFeatures:
-    """Texts to rows, by n-grams that are known; `TextFeatures` has the words for all of it."""
+    """Turns texts into rows by known n-grams; see `TextFeatures` for the parameters."""
 
     buckets_: NDArray[np.uint32]
     idf_: NDArray[np.float32]
@@ -68,7 +68,7 @@ class FittedTextFeatures:
         self.n_jobs = n_jobs
 
     def rows(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """Return the (n, n_features_) rows of n texts as a CSR matrix, columns ascending."""
+        """Return a CSR matrix of shape (n, n_features_) for n texts, columns ascending."""
         self._check_is_fitted()
         columns = self._columns()
         texts = as_texts(texts)
@@ -90,11 +90,12 @@ class FittedTextFeatures:
         return columns.matrix(arrays)
 
     def with_texts(self, texts: list[str]) -> tuple[Self, NDArray[np.int64]]:
-        """Return features that know the n-grams of more texts as well, and where columns are now.
+        """Return features that also know the n-grams of more texts, and the new places of columns.
 
-        Those of `min_rows` of these texts get columns, the most frequent ones, as far as
-        `max_features` has room: where `fit` filled it, nothing tells a new n-gram from one that
-        was left out. The weights of those that are known stay.
+        N-grams that at least `min_rows` of these texts have get columns, the most frequent first,
+        up to `max_features`. If `fit` reached that limit already, none are added, since a new
+        n-gram cannot be told from one that was left out. The weights of known n-grams stay as they
+        are.
         """
         from dsnc.features.columns import count_texts
 
@@ -115,16 +116,21 @@ class FittedTextFeatures:
     def names(
         self, texts: Iterable[str], columns: Iterable[int] | None = None
     ) -> dict[int, list[str]]:
-        """Tell which n-grams of a sample stand behind columns: three at most, frequent ones first.
+        """Return up to three n-grams for each column, the most frequent first, from a sample.
 
-        N-grams of characters are in quotes. In plain Python: a few thousand texts are enough.
+        N-grams of characters are in quotes. This runs in plain Python, so a few thousand texts are
+        enough.
 
         Parameters
         ----------
         texts : iterable of str
             The sample.
         columns : iterable of int, optional
-            Which columns; all by default. A column that the sample lacks is left out.
+            Which columns; all by default. Columns that do not occur in the sample are left out.
+
+        Returns
+        -------
+        dict of int to list of str
         """
         from dsnc.features.naming import readable_buckets
 
@@ -135,7 +141,7 @@ class FittedTextFeatures:
         return {column: found[bucket] for column, bucket in pairs if bucket in found}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        """Return plain arrays for a model file; `from_arrays` reverses this."""
         self._check_is_fitted()
         ranges = {"words": self.grams_.words, "characters": self.grams_.characters}
         return {
@@ -148,7 +154,7 @@ class FittedTextFeatures:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make fitted features from what `arrays` gave, checking everything."""
+        """Make fitted features from the result of `arrays`, which is checked."""
         check_arrays("features", arrays, _ARRAYS)
         settings = numbers("features", arrays, (*_OF_GRAMS, *_OF_FIT))
         n_rows = settings.pop("n_rows")
@@ -160,8 +166,8 @@ class FittedTextFeatures:
         buckets, idf = np.ascontiguousarray(arrays["buckets"]), bounded("idf", arrays["idf"])
         if not 1 <= len(buckets) <= features.max_features or buckets.shape != idf.shape:
             raise InputError(
-                f"features: {len(buckets)} buckets, {len(idf)} weights; expected as many, "
-                f"1 to {features.max_features}."
+                f"features: {len(buckets)} buckets, {len(idf)} weights; expected the same "
+                f"number of both, 1 to {features.max_features}."
             )
         if buckets[-1] >= features.n_hashes or not (buckets[1:] > buckets[:-1]).all():
             raise InputError("features: buckets do not ascend, or are not below n_hashes.")
@@ -171,7 +177,7 @@ class FittedTextFeatures:
         return features
 
     def check_parameters(self) -> None:
-        """Refuse parameters that cannot work."""
+        """Raise an error for parameters that cannot work."""
         for name in ("words", "characters"):
             _check_sizes(name, getattr(self, name))
         if self.words is None and self.characters is None:

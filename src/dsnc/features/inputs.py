@@ -1,4 +1,4 @@
-"""Which X are texts, and what is done with them where rows of numbers are expected."""
+"""Recognizes texts in X, and handles them where rows of numbers are expected."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -18,7 +18,7 @@ _PER_CHARACTER = 4  # n-grams, about
 
 
 class TextRows:
-    """Texts in place of the rows that they become: cut alike, turned into numbers at the end."""
+    """Texts in place of the rows that they will become: sliced like rows, converted at the end."""
 
     def __init__(self, texts: list[str], features: "FittedTextFeatures") -> None:
         self.texts, self.features = texts, features
@@ -26,42 +26,42 @@ class TextRows:
 
     @classmethod
     def of(cls, X: Any, features: "FittedTextFeatures | None") -> Self:
-        """Make them of any texts, for the features of a model."""
+        """Make them from texts of any kind, for the features of a model."""
         texts = cls.listed(X)
         if features is None:
             raise InputError(
-                "X holds texts, and the model was trained on rows of numbers; pass such rows, or "
-                "fit it to texts."
+                "X holds texts, but the model was trained on rows of numbers; pass rows of "
+                "numbers, or fit it to texts."
             )
         return cls(texts, features)
 
     @staticmethod
     def listed(X: Any) -> list[str]:
-        """Return texts as a list; what can be read only once, or is one text, is refused."""
+        """Return texts as a list. A single string, or an iterator, is refused."""
         if isinstance(X, str):
             raise InputError("X is one string; pass a list, such as [text].")
         if isinstance(X, Iterator):
-            raise InputError(f"X is a {type(X).__name__}, which has no length; pass a list.")
+            raise InputError(f"X is of type {type(X).__name__}, which has no length; pass a list.")
         return as_texts(unframed(X))
 
     @property
     def nnz(self) -> int:
-        """About as many numbers as will be."""
+        """A rough estimate of how many nonzero numbers the rows will have."""
         return _PER_CHARACTER * sum(map(len, self.texts))
 
     def __getitem__(self, rows: slice) -> Self:
-        """Return some of them."""
+        """Return some of the texts."""
         return type(self)(self.texts[rows], self.features)
 
     def numbers(self) -> sp.csr_matrix:
-        """Return the rows."""
+        """Return the rows as a CSR matrix."""
         return self.features.rows(self.texts)
 
 
 def unframed(X: Any) -> Any:
-    """Return the texts of a Series or of a DataFrame's only column as a list; other X as it is.
+    """Return the texts of a Series or of a DataFrame with one column as a list; other X unchanged.
 
-    Whose Series it is does not matter: all of them are arrays to numpy.
+    Any library's Series or DataFrame works that numpy can read as an array.
     """
     if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "__array__"):
         return X
@@ -76,7 +76,7 @@ def unframed(X: Any) -> Any:
 
 
 def are_texts(X: Any) -> bool:
-    """Tell whether X is meant as texts rather than rows of numbers, by its first few items."""
+    """Return whether X seems to be texts rather than rows of numbers, by its first few items."""
     X = unframed(X)
     if isinstance(X, np.ndarray):  # first: rows of numbers should not wait
         if X.ndim != 1 or X.dtype.kind not in "UOT":
@@ -91,7 +91,7 @@ def are_texts(X: Any) -> bool:
 
 
 def are_none(X: Any) -> bool:
-    """Tell whether X is a sequence without items, which might have been texts."""
+    """Return whether X is an empty sequence, which might have been texts."""
     return not X if isinstance(X, list | tuple) else getattr(X, "shape", None) == (0,)
 
 
@@ -121,6 +121,6 @@ def as_iterable(texts: Any) -> Iterable[Any]:
     if isinstance(texts, str | bytes):
         raise InputError("texts is one string; pass a list, such as [text].")
     if isinstance(texts, Mapping) or sp.issparse(texts) or not hasattr(texts, "__iter__"):
-        raise InputError(f"texts is a {type(texts).__name__}; pass a list of str.")
+        raise InputError(f"texts is of type {type(texts).__name__}; pass a list of str.")
     iterable: Iterable[Any] = texts
     return iterable

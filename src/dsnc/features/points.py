@@ -92,7 +92,7 @@ def not_a_text(texts: Iterable[Any], first: int = 0) -> InputError:
             missing = is_missing(item)
             fix = "give missing texts as ''" if missing else "convert it with str()"
             shown = shorten(repr(item)).strip("\"'")
-            return InputError(f"texts[{row}] is {shown}, a {type(item).__name__}; {fix}.")
+            return InputError(f"texts[{row}] is {shown} of type {type(item).__name__}; {fix}.")
     return InputError("texts holds something that is not text.")
 
 

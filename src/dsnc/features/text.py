@@ -1,4 +1,4 @@
-"""`TextFeatures`: texts to sparse rows, by hashed n-grams of words and characters."""
+"""`TextFeatures`: turns texts into sparse rows, by hashed n-grams of words and characters."""
 
 import importlib
 from collections.abc import Iterable
@@ -23,48 +23,54 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]
 ):
-    """Weights n-grams of words and of characters, in rows of length 1.
+    """Turns texts into sparse rows of length 1: weighted n-grams of words and of characters.
 
-    A text is brought into Unicode's form NFKC, its cases are folded, and it is cut into words: runs
-    of letters, digits, "_" and the combining marks after them. N-grams are hashed into buckets;
-    buckets that enough texts of `fit` had become columns, with the weight
+    A text is normalized (Unicode's form NFKC, then case folding) and cut into words: runs of
+    letters, digits, "_" and the combining marks after them. N-grams are hashed into buckets.
+    Buckets that enough texts of `fit` contain become columns, with the weight
 
         (1 + ln tf) * (ln((1 + n) / (1 + df)) + 1)
 
-    for an n-gram that a text has tf times and df of the n texts have. No vocabulary is kept: two
-    n-grams may share a column, which is rare while the columns are much fewer than the buckets.
-    Parameters other than `n_jobs` that change after `fit` count at the next one.
+    for an n-gram that occurs tf times in the text, and in df of the n texts of `fit`. No vocabulary
+    is kept. Two n-grams may share a column, but this is rare as long as there are far fewer columns
+    than buckets. Changes of parameters other than `n_jobs` take effect at the next `fit`.
 
     Parameters
     ----------
-    words : (int, int) or None
-        Shortest and longest n-gram of words.
-    characters : (int, int) or None
-        Shortest and longest n-gram of characters inside a word, whose borders count as spaces: the
-        "char_wb" of scikit-learn. They see through endings, compounds and slips of the pen.
-    lowercase : bool
-        Fold cases (`str.casefold`): "Straße" is "STRASSE", and a sigma the same at the end.
-    n_hashes : int
-        Number of buckets, a power of two. While `fit` runs, each takes 8 bytes.
-    min_rows : int
-        Least number of texts for a column; 1 where no bucket has as many.
-    max_features : int
-        Most columns; the most frequent buckets get them, of equal ones the lower.
-    sublinear : bool
-        Use 1 + ln tf, or else tf.
+    words : (int, int) or None, default (1, 2)
+        Shortest and longest n-gram of words; None for no words.
+    characters : (int, int) or None, default (1, 5)
+        Shortest and longest n-gram of characters inside a word, whose borders count as spaces
+        ("char_wb" in scikit-learn); None for no characters. They recognize inflected, compound and
+        misspelled words.
+    lowercase : bool, default True
+        Whether to fold cases (`str.casefold`): "Straße" becomes "strasse", and all forms of the
+        Greek sigma are the same.
+    n_hashes : int, default 2**20
+        Number of buckets, a power of two. Each takes 8 bytes while `fit` runs.
+    min_rows : int, default 2
+        How many texts must contain a bucket for it to become a column; 1 if no bucket is in that
+        many.
+    max_features : int, default 2**16
+        Maximum number of columns. The most frequent buckets become columns; of equally frequent
+        ones, the lower.
+    sublinear : bool, default True
+        Whether to use 1 + ln tf rather than tf.
     n_jobs : int, optional
-        Threads of `transform`; -1 takes all cores.
+        Number of threads of `transform`; by default 1, and -1 uses all cores.
 
     Attributes
     ----------
     buckets_ : uint32 array of shape (n_features_,)
-        Bucket of each column, ascending.
+        The bucket of each column, ascending.
     idf_ : float32 array of shape (n_features_,)
+        The second factor of the weight of each column.
     n_features_, n_rows_ : int
-        Number of columns, and of the texts of `fit`.
+        Number of columns, and number of texts that `fit` has seen.
     grams_ : Grams
+        How texts are cut into n-grams.
     min_rows_, max_features_ : int
-        The parameters as they were at `fit`.
+        The parameters as they were in `fit`.
 
     Examples
     --------
@@ -83,7 +89,7 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         Parameters
         ----------
         texts : iterable of str
-            Any; a generator is read block by block.
+            The texts. A generator is read block by block.
         y : ignored
         """
         from dsnc.features.columns import count_texts
@@ -95,7 +101,7 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         least = int(self.min_rows) if counts.max() >= self.min_rows else 1
         kept = np.flatnonzero(counts >= least)
         if not len(kept):
-            raise InputError(f"none of the {n_rows} texts has a word, or none long enough.")
+            raise InputError(f"none of the {n_rows} texts has a word that is long enough.")
         if len(kept) > self.max_features:
             order = np.argsort(-counts[kept], kind="stable")
             kept = np.sort(kept[order[: self.max_features]])
@@ -104,10 +110,10 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         return self
 
     def transform(self, texts: Iterable[str]) -> Any:
-        """Return the (n, n_features_) rows of n texts, columns ascending.
+        """Return the rows of n texts, of shape (n, n_features_), with columns ascending.
 
-        A text without known n-grams is a row of zeros. `set_output` chooses between a CSR matrix
-        and a DataFrame.
+        A text without known n-grams becomes a row of zeros. `set_output` chooses between a CSR
+        matrix and a DataFrame.
         """
         rows = self.rows(texts)
         if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
@@ -115,7 +121,7 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         return _pandas().DataFrame.sparse.from_spmatrix(rows, columns=self.get_feature_names_out())
 
     def fit_transform(self, X: Iterable[str], y: Any = None, **unused: Any) -> Any:
-        """Learn from texts and return their rows; a generator is read once and kept."""
+        """Learn from texts and return their rows; a generator is read once and kept as a list."""
         texts = as_list(X)
         return self.fit(texts).transform(texts)
 
@@ -128,7 +134,8 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
         ----------
         input_features : ignored
         texts : iterable of str, optional
-            A sample. A column that `names` knows by it is called after its most frequent n-gram.
+            A sample of texts. A column whose n-grams occur in it is named after the most frequent
+            one.
         """
         self._check_is_fitted()
         names = np.array([f"bucket{bucket}" for bucket in self.buckets_.tolist()], dtype=object)
@@ -141,8 +148,8 @@ class TextFeatures(  # scikit-learn's own wrapping refuses sparse rows
 
         Parameters
         ----------
-        transform : "default", "pandas" or None
-            A CSR matrix, or a DataFrame of sparse columns, which needs pandas.
+        transform : "default", "pandas" or None, default None
+            "default" for a CSR matrix, "pandas" for a DataFrame with sparse columns.
         """
         if transform is None:
             return self

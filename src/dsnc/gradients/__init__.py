@@ -1,7 +1,7 @@
-"""Gradients: how learning goes through the drawing of bits, which has no derivative.
+"""Gradients: how training learns through bits that are drawn at random.
 
-All members estimate the same thing, the derivative of the expected loss of a random code, and
-differ in bias, variance and cost. `docs/gradients.md` measures them side by side.
+A draw has no derivative, but the expected loss of a random code has one. All gradients estimate it,
+and differ in bias, variance and cost. docs/gradients.md measures them side by side.
 """
 
 import copy
@@ -41,15 +41,15 @@ GRADIENTS: dict[str, type[Gradient]] = {
 
 
 def make_gradient(gradient: str | Mapping[str, Any] | Gradient) -> Gradient:
-    """Return a gradient that one training run may keep: a new one by name, or a copy.
+    """Return a gradient for one training run: a new one by name, or a copy of an instance.
 
-    A copy, because some gradients have state (a running baseline, a slope): what the user passed
-    stays as it was, and training twice with it gives the same result twice.
+    Some gradients have state (a running baseline, a slope). A copy leaves what the user passed as
+    it was, so training with it twice gives the same result twice.
 
     Parameters
     ----------
     gradient : str, mapping or Gradient
-        A key of `GRADIENTS`, for its default parameters; ``{"name": key, ...}`` with others; or an
+        A key of `GRADIENTS` for its default parameters, ``{"name": key, ...}`` for others, or an
         instance.
 
     Examples
@@ -75,5 +75,5 @@ def make_gradient(gradient: str | Mapping[str, Any] | Gradient) -> Gradient:
     for setting in settings:
         if setting not in inspect.signature(kind).parameters:
             parameters = inspect.signature(kind).parameters
-            raise unknown_name(f"the setting of gradient {name!r}", setting, parameters)
+            raise unknown_name(f"gradient={name!r}: setting", setting, parameters)
     return kind(**settings)

@@ -1,11 +1,11 @@
-"""The contract of all gradients.
+"""What all gradients have in common.
 
-A code is drawn, b ~ Bernoulli(sigmoid(logits)), and costs loss(b). What training follows is
+A code is drawn, b ~ Bernoulli(sigmoid(logits)), and costs loss(b). Training follows
 
     d/d(logits, decoder)  E_b[ loss(b) ].
 
-The expectation is smooth, although each draw is not. A `Gradient` draws codes, asks for their
-loss, and returns a scalar whose ordinary derivative is an estimate of the above.
+The expectation is smooth, although a single draw is not. A `Gradient` draws codes, asks for their
+loss, and returns a scalar whose ordinary derivative estimates the above.
 """
 
 import inspect
@@ -18,17 +18,17 @@ from torch import Tensor
 from dsnc.errors import InputError
 
 Noise = Callable[[tuple[int, ...]], Tensor]
-"""Uniform numbers in [0, 1) of the given shape: the only source of randomness."""
+"""Returns uniform numbers in [0, 1) of the given shape: the only source of randomness."""
 
 
 class LossOfCode(Protocol):
-    """What a code costs, for a batch of B examples and S codes of c bits for each."""
+    """Computes what codes cost, for a batch of B examples and S codes of c bits for each."""
 
     def __call__(self, code: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss of `code`, (S, B, c), as ``(mean, each)``.
+        """Return the loss of `code`, of shape (S, B, c), as ``(mean, each)``.
 
-        `mean` is the differentiable scalar that training minimizes. `each`, (S, B), is detached
-        and contains the weights of the examples: ``mean == each.sum(dim=1).mean(dim=0)``.
+        `mean` is the differentiable scalar that training minimizes. `each`, of shape (S, B), is
+        detached and includes the weights of the examples: ``mean == each.sum(dim=1).mean(dim=0)``.
         """
         ...
 
@@ -36,12 +36,12 @@ class LossOfCode(Protocol):
 class Gradient(ABC):
     """An estimate of the gradient of the expected loss of a random code.
 
-    A subclass takes keyword-only parameters, checks them, and stores them as given under their
-    own names. Drawing nothing but from `noise` is what makes runs repeatable.
+    A subclass has keyword-only parameters, checks them, and stores them as given under their own
+    names. To make runs repeatable, it must draw random numbers only from `noise`.
     """
 
     unbiased: ClassVar[bool]
-    """Whether the estimate's mean is the exact gradient, for every loss."""
+    """Whether the mean of the estimate is the exact gradient, for every loss."""
 
     @abstractmethod
     def __call__(
@@ -50,14 +50,14 @@ class Gradient(ABC):
         """Return ``(surrogate, loss)`` for `logits` of shape (B, c).
 
         `surrogate` is the scalar to backpropagate: its gradient, not its value, is the estimate.
-        `loss` is the mean loss of the codes that were drawn, detached, to report.
+        `loss` is the mean loss of the codes that were drawn, detached, to be reported.
         """
 
     def start_epoch(self, epoch: int) -> None:  # noqa: B027 - a hook, not a duty
-        """Prepare for epoch number `epoch`, counted from 0; for annealing."""
+        """Prepare for epoch number `epoch`, counted from 0, for example to anneal a parameter."""
 
     def settings(self) -> dict[str, Any]:
-        """Return the parameters as plain values: ``type(self)(**settings)`` makes a twin."""
+        """Return the parameters as plain values: ``type(self)(**settings)`` makes an equal one."""
         values = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
         # numpy's numbers are welcome as parameters, but are not JSON
         return {k: v.item() if hasattr(v, "item") else v for k, v in values.items()}
@@ -67,16 +67,16 @@ class Gradient(ABC):
         return {}
 
     def load_state_dict(self, state: Mapping[str, float]) -> None:
-        """Take up the `state` of another instance with the same settings."""
+        """Restore the `state` of another instance with the same settings."""
         if state:
             raise InputError(f"state={dict(state)!r}: {self!r} has no state to restore.")
 
     def __repr__(self) -> str:
-        """Show the call that makes a twin."""
+        """Return the call that makes an equal instance."""
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({settings})"
 
 
 def sample_bits(probabilities: Tensor, noise: Noise, n_draws: int) -> Tensor:
-    """Draw `n_draws` codes per example: (B, c) probabilities -> (n_draws, B, c) of 0 and 1."""
+    """Draw codes of 0 and 1, (n_draws, B, c), from probabilities of shape (B, c)."""
     return (noise((n_draws, *probabilities.shape)) < probabilities).to(probabilities.dtype)

@@ -1,15 +1,14 @@
-"""DisARM: compare two opposite draws, bit by bit where they differ.
+"""DisARM: compares two opposite draws, in the bits where they differ.
 
-Z. Dong, A. Mnih, G. Tucker, "DisARM: An Antithetic Gradient Estimator for Binary Latent
-Variables", NeurIPS 2020; found independently as the unbiased uniform gradient (U2G) by M. Yin,
-N. Ho, B. Yan, X. Qian, M. Zhou, "Probabilistic Best Subset Selection via Gradient-Based
-Optimization", 2020.
+Z. Dong, A. Mnih, G. Tucker, "DisARM: An Antithetic Gradient Estimator for Binary Latent Variables",
+NeurIPS 2020; found independently as the unbiased uniform gradient (U2G) by M. Yin, N. Ho, B. Yan,
+X. Qian, M. Zhou, "Probabilistic Best Subset Selection via Gradient-Based Optimization", 2020.
 
     b  = [u >= 1 - phi],   b' = [u < phi],   phi = sigmoid(logits),   u ~ Uniform(0, 1)
     d / d logits_i  :=  1/2 (loss(b) - loss(b')) * (b_i - b'_i) * sigmoid(|logits_i|)
 
-Both draws have the right distribution and are as different as they can be. The factor is at most
-1: nothing is divided by a small probability. The decoder's gradient is the mean over both draws.
+Both draws have the right distribution and are as different as they can be. The factor is at most 1:
+nothing is divided by a small probability. The decoder's gradient is the mean over both draws.
 """
 
 from typing import ClassVar
@@ -22,12 +21,12 @@ from dsnc.gradients.base import Gradient, LossOfCode, Noise
 
 
 class DisARM(Gradient):
-    """Antithetic pairs: unbiased, with little variance; needs the loss only as a number.
+    """Pairs of opposite draws: unbiased, with little variance; uses only the value of the loss.
 
     Parameters
     ----------
-    n_draws : int
-        Pairs drawn per example; each costs two evaluations of the loss.
+    n_draws : int, default 1
+        Pairs drawn for each example; each costs two evaluations of the loss.
     """
 
     unbiased: ClassVar[bool] = True

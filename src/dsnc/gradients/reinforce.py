@@ -1,13 +1,13 @@
-"""REINFORCE: make codes more probable that did better than expected.
+"""REINFORCE: makes codes more probable that did better than expected.
 
 R. J. Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement
-Learning", Machine Learning 8, 1992. The baseline of the other samples: W. Kool, H. van Hoof,
-M. Welling, "Buy 4 REINFORCE Samples, Get a Baseline for Free!", ICLR workshop 2019.
+Learning", Machine Learning 8, 1992. The baseline from the other samples: W. Kool, H. van Hoof, M.
+Welling, "Buy 4 REINFORCE Samples, Get a Baseline for Free!", ICLR workshop 2019.
 
     1/M sum_m  (loss(b_m) - baseline_m) * d log P(b_m)  +  d loss(b_m),     b_m ~ P
 
-The first term moves the encoder, the second the decoder. As E[d log P] = 0, any baseline that
-does not look at b_m leaves the mean alone; a good one removes most of the variance.
+The first term moves the encoder, the second the decoder. As E[d log P] = 0, any baseline that does
+not depend on b_m leaves the mean unchanged; a good one removes most of the variance.
 """
 
 from collections.abc import Mapping
@@ -26,15 +26,16 @@ _DECAY = 0.9  # of the running baseline: it remembers some ten batches
 
 
 class Reinforce(Gradient):
-    """The score-function gradient; needs the loss only as a number.
+    """The score-function gradient: unbiased; uses only the value of the loss.
 
     Parameters
     ----------
-    n_draws : int
-        Codes drawn per example (M); also the number of evaluations of the loss.
-    baseline : {"leave_one_out", "running", "none"}
-        What a loss is compared with: the mean over the example's other samples (for `n_draws`
-        of 2 and more), an exponential average over past batches, or nothing, as in the paper.
+    n_draws : int, default 4
+        Codes drawn for each example (M); also the number of evaluations of the loss. At least 2 for
+        the baseline "leave_one_out".
+    baseline : {"leave_one_out", "running", "none"}, default "leave_one_out"
+        What a loss is compared with: the mean over the example's other samples, an exponential
+        average over past batches, or nothing, as in the paper.
     """
 
     unbiased: ClassVar[bool] = True
@@ -83,7 +84,7 @@ class Reinforce(Gradient):
         return {} if self._average is None else {"average": self._average.item()}
 
     def load_state_dict(self, state: Mapping[str, float]) -> None:
-        """Take up the running average."""
+        """Restore the running average."""
         if not set(state) <= ({"average"} if self.baseline == "running" else set()):
             raise InputError(f"state={dict(state)!r} does not belong to {self!r}.")
         # float64 holds every float32 exactly: the resumed run rounds as the uninterrupted one

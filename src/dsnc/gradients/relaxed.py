@@ -1,13 +1,13 @@
-"""Relaxed bits: replace the step of the draw by a steep sigmoid, and differentiate that.
+"""Relaxed bits: replaces the step of the draw by a steep sigmoid, and differentiates that.
 
-C. J. Maddison, A. Mnih, Y. W. Teh, "The Concrete Distribution", ICLR 2017; E. Jang, S. Gu,
-B. Poole, "Categorical Reparameterization with Gumbel-Softmax", ICLR 2017.
+C. J. Maddison, A. Mnih, Y. W. Teh, "The Concrete Distribution", ICLR 2017; E. Jang, S. Gu, B.
+Poole, "Categorical Reparameterization with Gumbel-Softmax", ICLR 2017.
 
     code = sigmoid((logits + log u - log(1 - u)) / temperature),     u ~ Uniform(0, 1)
 
-As the temperature goes to 0 the code becomes a Bernoulli(sigmoid(logits)) bit and the bias goes
-away, while the variance grows without bound. The decoder is trained on codes between 0 and 1,
-which it will not see again: its gradient is biased too.
+As the temperature goes to 0, the code becomes a Bernoulli(sigmoid(logits)) bit and the bias
+vanishes, while the variance grows without bound. The decoder is trained on codes between 0 and 1,
+which it will not see again: its gradient is biased, too.
 """
 
 from typing import ClassVar
@@ -20,15 +20,15 @@ from dsnc.gradients.base import Gradient, LossOfCode, Noise
 
 
 class Relaxed(Gradient):
-    """The binary concrete distribution instead of bits.
+    """The binary concrete distribution in place of bits.
 
     Parameters
     ----------
-    n_draws : int
-        Codes drawn per example; also the number of evaluations of the loss.
-    temperature : float
-        How soft the bits are: near 0 almost hard, at 1 and above hardly bits any more. The
-        default is the one that Maddison et al. found good for two values.
+    n_draws : int, default 1
+        Codes drawn for each example; also the number of evaluations of the loss.
+    temperature : float, default 2/3
+        How soft the bits are, above 0: near 0 almost hard, at 1 and above hardly bits any more. The
+        default is what Maddison et al. found to work well for two values.
     """
 
     unbiased: ClassVar[bool] = False

@@ -1,14 +1,14 @@
-"""Straight-through: pretend that drawing the bits was the identity.
+"""Straight-through: pretends that drawing the bits is the identity.
 
-Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients Through Stochastic
-Neurons for Conditional Computation", arXiv:1308.3432, 2013.
+Y. Bengio, N. Leonard, A. Courville, "Estimating or Propagating Gradients Through Stochastic Neurons
+for Conditional Computation", arXiv:1308.3432, 2013.
 
     forward    b ~ Bernoulli(phi),   phi = sigmoid(slope * logits)
     backward   d loss / d logits  :=  d loss / d b  *  d phi / d logits
 
-One evaluation of the loss, little variance, and a bias: exact only where the loss is linear in
-each bit. The decoder's own gradient is exact in the mean, because it sees real codes. A slope that
-grows over the epochs makes the bits more and more certain.
+One evaluation of the loss, little variance, and a bias: it is exact only where the loss is linear
+in each bit. The decoder's own gradient is exact on average, because it sees real codes. A slope
+that grows over the epochs makes the bits more and more certain.
 """
 
 import math
@@ -35,9 +35,9 @@ class StraightThrough(Gradient):
 
     Parameters
     ----------
-    n_draws : int
-        Codes drawn per example; also the number of evaluations of the loss.
-    slope_growth : float
+    n_draws : int, default 1
+        Codes drawn for each example; also the number of evaluations of the loss.
+    slope_growth : float, default 1.0
         The logits are multiplied by ``slope_growth ** epoch``; 1 leaves them alone.
     """
 
@@ -58,7 +58,7 @@ class StraightThrough(Gradient):
     def __call__(
         self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
     ) -> tuple[Tensor, Tensor]:
-        """Evaluate the loss of hard bits, with soft bits behind them."""
+        """Evaluate the loss of hard bits, with the gradient of soft bits."""
         phi = torch.sigmoid(self._slope * logits)
         # the bracket is exactly zero, so that the code stays exactly 0 or 1
         code = sample_bits(phi, noise, self.n_draws) + (phi - phi.detach())
@@ -70,7 +70,7 @@ class StraightThrough(Gradient):
         return {"slope": self._slope}
 
     def load_state_dict(self, state: Mapping[str, float]) -> None:
-        """Take up the slope."""
+        """Restore the slope."""
         if set(state) != {"slope"}:
             raise InputError(f"state={dict(state)!r} must have exactly the key 'slope'.")
         self._slope = float(state["slope"])

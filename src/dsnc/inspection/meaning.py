@@ -86,7 +86,7 @@ def class_number(model: Any, label: Any) -> int:
     except ValueError:
         hint = did_you_mean(str(label), labels[:_COMPARED])
         raise InputError(
-            f"class {str(label)!r} is none of the {len(labels):,} classes of the model.{hint}"
+            f"class {str(label)!r} is not one of the {len(labels):,} classes of the model.{hint}"
         ) from None
 
 
@@ -188,7 +188,7 @@ def pushing_features(model: Any, bit: int, n: int) -> tuple[list[int], list[int]
     """
     n_bits, encoder = model.predictor_.n_bits, model.predictor_.encoder
     if not 0 <= bit < n_bits:
-        raise InputError(f"bit {bit} is none of the codes' bits, 0 to {n_bits - 1}.")
+        raise InputError(f"bit {bit} is not one of the codes' bits, 0 to {n_bits - 1}.")
     if not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
         return [], []
     return extremes(np.asarray(encoder.layers[0].weight[:, bit]), n)

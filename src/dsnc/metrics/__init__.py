@@ -1,6 +1,6 @@
-"""How good answers, sets of labels, probabilities, groups and codes are.
+"""Figures that say how good answers, label sets, probabilities, groups and codes are.
 
-Everything here is exact, and nothing is drawn at random.
+All of them are exact; nothing is sampled.
 """
 
 from dsnc.metrics.answers import (

@@ -1,4 +1,4 @@
-"""How good answers are, and how honest their probabilities."""
+"""How often answers are right, and how well their probabilities are calibrated."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,17 @@ from dsnc.errors import InputError
 
 
 class CalibrationBins(NamedTuple):
-    """Answers grouped by their confidence; a bin without answers has NaN as its two means."""
+    """Answers grouped by their confidence.
+
+    Attributes
+    ----------
+    edges : array of shape (n_bins + 1,)
+        Borders of the bins, from 0 to 1.
+    counts : int array of shape (n_bins,)
+        Number of answers in each bin.
+    accuracy, confidence : arrays of shape (n_bins,)
+        Share of right answers, and mean confidence; NaN for bins without answers.
+    """
 
     edges: NDArray[np.float64]  # n_bins + 1, from 0 to 1
     counts: NDArray[np.int64]  # answers in each bin
@@ -19,7 +29,7 @@ class CalibrationBins(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean over answers of their bin's gap."""
+        """The expected calibration error: the mean gap of all answers' bins."""
         used = self.counts > 0
         gaps = np.abs(self.accuracy[used] - self.confidence[used])
         return float((self.counts[used] * gaps).sum() / self.counts.sum())
@@ -31,7 +41,7 @@ def accuracy(y: ArrayLike, predicted: ArrayLike) -> float:
     Parameters
     ----------
     y, predicted : arrays of shape (n,)
-        The classes and the answers, numbers or names.
+        The classes and the answers, as numbers or names.
 
     Examples
     --------
@@ -48,9 +58,9 @@ def top_k_accuracy(y: ArrayLike, classes: ArrayLike) -> float:
     Parameters
     ----------
     y : array of shape (n,)
-        The classes, numbers or names.
+        The classes, as numbers or names.
     classes : array of shape (n, k)
-        The k best answers of each row. Fewer count with ``classes[:, :fewer]``: best first.
+        The k best answers of each row, best first. For a smaller k, pass ``classes[:, :k]``.
 
     Examples
     --------
@@ -66,18 +76,18 @@ def top_k_accuracy(y: ArrayLike, classes: ArrayLike) -> float:
 def calibration_bins(
     correct: ArrayLike, confidence: ArrayLike, n_bins: int = 15
 ) -> CalibrationBins:
-    """Group answers by confidence and compare: of those 0.8 sure, 80 % should be right.
+    """Group answers by confidence and compare: of those with 0.8, 80 % should be right.
 
-    Bin b holds the confidences in ``(edges[b], edges[b + 1]]``; 0 is in the first bin.
+    Bin b holds the confidences in ``(edges[b], edges[b + 1]]``; 0 belongs to the first bin.
 
     Parameters
     ----------
     correct : array of shape (n,)
-        Which answers are right: bool, or 0 and 1.
+        Whether each answer is right: bool, or 0 and 1.
     confidence : array of shape (n,)
-        The probability that each answer was given, 0 to 1.
-    n_bins : int
-        Bins of equal width on [0, 1].
+        The probability of each answer, 0 to 1.
+    n_bins : int, default 15
+        Number of bins, of equal width on [0, 1].
 
     Examples
     --------
@@ -123,7 +133,9 @@ def _classes(name: str, values: ArrayLike, n_axes: int) -> NDArray[Any]:
         expected = ("(n,)", "(n, k)")[n_axes - 1]
         raise InputError(f"{name} has shape {array.shape}; expected {expected}, not empty.")
     if array.dtype.kind == "f" and np.isnan(array).any():
-        raise InputError(f"{name}{np.argwhere(np.isnan(array))[0].tolist()} is NaN, no class.")
+        raise InputError(
+            f"{name}{np.argwhere(np.isnan(array))[0].tolist()} is NaN, which is not a class."
+        )
     return array
 
 
@@ -159,4 +171,7 @@ def _shares(name: str, values: ArrayLike) -> NDArray[np.float64]:
 def require_equal(name: str, length: int, other: str, other_length: int) -> None:
     """Refuse two things that do not have the same number of rows."""
     if length != other_length:
-        raise InputError(f"{name} has {length} rows and {other} has {other_length}; give as many.")
+        raise InputError(
+            f"{name} has {length} rows and {other} has {other_length}; give the same number of "
+            "both."
+        )

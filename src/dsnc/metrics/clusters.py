@@ -1,4 +1,4 @@
-"""How well groups that were found are the classes that there are."""
+"""How well groups that were found agree with the true classes."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,14 +7,14 @@ from dsnc.errors import InputError
 
 
 def clustering_accuracy(y: ArrayLike, groups: ArrayLike) -> float:
-    """Return the share of rows that are right under the best one-to-one match of both.
+    """Return the share of right rows under the best one-to-one match of groups and classes.
 
     Parameters
     ----------
     y : array of shape (n,)
         The class of each row.
     groups : array of shape (n,)
-        The group of each row. Leave out rows of no group before, or their number is one.
+        The group of each row. Remove rows of no group first; otherwise, they count as a group.
 
     Examples
     --------
@@ -27,7 +27,8 @@ def clustering_accuracy(y: ArrayLike, groups: ArrayLike) -> float:
     truth, found = np.asarray(y), np.asarray(groups)
     if truth.ndim != 1 or truth.shape != found.shape or not len(truth):
         raise InputError(
-            f"y has shape {truth.shape} and groups {found.shape}; expected (n,) both, not 0."
+            f"y has shape {truth.shape} and groups {found.shape}; expected (n,) for both, not "
+            "empty."
         )
     n_classes, classes = _numbered(truth)
     n_groups, numbers = _numbered(found)

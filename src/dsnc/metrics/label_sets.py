@@ -1,4 +1,4 @@
-"""How good predicted sets of labels are; what sets of labels may look like.
+"""How good predicted label sets are, and in which forms label sets are accepted.
 
 Nothing here has the size of rows x labels.
 """
@@ -16,7 +16,7 @@ from dsnc.targets import Targets
 
 
 def f1_of_sets(Y: Any, predicted: Any, average: str = "micro") -> float:
-    """Return the F1 of predicted sets: ``2 hits / (true + predicted)``, 0 where both are empty.
+    """Return the F1 of predicted sets: ``2 hits / (true + predicted)``, 0 if both are empty.
 
     The values are those of scikit-learn's ``f1_score`` with ``zero_division=0``.
 
@@ -24,9 +24,9 @@ def f1_of_sets(Y: Any, predicted: Any, average: str = "micro") -> float:
     ----------
     Y, predicted : sparse or dense indicators of shape (n, n_labels), or Targets
         The labels of each row, and those that were predicted.
-    average : "micro", "macro" or "samples"
-        Of all labels of all rows counted together; the mean over labels, also of those that no row
-        has and nobody predicted, which add 0; or the mean over rows.
+    average : "micro", "macro" or "samples", default "micro"
+        "micro" counts all labels of all rows together. "macro" is the mean over labels, including
+        those that no row has and nobody predicted, which add 0. "samples" is the mean over rows.
 
     Examples
     --------
@@ -38,7 +38,8 @@ def f1_of_sets(Y: Any, predicted: Any, average: str = "micro") -> float:
     require_equal("predicted", len(answers), "Y", len(truth))
     if truth.n_classes != answers.n_classes:
         raise InputError(
-            f"predicted has {answers.n_classes} labels and Y has {truth.n_classes}; give as many."
+            f"predicted has {answers.n_classes} labels and Y has {truth.n_classes}; give the same "
+            "number of both."
         )
     both = [targets.classes.astype(np.bool_) for targets in (truth, answers)]
     hits, *sizes = [

@@ -1,4 +1,4 @@
-"""What the space of codes looks like: how much bits tell, and how far classes are apart."""
+"""What the space of codes looks like: how much bits tell, and how far apart classes are."""
 
 import math
 from collections.abc import Iterator
@@ -14,7 +14,17 @@ _BLOCK = 1 << 20  # bits unpacked at a time
 
 
 class ClassDistances(NamedTuple):
-    """Hamming distances of pairs of rows: NaN where there is no pair of the kind."""
+    """Hamming distances between rows; NaN if there are no such pairs.
+
+    Attributes
+    ----------
+    intra, intra_std : float
+        Mean and standard deviation over all pairs of different rows of the same class.
+    inter, inter_std : float
+        Mean and standard deviation over all pairs of rows of different classes.
+    intra_class_std, inter_class_std : float
+        Standard deviation over classes of each class's mean distance.
+    """
 
     intra: float  # mean over all pairs of different rows of one class
     intra_std: float  # standard deviation over these pairs
@@ -27,7 +37,8 @@ class ClassDistances(NamedTuple):
 def bit_entropy(codes: PackedCodes) -> NDArray[np.float64]:
     """Return each bit's entropy: ``-p log2(p) - (1 - p) log2(1 - p)``, p the share of set bits.
 
-    1 is a bit that parts the rows in halves, 0 one that is the same for all and tells nothing.
+    It is 1 for a bit that divides the rows into halves, and 0 for one that is the same in all rows
+    and tells nothing.
 
     Examples
     --------
@@ -53,28 +64,28 @@ def distinct_codes(codes: PackedCodes) -> int:
 
 
 def class_distances(codes: PackedCodes, y: ArrayLike) -> ClassDistances:
-    """Return how far codes of one class are from each other, and from those of other classes.
+    """Return how far codes are from those of their own class, and from those of other classes.
 
-    Nothing is sampled, and no pair is looked at. With codes as signs s of -1 and +1 a distance is
-    ``d = (n_bits - g) / 2``, where g is the product ``s_i . s_j``; over all ordered pairs
+    Nothing is sampled, and pairs are not enumerated. With codes as signs s of -1 and +1, a distance
+    is ``d = (n_bits - g) / 2``, where g is the product ``s_i . s_j``; over all ordered pairs
 
         sum g   = |sum_i s_i|^2
         sum g^2 = |S' S|^2 = |S S'|^2      (S has the rows s_i; the sum of the squared entries)
 
-    so one pass over all rows and one over each class give means and deviations, in
-    n * n_bits^2 multiplications at most. A row does not pair with itself.
+    so one pass over all rows and one over each class give means and deviations, in at most n *
+    n_bits^2 multiplications. A row is not paired with itself.
 
-    The paper's Table 3 has deviations of 0 between classes for 24 bits. Over pairs that cannot be
-    (the mean of g^2 over all pairs is n_bits at least: a deviation of about 2.4 for its 1,000
-    classes), so we read its deviations as those of classes' means, `intra_class_std` and
-    `inter_class_std`.
+    The paper's Table 3 has deviations of 0 between classes for 24 bits. Over pairs this is
+    impossible (the mean of g^2 over all pairs is at least n_bits, which means a deviation of about
+    2.4 for its 1,000 classes), so we take its deviations for those of classes' means,
+    `intra_class_std` and `inter_class_std`.
 
     Parameters
     ----------
     codes : PackedCodes
         n codes.
     y : array of shape (n,)
-        Their classes, numbers or names.
+        Their classes, as numbers or names.
 
     Examples
     --------

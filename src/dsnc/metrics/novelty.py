@@ -1,4 +1,4 @@
-"""How well known rows are told from strange ones, by a number that is larger for stranger rows."""
+"""How well novelty distinguishes rows of known classes from strange ones."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ _KEPT = 0.95  # of the known rows
 
 
 def novelty_auroc(known: ArrayLike, unknown: ArrayLike) -> float:
-    """Return the chance that a strange row has a larger novelty than a known one.
+    """Return the probability that a strange row has a larger novelty than a known one.
 
-    The area under the ROC curve: 1 is perfect, 0.5 is chance. Of equal numbers, half count.
+    This is the area under the ROC curve: 1 is perfect, 0.5 is chance. Equal numbers count half.
 
     Parameters
     ----------
     known, unknown : arrays of shape (n,) and (m,)
-        The novelty of rows of known classes, and of rows of none of them.
+        The novelty of rows of known classes, and of rows of no known class.
 
     Examples
     --------
@@ -32,12 +32,12 @@ def novelty_auroc(known: ArrayLike, unknown: ArrayLike) -> float:
 
 
 def false_positives_at_95(known: ArrayLike, unknown: ArrayLike) -> float:
-    """Return the share of strange rows that pass for known where 95 % of the known ones do.
+    """Return the share of strange rows that pass for known when 95 % of the known rows do.
 
     Parameters
     ----------
     known, unknown : arrays of shape (n,) and (m,)
-        As of `novelty_auroc`.
+        As in `novelty_auroc`.
 
     Examples
     --------
@@ -52,16 +52,16 @@ def false_positives_at_95(known: ArrayLike, unknown: ArrayLike) -> float:
 def open_set_classification_rate(known: ArrayLike, right: ArrayLike, unknown: ArrayLike) -> float:
     """Return the area under the curve of right answers over strange rows that pass (OSCR).
 
-    For each threshold, the share of known rows that pass and are answered rightly, over the share
-    of strange rows that pass: 1 is perfect, and no more than the accuracy can be reached (A.
-    Dhamija, M. Günther, T. Boult, "Reducing Network Agnostophobia", NeurIPS 2018).
+    For each threshold, this is the share of known rows that pass and are answered correctly, over
+    the share of strange rows that pass. 1 is perfect; the accuracy is the most that can be reached
+    (A. Dhamija, M. Günther, T. Boult, "Reducing Network Agnostophobia", NeurIPS 2018).
 
     Parameters
     ----------
     known, unknown : arrays of shape (n,) and (m,)
-        As of `novelty_auroc`.
+        As in `novelty_auroc`.
     right : bool array of shape (n,)
-        Whether each known row is answered rightly.
+        Whether the answer for each known row is correct.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def open_set_classification_rate(known: ArrayLike, right: ArrayLike, unknown: Ar
     inside, outside = _numbers("known", known), _numbers("unknown", unknown)
     is_right = np.asarray(right, dtype=np.bool_)
     if is_right.shape != inside.shape:
-        raise InputError(f"right has shape {is_right.shape}; expected {inside.shape}, as known.")
+        raise InputError(f"right has shape {is_right.shape}; expected {inside.shape}, like known.")
     good = inside[is_right]
     if not len(good):
         return 0.0
@@ -81,5 +81,8 @@ def open_set_classification_rate(known: ArrayLike, right: ArrayLike, unknown: Ar
 def _numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not len(array) or np.isnan(array).any():
-        raise InputError(f"{name} has shape {array.shape}; expected numbers of shape (n,), not 0.")
+        raise InputError(
+            f"{name} has shape {array.shape}; expected numbers of shape (n,), not empty and not "
+            "NaN."
+        )
     return array

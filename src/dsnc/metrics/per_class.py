@@ -1,4 +1,4 @@
-"""How good answers are class by class, and which classes are taken for which.
+"""How good answers are class by class, and which classes are confused with which.
 
 Nothing here has the size of classes x classes: rows are counted, so a million classes are fine.
 """
@@ -13,7 +13,21 @@ from dsnc.metrics.answers import check_labels
 
 
 class ClassScores(NamedTuple):
-    """Scores of each class that occurs in the labels or in the answers, as sorted."""
+    """Scores of each class that occurs in the labels or in the answers, in sorted order.
+
+    Attributes
+    ----------
+    classes : array
+        The labels of the classes.
+    precision : float array
+        Of the answers with each class, the share that is right.
+    recall : float array
+        Of the rows of each class, the share that is found.
+    f1 : float array
+        The harmonic mean of the two.
+    support, predicted : int array
+        Number of rows of each class, and number of answers with it.
+    """
 
     classes: NDArray[Any]  # the labels
     precision: NDArray[np.float64]  # of the answers with this class, the share that is right
@@ -24,17 +38,25 @@ class ClassScores(NamedTuple):
 
     @property
     def macro_f1(self) -> float:
-        """The mean of all these classes' F1, also of those that were only answered."""
+        """The mean F1 of all classes, including those that only occur in the answers."""
         return float(self.f1.mean())
 
     @property
     def weighted_f1(self) -> float:
-        """The mean of the classes' F1, each weighed by its rows."""
+        """The mean F1 of all classes, weighted by their number of rows."""
         return float(np.average(self.f1, weights=self.support))
 
 
 class ConfusedPairs(NamedTuple):
-    """Labels, the wrong answers they got, and how often; the most frequent pair first."""
+    """Labels, the wrong answers they got, and how often; the most frequent pair first.
+
+    Attributes
+    ----------
+    labels, answers : array
+        The true and the predicted class of each pair.
+    counts : int array
+        How often each pair occurs.
+    """
 
     labels: NDArray[Any]
     answers: NDArray[Any]
@@ -42,16 +64,16 @@ class ConfusedPairs(NamedTuple):
 
 
 def class_scores(y: ArrayLike, predicted: ArrayLike) -> ClassScores:
-    """Return precision, recall, F1 and rows of each class.
+    """Return precision, recall, F1 and number of rows of each class.
 
     The classes are those that occur in `y` or in `predicted`, as in scikit-learn's
-    ``precision_recall_fscore_support`` with ``zero_division=0``: a class that is never answered
+    ``precision_recall_fscore_support`` with ``zero_division=0``: a class that is never predicted
     has precision 0, one without rows has recall 0, and both count in the macro F1.
 
     Parameters
     ----------
     y, predicted : arrays of shape (n,)
-        The classes and the answers, numbers or names.
+        The classes and the answers, as numbers or names.
 
     Examples
     --------
@@ -72,12 +94,12 @@ def class_scores(y: ArrayLike, predicted: ArrayLike) -> ClassScores:
 
 
 def confused_pairs(y: ArrayLike, predicted: ArrayLike) -> ConfusedPairs:
-    """Return which classes were taken for which, and how often; ties in the order of labels.
+    """Return which classes were confused with which, and how often; ties in the order of labels.
 
     Parameters
     ----------
     y, predicted : arrays of shape (n,)
-        The classes and the answers, numbers or names.
+        The classes and the answers, as numbers or names.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""How good the first k labels of each row are, where rows have sets of labels.
+"""How good the first k labels of each row are, where rows have label sets.
 
-Each figure is worked out for 1, 2, ... labels at once, and those at the wanted k are returned: a
-number for one k, an array for several. All rows count, as in scikit-learn, napkinXC and xclib: one
-without a label has nothing to be found, and adds 0. Nothing here has the size of rows x labels.
+`k` may be one number, which gives a number, or several, which give an array. All rows count, as in
+scikit-learn, napkinXC and xclib: a row without labels adds 0. Nothing here has the size of rows x
+labels.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,10 @@ def precision_at_k(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> AtK:
     Y : sparse or dense indicator of shape (n, n_labels), or Targets
         The labels of each row.
     predicted : int array of shape (n, at least k)
-        Label numbers, best first; -1 where a row has fewer.
+        Label numbers, best first; -1 if a row has fewer.
     k : int or sequence of int
-        How many of them count; several, such as ``(1, 3, 5)``, give an array of as many figures.
+        How many of them count. Several, such as ``(1, 3, 5)``, give an array with a figure for
+        each.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def precision_at_k(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> AtK:
 def recall_at_k(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> AtK:
     """Return how much of a row's set is among the first k labels: the mean of ``hits / size``.
 
-    See `precision_at_k` for the parameters. A row without a label adds 0.
+    See `precision_at_k` for the parameters. A row without labels adds 0.
 
     Examples
     --------
@@ -66,8 +67,8 @@ def ndcg_at_k(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> AtK:
     """Return the normalized discounted cumulative gain: hits count less the later they come.
 
     A hit at place j (from 1) is worth ``1 / log2(j + 1)``. The sum over the first k is divided by
-    what it would be with all labels of the row in front; the figure is the mean over rows, as
-    scikit-learn's ``ndcg_score``. See `precision_at_k` for the parameters. A row without a label
+    what it would be with all labels of the row in front; the figure is the mean over rows, as in
+    scikit-learn's ``ndcg_score``. See `precision_at_k` for the parameters. A row without labels
     adds 0.
 
     Examples
@@ -84,7 +85,7 @@ def ndcg_at_k(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> AtK:
 
 
 def propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> NDArray[np.float64]:
-    """Return how likely it is that a label that applies was noted, by how frequent the label is.
+    """Return how likely it is that a label that applies was noted, by how frequent it is.
 
     ``p_l = 1 / (1 + C exp(-A log(N_l + B)))`` with ``C = (log N - 1) (B + 1)^A``, for N rows of
     which N_l have label l. (H. Jain, Y. Prabhu, M. Varma, "Extreme Multi-label Loss Functions for
@@ -93,9 +94,9 @@ def propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> NDArray[np.float64]
     Parameters
     ----------
     Y : sparse or dense indicator of shape (n, n_labels), or Targets
-        The labels of the training rows, at least 3.
-    A, B : float
-        The paper has 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon, the defaults elsewhere.
+        The labels of the training rows, at least 3 rows.
+    A, B : float, default 0.55 and 1.5
+        The paper uses 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon, the defaults elsewhere.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> NDArray[np.float64]
 def propensities_of_counts(
     counts: ArrayLike, n_rows: int, A: float = 0.55, B: float = 1.5
 ) -> NDArray[np.float64]:
-    """Return the same as `propensities`, from how many of `n_rows` rows have each label.
+    """Return the same as `propensities`, given how many of `n_rows` rows have each label.
 
     Parameters
     ----------
@@ -117,8 +118,8 @@ def propensities_of_counts(
         The number of training rows that have each label.
     n_rows : int
         The number of training rows, at least 3.
-    A, B : float
-        As of `propensities`.
+    A, B : float, default 0.55 and 1.5
+        As in `propensities`.
 
     Examples
     --------
@@ -141,17 +142,17 @@ def psprecision_at_k(
 ) -> AtK:
     """Return the propensity-scored precision: hits of rare labels count more, 1 is the best.
 
-    A hit of label l is worth ``1 / p_l``. What all rows earn together with their first k labels is
-    divided by what they would earn with the k most worthy labels of each row. That is the ratio of
-    two means over rows, and not the mean of the rows' ratios: the normalization of the Extreme
+    A hit of label l is worth ``1 / p_l``. The total worth of the first k labels of all rows is
+    divided by the total worth of the k labels of each row that are worth most. This is the ratio of
+    two means over rows, not the mean of the rows' ratios: the normalization of the Extreme
     Classification Repository, xclib and napkinXC.
 
     Parameters
     ----------
     Y, predicted, k
-        See `precision_at_k`.
+        As in `precision_at_k`.
     propensity : array of shape (n_labels,)
-        The propensity of each label, as `propensities` gives them for the training rows.
+        The propensity of each label, as `propensities` returns it for the training rows.
 
     Examples
     --------
@@ -175,8 +176,8 @@ def psprecision_at_k(
 def coverage_at_k(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> AtK:
     """Return the share of labels that are found at least once, of those that some row has.
 
-    See `precision_at_k` for the parameters. A label is found where it is among the first k labels
-    of a row that has it. Low values tell of a model that only knows the frequent labels.
+    See `precision_at_k` for the parameters. A label is found if it is among the first k labels of a
+    row that has it. Low values mean that a model knows only the frequent labels.
 
     Examples
     --------
@@ -211,7 +212,7 @@ def _compare(Y: Any, predicted: ArrayLike, k: int | Sequence[int]) -> _Ranking:
     most = max(_each(k))
     if most > labels.shape[1]:
         raise InputError(
-            f"k={shorten(k)} is more than the {labels.shape[1]} columns of predicted; take a "
+            f"k={shorten(k)} is more than the {labels.shape[1]} columns of predicted; use a "
             "smaller k, or predict more labels (-1 where a row has fewer)."
         )
     _check_numbers(labels, sets.n_classes)
@@ -226,14 +227,14 @@ def _check_numbers(labels: NDArray[Any], n_labels: int) -> None:
         row, place = np.argwhere(wrong)[0]
         raise InputError(
             f"predicted[{row}, {place}] is {labels[row, place]}; a label is 0 to {n_labels - 1}, "
-            "the columns of Y, and -1 is none."
+            "a column of Y, or -1 for none."
         )
     ordered = np.sort(labels, axis=1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != -1)
     if twice.any():
         row, place = np.argwhere(twice)[0]
         raise InputError(
-            f"predicted[{row}] has label {ordered[row, place]} twice; give each label once a row."
+            f"predicted[{row}] has label {ordered[row, place]} twice; give each label once per row."
         )
 
 

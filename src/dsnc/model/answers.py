@@ -40,7 +40,8 @@ class Question:
         has_sets = isinstance(model, SetModel)
         if self.unknown is not None and (not hasattr(model, "novelty") or has_sets):
             raise InputError(
-                f"unknown={self.unknown!r} (--unknown): a model of kind {model.kind!r} cannot tell."
+                f"unknown={self.unknown!r} (--unknown): a model of kind {model.kind!r} cannot "
+                "recognize unknown rows."
             )
         if self.top_k is None:
             return self if has_sets else replace(self, top_k=1)
@@ -184,6 +185,6 @@ def _warn_of_separator(model: Any, separator: str) -> None:
     found = next((x for x in model.classes_.tolist() if separator in str(x)), None)
     if found is not None:
         warn(
-            f"the label {shorten(found)} has {separator!r} inside, which stands between labels; "
+            f"the label {shorten(found)} contains {separator!r}, which separates labels; "
             "choose another --label-separator, or --json."
         )

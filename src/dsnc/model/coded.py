@@ -40,17 +40,23 @@ class CodeModel(FittedModel):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
-            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+            The rows: strings if the model was fitted to strings. Series and DataFrames of pandas
+            and polars are accepted, too.
         reject_below : float, optional
-            Give no label to rows whose best class is less probable than this.
-        rejected : object
-            What such rows get instead. The labels keep their type if it is of it.
+            Give no label to rows whose best class has a probability below this.
+        rejected : object, default None
+            What such rows get instead of a label. The labels become an object array if they cannot
+            hold it.
         unknown : object, optional
-            What rows get that seem to belong to none of the classes, see `novelty`: any label but
-            None, which asks for nothing.
-        unknown_share : float
-            The share of rows of known classes that may be taken for unknown. It fixes the
+            What rows get that seem to belong to none of the classes (see `novelty`). By default,
+            every row is taken for a row of a known class.
+        unknown_share : float, default 0.05
+            The share of rows of known classes, 0 to 1, that may be taken for unknown. It sets the
             threshold, on rows that were held out of training.
+
+        Returns
+        -------
+        labels : array of shape (n,)
         """
         if unknown is None:
             return super().predict(X, reject_below=reject_below, rejected=rejected)
@@ -59,28 +65,38 @@ class CodeModel(FittedModel):
         return refused(labels, self.is_unknown(X, unknown_share), unknown)
 
     def is_unknown(self, X: Any, share: float = 0.05) -> NDArray[np.bool_]:
-        """Tell which rows seem to belong to none of the classes.
+        """Return which rows seem to belong to none of the classes.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
-        share : float
-            The share of rows of known classes that may be taken for unknown.
+            The rows.
+        share : float, default 0.05
+            The share of rows of known classes, 0 to 1, that may be taken for unknown.
+
+        Returns
+        -------
+        is_unknown : bool array of shape (n,)
         """
         return self.novelty(X) > self._known_rows().threshold(share)
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
-        """Return how strange each row is: whether it belongs to any of the classes at all.
+        """Return how strange each row is: whether it seems to belong to any of the classes at all.
 
-        0 is usual for a row of a known class, 1 is the deviation among such rows, larger is
-        stranger. Doubt about the answer, its score, the distance from the codes that are remembered
-        of its class and features that no training row had are measured by what is usual on rows
-        held out of training, which also tell how much each counts. A text without any known n-gram
-        is infinitely strange.
+        0 is usual for a row of a known class, 1 is one standard deviation among such rows, and
+        larger is stranger. Four signs are combined: doubt about the answer, its score, the distance
+        from the remembered codes of its class, and features that no training row had. Each is
+        compared with what is usual on held-out rows, which also decide how much it counts. A text
+        without any known n-gram is infinitely strange.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
+            The rows.
+
+        Returns
+        -------
+        novelty : array of shape (n,)
         """
         return self._looked_at(X).novelty
 
@@ -93,26 +109,26 @@ class CodeModel(FittedModel):
         random_state: int = 0,
         verbose: bool = False,
     ) -> "Discovery":
-        """Propose classes that nobody has named: rows without labels that belong together.
+        """Propose classes that nobody has named: groups of unlabeled rows that belong together.
 
         Rows that are novel (see `novelty`) are grouped by their soft bits. Rows that are nearer to
-        such a group than to the class that they would get join it. Nothing changes in the model:
-        give names to what is proposed, and pass it to `add_classes`.
+        such a group than to the class that they would get join it. The model does not change: name
+        the proposals that you want, and pass their rows to `add_classes`.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
             Rows of new classes; rows of known ones may be among them.
         n_classes : int, optional
-            How many to propose. Without it, known classes tell how far apart classes are, and so
-            how many there seem to be.
-        unknown_share : float
-            The share of rows of known classes that may be taken for novel. 1 takes all rows of X
-            for novel.
-        random_state : int
-            Which known classes are asked how far apart they are.
-        verbose : bool
-            Show a bar that counts.
+            How many classes to propose. By default, this is estimated from how far apart the known
+            classes are.
+        unknown_share : float, default 0.05
+            The share of rows of known classes, 0 to 1, that may be taken for novel. With 1, all
+            rows of X are taken for novel.
+        random_state : int, default 0
+            Seed of the choice of known classes that show how far apart classes are.
+        verbose : bool, default False
+            Whether to show a progress bar on stderr.
 
         Returns
         -------
@@ -134,8 +150,8 @@ class CodeModel(FittedModel):
 
         if self.predictor_.rule is not None:
             raise InputError(
-                "discover_classes is for models of one label a row: where rows have sets of "
-                "labels, a row without a known one is nothing strange."
+                "discover_classes is for models with one label a row: where rows have sets of "
+                "labels, a row without a known label is not unusual."
             )
         if n_classes is not None:
             n_classes = whole("n_classes", n_classes, least=1)
@@ -176,8 +192,8 @@ class CodeModel(FittedModel):
         """Return what is usual for rows of known classes."""
         if self._novelty is None:
             raise InputError(
-                "nothing is known of how strange rows may be: fit held out too few rows to tell "
-                "(validation, validation_fraction), or the model is of an earlier version."
+                "the model cannot tell how strange a row is: fit held out too few rows to learn it "
+                "(validation, validation_fraction), or the model is from an earlier version."
             )
         return self._novelty
 
@@ -187,22 +203,22 @@ class CodeModel(FittedModel):
         return self.predictor_.encode(X)
 
     def explain(self, X: Any) -> "list[Explanation]":
-        """Tell why each row gets its label: what spoke for it against the second best.
+        """Explain the label of each row: what speaks for it and against the second-best class.
 
         The terms of an explanation add up to the difference of the two final scores. With a linear
-        encoder they are features, n-grams where rows are texts; behind other encoders the first
-        stage is told by its bits. Biases, doubt and rounding are terms of their own.
+        encoder, terms are features (n-grams if rows are texts); with other encoders, the first
+        stage is explained by its bits. Biases, doubt and rounding are terms of their own.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
-            A few rows, 1,000 at most.
+            The rows, at most 1,000.
 
         Returns
         -------
         list of dsnc.explanation.Explanation
-            ``print`` shows one, ``as_dict()`` is for JSON, and
-            `dsnc.explanation.explanation_page` makes a page of some.
+            ``print`` shows one, ``as_dict()`` converts it for JSON, and
+            `dsnc.explanation.explanation_page` writes a page about several.
         """
         from dsnc.explanation import explain
 

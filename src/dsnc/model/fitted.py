@@ -1,4 +1,4 @@
-"""What every fitted model does: predict labels."""
+"""What every fitted model does: it predicts labels."""
 
 import math
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
 
 
 class FittedModel:
-    """Predicts labels: what every classifier does once it is fitted."""
+    """The methods that every fitted classifier has: it predicts labels."""
 
     kind: ClassVar[str]  # in model files, for ever the same
     predictor_: Predictor
@@ -44,28 +44,50 @@ class FittedModel:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
-            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+            The rows: strings if the model was fitted to strings. Series and DataFrames of pandas
+            and polars are accepted, too.
         reject_below : float, optional
-            Give no label to rows whose best class is less probable than this.
-        rejected : object
-            What such rows get instead. The labels keep their type if it is of it.
+            Give no label to rows whose best class has a probability below this.
+        rejected : object, default None
+            What such rows get instead of a label. The labels become an object array if they cannot
+            hold it.
+
+        Returns
+        -------
+        labels : array of shape (n,)
         """
         X = self._check_rows(X)
         if reject_below is None:
             return self._labels.of(self.predictor_.predict(X, n_jobs=self._n_jobs()))
         if not 0 <= reject_below <= 1:
-            raise InputError(f"reject_below={reject_below!r} is not a probability, 0 to 1.")
+            raise InputError(f"reject_below={reject_below!r} is not a probability from 0 to 1.")
         numbers, probabilities = self.predictor_.top_k_proba(X, 1, n_jobs=self._n_jobs())
         labels = self._labels.of(numbers[:, 0])
         return refused(labels, probabilities[:, 0] < reject_below, rejected)
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Return the probability of each class for each row, in the order of `classes_`."""
+        """Return the probability of each class for each row, in the order of `classes_`.
+
+        This is a (n, n_classes) array; with very many classes, prefer `predict_top_k`.
+        """
         X = self._check_rows(X)
         return self.predictor_.proba(X)
 
     def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """Return the `k` most probable labels of each row, best first, and their probabilities."""
+        """Return the `k` most probable labels of each row, best first, and their probabilities.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            The rows.
+        k : int, default 5
+            How many labels to return for each row: 1 to the number of classes.
+
+        Returns
+        -------
+        labels : array of shape (n, k)
+        probabilities : float32 array of shape (n, k)
+        """
         X = self._check_rows(X)
         numbers, probabilities = self.predictor_.top_k_proba(X, k, n_jobs=self._n_jobs())
         return self._labels.of(numbers), probabilities

@@ -105,7 +105,9 @@ def restore(
     if len(model._labels) != model.predictor_.n_classes:
         raise InputError(f"{len(model._labels)} classes for {model.predictor_.n_classes} scores.")
     if isinstance(model, SetModel) != (model.predictor_.rule is not None):
-        raise InputError("a rule that makes sets is there if and only if rows have sets of labels.")
+        raise InputError(
+            "a rule for sets must be there if rows have sets of labels, and only then."
+        )
     if isinstance(model, SetModel):
         model._is_dense = header["features"].get("dense_labels") is True
     model.data_ = dict(header["data"])
@@ -118,7 +120,7 @@ def plain_labels(labels: list[Any]) -> list[Any]:
     for label in labels:
         if not isinstance(label, str | int | float | bool):
             raise InputError(
-                f"classes_ holds {label!r}; a model file takes labels of text and numbers."
+                f"classes_ holds {label!r}; labels in a model file must be text or numbers."
             )
     return labels
 
@@ -133,7 +135,7 @@ def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
         raise unknown_name("label_kind", kind, LABEL_KINDS)
     labels = plain_labels(labels)
     if len(set(labels)) != len(labels):
-        raise InputError("the classes are not each there once.")
+        raise InputError("a class occurs more than once.")
     if kind == "object":
         return object_array(labels)
     array: NDArray[Any] = np.array(labels, dtype=LABEL_KINDS[kind])

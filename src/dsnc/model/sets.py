@@ -1,4 +1,4 @@
-"""Models whose rows have sets of labels."""
+"""Models whose rows have label sets."""
 
 from typing import Any, ClassVar
 
@@ -13,22 +13,23 @@ from dsnc.model.fitted import FittedModel, check_table
 
 
 class SetModel(FittedModel):
-    """A fitted model whose rows have sets of labels."""
+    """A fitted model whose rows have label sets."""
 
     _is_dense: bool = False  # whether indicators come back as plain arrays
 
     def predict(self, X: Any) -> Any:  # type: ignore[override]
-        """Return the set of labels of each row: those that are probable enough.
+        """Return the label set of each row: the labels that are probable enough.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
-            Strings, if it was fitted to strings. Series and DataFrames of pandas and polars, too.
+            The rows: strings if the model was fitted to strings. Series and DataFrames of pandas
+            and polars are accepted, too.
 
         Returns
         -------
         indicator : CSR matrix of shape (n, n_labels)
-            1 where a row has the label of that place in `classes_`. A plain array, where `fit` was
+            1 where a row has a label, with the columns of `classes_`. A plain array if `fit` was
             given one.
         """
         numbers, scores, rule = self._scored(X)
@@ -37,11 +38,14 @@ class SetModel(FittedModel):
         return sets.toarray() if self._is_dense else sets
 
     def predict_sets(self, X: Any) -> list[list[Any]]:
-        """Return the labels of each row, the most probable first."""
+        """Return the label set of each row as a list of labels, the most probable first."""
         return self.sets_and_probabilities(X)[0]
 
     def sets_and_probabilities(self, X: Any) -> tuple[list[list[Any]], list[list[float]]]:
-        """Return the labels of each row, the most probable first, and their probabilities."""
+        """Return the labels of each row, the most probable first, and their probabilities.
+
+        Like `predict_sets`, with a list of probabilities beside each list of labels.
+        """
         numbers, scores, rule = self._scored(X)
         chosen, likely, names = (
             rule.chosen(numbers, scores),
@@ -55,7 +59,7 @@ class SetModel(FittedModel):
     def predict_top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Return the `k` most probable labels of each row, best first, and their probabilities.
 
-        A label's probability is its own: those of a row may add up to more or less than 1.
+        Each label has a probability of its own, so those of a row need not add up to 1.
         """
         X = self._check_rows(X)
         numbers, scores = self.predictor_.top_k(X, k, n_jobs=self._n_jobs())
@@ -66,12 +70,12 @@ class SetModel(FittedModel):
 
         Parameters
         ----------
-        X : rows
-            As in `predict`.
-        sparse : bool
-            Whether to return a CSR matrix of the candidates alone: those that the codes have
-            found, and among which `predict` takes the labels of a row. Others are next to 0.
-            Without it, more rows and labels than fit 2 GiB are refused.
+        X : ndarray or sparse matrix of shape (n, d), or list of str
+            The rows.
+        sparse : bool, default False
+            Whether to return a CSR matrix of the candidates only: the labels that the codes have
+            found, from which `predict` takes the set of a row. All others are close to 0. Without
+            it, tables above 2 GiB are refused.
         """
         if sparse:
             numbers, scores, rule = self._scored(X)
@@ -83,7 +87,7 @@ class SetModel(FittedModel):
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return the log-odds of each label for each row, in the order of `classes_`.
 
-        For more rows and labels than fit 2 GiB there is `predict_top_k`.
+        Tables above 2 GiB are refused; use `predict_top_k` instead.
         """
         scores = self._all_scores(X)
         return self._rule.log_odds(scores)
@@ -125,4 +129,6 @@ class CodeSetModel(SetModel, CodeModel):  # type: ignore[misc]  # `predict` give
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
         """Refuse: a row that has no label is nothing strange."""
-        raise InputError("novelty is known of models with one label a row, and not of label sets.")
+        raise InputError(
+            "novelty is available for models with one label a row, not for label sets."
+        )

@@ -65,6 +65,6 @@ def header_problem(header: Mapping[str, Any], keys: Mapping[str, type]) -> str |
             hint = f" Did you mean {close[0]!r}?" if close else ""
             return f"has the unknown key {shorten(key)}.{hint} Valid: {', '.join(sorted(keys))}"
         if not isinstance(value, keys[key]) or isinstance(value, bool):
-            return f"key {key!r} holds a {type(value).__name__}, not a {keys[key].__name__}"
+            return f"key {key!r} is of type {type(value).__name__}, not {keys[key].__name__}"
     missing = sorted((REQUIRED & set(keys)) - set(header))
     return f"has no key {missing[0]!r}" if missing else None

@@ -102,7 +102,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     if number > FORMAT:
         raise ModelFileError.at(
             path,
-            f"is in format {shorten(str(number))}, and this version of dsnc reads up to {FORMAT}: "
+            f"is in format {shorten(str(number))}, but this version of dsnc reads up to {FORMAT}: "
             "upgrade dsnc (pip install -U dsnc)",
         )
     problem = header_problem(header, HEADER_KEYS | OWN_KEYS)
@@ -156,7 +156,9 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError.at(path, f"is not valid JSON ({error})") from error
     if not isinstance(value, dict):
-        raise ModelFileError.at(path, f"holds a {type(value).__name__}", expected="a JSON object")
+        raise ModelFileError.at(
+            path, f"holds a value of type {type(value).__name__}", expected="a JSON object"
+        )
     return value
 
 
@@ -169,7 +171,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -183,7 +185,7 @@ def _check_entry(path: Path, name: str, entry: Any) -> None:
     """Refuse the description of an array that is not of the right form."""
     where = f"array {shorten(name)}"
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape"}:
-        raise ModelFileError.at(path, f"{where} is not described by dtype, shape")
+        raise ModelFileError.at(path, f"{where} is not described by dtype and shape")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
         raise ModelFileError.at(
             path, f"{where} has type {shorten(str(entry['dtype']))}", expected=", ".join(DTYPES)

@@ -131,7 +131,7 @@ def _check_plain(value: Any, where: str, depth: int) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise InputError(f"{where} has the key {key!r}, which is not a text.")
+                raise InputError(f"{where} has the key {key!r}, which is not a string.")
             _check_plain(item, f"{where}[{key!r}]", depth + 1)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
@@ -140,7 +140,9 @@ def _check_plain(value: Any, where: str, depth: int) -> None:
     elif isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{where} is {value}; JSON has no such number.")
     elif value is not None and not isinstance(value, str | int | float):
-        raise InputError(f"{where} is a {type(value).__name__}; make it a plain Python value.")
+        raise InputError(
+            f"{where} is of type {type(value).__name__}; make it a plain Python value."
+        )
 
 
 def _json(value: Any) -> str:
@@ -162,7 +164,7 @@ def _storable(arrays: Mapping[str, Any]) -> Arrays:
         dtype = array.dtype.newbyteorder("<")
         if dtype not in DTYPE_NAMES or array.ndim > MAX_AXES:
             raise InputError(
-                f"array {name!r}: {array.dtype} in {array.ndim} axes has no place here."
+                f"array {name!r}: a model file cannot hold {array.dtype} in {array.ndim} axes."
             )
         tensors[name] = np.asarray(array, dtype=dtype, order="C")
     return dict(sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])))

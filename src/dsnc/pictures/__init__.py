@@ -1,6 +1,7 @@
-"""Pictures and pages: the look they share, and those of any data set or model.
+"""Pictures and pages about any data set or model.
 
-Drawing needs the extra ``report`` (matplotlib, Pillow and Jinja2) and says so where it is missing.
+Drawing needs the extra ``report`` (matplotlib, Pillow and Jinja2); an error says so if it is
+missing.
 """
 
 from dsnc.pictures.contact_sheet import contact_sheet

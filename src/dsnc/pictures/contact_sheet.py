@@ -1,7 +1,7 @@
 """A contact sheet: some pictures of some classes, side by side.
 
 The first thing to look at in a data set of pictures is how much the pictures of one class differ,
-and how little those of two classes. So a sheet shows several samples of each class in one strip.
+and how little those of two classes do. So a sheet shows several samples of each class in one strip.
 """
 
 import os
@@ -32,20 +32,20 @@ def contact_sheet(
     samples: int = 8,
     random_state: int = 0,
 ) -> Path:
-    """Write a PNG that shows samples of some classes of `dataset`.
+    """Write a PNG with samples of some classes of a data set.
 
     Parameters
     ----------
     dataset : Dataset
-        One class a row, with an ``image_shape``.
+        One class per row, with an ``image_shape``.
     path : path
-        The file to write; its folder is made, and an older file is replaced.
-    rows, columns : int
+        The file to write; its folder is created, and an existing file is replaced.
+    rows, columns : int, default 16 and 2
         Strips on the sheet; each shows one class, drawn at random.
-    samples : int
-        Pictures in a strip, drawn at random from the class; fewer where it has fewer.
-    random_state : int
-        The same random_state gives the same choice.
+    samples : int, default 8
+        Pictures in a strip, drawn at random from the class; fewer if it has fewer.
+    random_state : int, default 0
+        Seed; the same number gives the same choice.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A page about how good a model is: one small file without scripts, to look at on any screen."""
+"""A page about how good a model is: one small HTML file without scripts, for any screen."""
 
 import os
 from collections.abc import Sequence
@@ -38,18 +38,18 @@ def evaluation_page(
     Parameters
     ----------
     path : path
-        The file to write; its folder is made, and an older file is replaced.
+        The file to write; its folder is created, and an existing file is replaced.
     title : str
-        Stands above.
+        Title of the page.
     figures : sequence of (name, value)
         What was measured, in words.
     bins : CalibrationBins
-        As `dsnc.metrics.calibration_bins` gives them.
+        As `dsnc.metrics.calibration_bins` returns them.
     scores : ClassScores
-        As `dsnc.metrics.class_scores` gives them. The page has the 200 of the lowest F1.
-    pairs : ConfusedPairs
-        As `dsnc.metrics.confused_pairs` gives them. The page has the 50 most frequent.
-        None where rows have label sets.
+        As `dsnc.metrics.class_scores` returns them. The page shows the 200 with the lowest F1.
+    pairs : ConfusedPairs or None
+        As `dsnc.metrics.confused_pairs` returns them. The page shows the 50 most frequent. None if
+        rows have label sets.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """A reliability diagram, which shows whether answers that claim 80 % are right that often.
 
 Each curve has one marker per bin of confidence, at the bin's mean confidence and its accuracy; the
-marker's area shows how many answers are in the bin. Lines leave out bins of a few answers, which
-are right or wrong by chance. On the diagonal confidence is honest, below it too high, above it too
-low.
+area of the marker shows how many answers are in the bin. Lines leave out bins with few answers,
+which are right or wrong by chance. On the diagonal, confidence is honest; below it, too high; above
+it, too low.
 """
 
 import os
@@ -32,13 +32,13 @@ def reliability_picture(
     Parameters
     ----------
     path : path
-        The file to write, ending in ``.png`` or ``.svg``; its folder is made, and an older file is
-        replaced.
+        The file to write, ending in ``.png`` or ``.svg``; its folder is created, and an existing
+        file is replaced.
     curves : mapping of str to CalibrationBins
-        What to compare, by name; `dsnc.metrics.calibration_bins` makes them. The legend shows each
-        one's expected calibration error.
-    title : str
-        Stands above the diagram.
+        What to compare, by name, as `dsnc.metrics.calibration_bins` returns it. The legend shows
+        the expected calibration error of each.
+    title : str, default "Confidence and accuracy"
+        Title of the diagram.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def reliability_figure(
     figure, axes = new_figure(5.2, 5.5 + 0.22 * len(curves))  # the legend needs room
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # inches, around and between
     axes.plot([0, 1], [0, 1], color=FAINT, linestyle=(0, (4, 3)), linewidth=1, zorder=1)
-    axes.text(0.03, 0.9, "too modest", color=FAINT, va="center")
-    axes.text(0.97, 0.1, "too sure", color=FAINT, va="center", ha="right")
+    axes.text(0.03, 0.9, "underconfident", color=FAINT, va="center")
+    axes.text(0.97, 0.1, "overconfident", color=FAINT, va="center", ha="right")
     handles = []
     looks = looks or list(zip(cycle(COLORS.values()), _SHAPES * len(COLORS), strict=False))
     for number, (name, bins) in enumerate(curves.items()):
@@ -82,7 +82,7 @@ def reliability_figure(
         label = f"ECE {bins.error:.3f}   {readable(name, 40)}"
         handles += axes.plot([], [], color=color, marker=shape, linewidth=1.2, label=label)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    axes.set(xlabel="confidence of the answer", ylabel="share of right answers")
+    axes.set(xlabel="confidence of the answer", ylabel="share of correct answers")
     axes.spines[:].set_visible(False)
     figure.suptitle(readable(title, 50), x=0.02, ha="left", fontsize=13)
     # Below the diagram, where it hides nothing whatever the curves do.

@@ -1,8 +1,8 @@
-"""The second stage: features of a row score the candidates that its code has found.
+"""The second stage: features of a row decide among the candidates that its code has found.
 
-`ClassVectors` hold what each class thinks of each feature: trained vectors, or centers of its rows
-in a `Space`. `FeatureReranker` mixes that with the scores of a decoder, and `Reranked` is the two
-stages as one decoder. They are trained in `dsnc.fast`; nothing here learns.
+`ClassVectors` hold the weight of each feature for each class: trained vectors, or centers of the
+rows of a class in a `Space`. `FeatureReranker` combines them with the scores of a decoder, and
+`Reranked` is both stages as one decoder. They are trained in `dsnc.fast`.
 """
 
 from dsnc.rerank.class_vectors import ClassVectors

@@ -1,4 +1,4 @@
-"""What each class thinks of each feature: few numbers for each, in few bytes."""
+"""The weights of features for each class: few numbers for each, in few bytes."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -21,27 +21,31 @@ _SETTINGS = ("n_features", "unit_rows", "firsts", "space")
 
 
 class ClassVectors:
-    """A sparse vector over the features for each class, its weights in one octet.
+    """A sparse vector over the features for each class, with weights of one byte.
 
         margin[k] = bias[k] + scale[k] * sum_j weight[k, j] * x[j]
 
-    A class may have several: the one that says most counts.
+    A class may have several vectors: the largest margin counts.
 
     Parameters
     ----------
     starts : int array of shape (n_vectors + 1,)
-        Where the weights of each vector begin in the next two.
+        Where each vector begins in `features` and `weights`.
     features : int array
         The feature of each weight, ascending within a vector.
     weights : int8 array
+        The weights, to be multiplied by the scale of their vector.
     scales, bias : float arrays of shape (n_vectors,)
+        The scale and the bias of each vector.
     n_features : int
-    unit_rows : bool
+        Number of features.
+    unit_rows : bool, default False
         Whether x is divided by its length first.
     firsts : int array of shape (n_classes + 1,), optional
         Where the vectors of each class begin. By default, each class has one.
     space : Space, optional
-        Where the vectors are centers of rows; by default they were trained to be what they are.
+        If the vectors are centers of rows: where these are compared. By default, vectors are
+        weights that were trained.
 
     Examples
     --------
@@ -92,7 +96,7 @@ class ClassVectors:
 
     @classmethod
     def from_matrix(cls, matrix: Any, bias: ArrayLike, **settings: Any) -> Self:
-        """Round the rows of a matrix, one for each vector; what is too small to matter goes."""
+        """Round the rows of a matrix to vectors; weights too small to matter are dropped."""
         rows = sp.csr_array(matrix, dtype=np.float32)
         rows.sum_duplicates()
         counts = np.diff(rows.indptr)
@@ -108,7 +112,7 @@ class ClassVectors:
 
     @classmethod
     def from_array(cls, array: NDArray[np.float32], **settings: Any) -> Self:
-        """Round the rows of an array, one for each vector; zeros stay, and biases are 0."""
+        """Round the rows of an array to vectors with biases of 0; zeros are kept."""
         n_vectors, n_features = array.shape
         scales = _scales(np.abs(array).max(axis=1, initial=0))
         weights = np.rint(array / scales[:, None]).astype(np.int8).reshape(-1)
@@ -122,17 +126,17 @@ class ClassVectors:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return len(self.firsts) - 1 if len(self.firsts) else len(self.bias)
 
     @property
     def n_each(self) -> NDArray[np.int64]:
-        """How many vectors each class has."""
+        """Number of vectors of each class."""
         return np.diff(self._firsts())
 
     @property
     def nbytes(self) -> int:
-        """What they take in a file."""
+        """Bytes in a file."""
         return sum(array.nbytes for array in self.arrays().values())
 
     def matrix(self) -> sp.csr_array:
@@ -143,7 +147,7 @@ class ClassVectors:
         return sp.csr_array(parts, shape=shape)
 
     def pruned(self, most: int) -> "ClassVectors":
-        """Return the same with so many weights at most: the largest."""
+        """Return these vectors with at most this many weights, the largest ones."""
         if len(self) <= most:
             return self
         matrix = self.matrix()
@@ -156,7 +160,7 @@ class ClassVectors:
         return fewer if self.space is None else self.space.placed(fewer)
 
     def of_class(self, k: int) -> slice:
-        """Return which vectors a class has."""
+        """Return which vectors belong to a class, as a slice."""
         return slice(self.firsts[k], self.firsts[k + 1]) if len(self.firsts) else slice(k, k + 1)
 
     def with_classes(self, before: NDArray[np.int64], new: "ClassVectors | None" = None) -> Self:
@@ -165,8 +169,9 @@ class ClassVectors:
         Parameters
         ----------
         before : int array
-            The number that each class has here; -1 for those that come from `new`, in their order.
+            The present number of each class; -1 for classes that come from `new`, in their order.
         new : ClassVectors, optional
+            The vectors of new classes.
         """
         parts: list[ClassVectors] = [self] if new is None else [self, new]
         source = np.array(before, dtype=np.int64)
@@ -192,12 +197,12 @@ class ClassVectors:
         return self.firsts if len(self.firsts) else np.arange(len(self.bias) + 1)
 
     def with_features(self, places: NDArray[np.int64], n_features: int) -> Self:
-        """Return the same among more features; `places` are those of the present ones."""
+        """Return these vectors among more features, where the present ones have new `places`."""
         space = self.space and self.space.widened(places, n_features)
         return self._with(features=places[self.features], n_features=n_features, space=space)
 
     def with_bias(self, bias: ArrayLike) -> Self:
-        """Return the same with other biases."""
+        """Return these vectors with other biases."""
         return self._with(bias=bias)
 
     def _with(self, **changes: Any) -> Self:
@@ -206,12 +211,12 @@ class ClassVectors:
 
     @cached_property
     def sorted_weights(self) -> tuple[NDArray[Any], ...]:
-        """What the kernel reads for dense rows, in its order."""
+        """What the kernel for dense rows needs, in its order."""
         return self.firsts, self.starts, self.features, self.weights, self.scales, self.bias
 
     @cached_property
     def table(self) -> tuple[NDArray[Any], ...]:
-        """What the kernel reads for sparse rows: the same, by a hash; made when first needed."""
+        """What the kernel for sparse rows needs: a hash table, made when it is first needed."""
         from dsnc.rerank._kernels import fill_table
 
         slots = np.zeros(2 * len(self), np.uint32 if self.n_features <= _IN_A_SLOT else np.uint64)
@@ -220,7 +225,7 @@ class ClassVectors:
         return self.firsts, self.starts, slots, self.weights, self.scales, self.bias
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the table, which is made from the rest."""
+        """Leave out the table, which can be made from the rest."""
         return {name: value for name, value in vars(self).items() if name != "table"}
 
     @property
@@ -237,7 +242,7 @@ class ClassVectors:
         return np.uint16 if self.n_features <= _SHORT else np.uint32
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        """Return plain arrays for a model file; `from_arrays` reverses this."""
         more: dict[str, NDArray[Any]] = {}
         if len(self.firsts):
             more["of_class"] = np.diff(self.firsts).astype(np.uint32)
@@ -256,7 +261,7 @@ class ClassVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the vectors from what `arrays` gave, checking everything: a file may be hostile."""
+        """Make the vectors from the result of `arrays`, which is checked."""
         is_short = getattr(arrays.get("features"), "dtype", None) == np.uint16
         expected = {
             "counts": "uint32 1",
@@ -272,7 +277,7 @@ class ClassVectors:
         check_arrays("class vectors", arrays, expected)
         for name in ("unit_rows", "n_features"):
             if arrays[name].size != 1:
-                raise InputError(f"class vectors: array {name!r} is not one value.")
+                raise InputError(f"class vectors: array {name!r} is not a single value.")
         n_features, unit_rows = (arrays[name].item() for name in ("n_features", "unit_rows"))
         settings: dict[str, Any] = {"n_features": n_features, "unit_rows": unit_rows}
         if "of_class" in arrays:

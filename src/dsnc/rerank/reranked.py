@@ -19,16 +19,18 @@ _ROWS = 4096  # at a time
 
 
 class Reranked(Decoder):
-    """A decoder whose candidates get a second look.
+    """A decoder with a second stage.
 
-    Candidates within reach come first, in the order of their scores of both stages. The others
-    follow as the decoder has them. Where one candidate is within reach, the row is sure: it is
-    answered by the decoder alone.
+    Candidates within reach come first, ordered by their scores of both stages. The others follow in
+    the order of the decoder. If only one candidate is within reach, the row is sure, and the
+    decoder alone answers it.
 
     Parameters
     ----------
     decoder : Decoder
+        Finds the candidates.
     reranker : FeatureReranker
+        Decides among them.
     """
 
     name: ClassVar[str] = "reranked"
@@ -36,14 +38,14 @@ class Reranked(Decoder):
     def __init__(self, decoder: Decoder, reranker: FeatureReranker) -> None:
         if decoder.n_classes != reranker.vectors.n_classes:
             raise InputError(
-                f"the decoder has {decoder.n_classes} classes and the reranker "
+                f"the decoder has {decoder.n_classes} classes, but the reranker has "
                 f"{reranker.vectors.n_classes}."
             )
         self.decoder, self.reranker = decoder, reranker
         self.n_bits, self.n_classes = decoder.n_bits, decoder.n_classes
 
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
-        """Return the classes that get a second look, best first; see `Decoder.candidates`."""
+        """Return the classes that get a second look, best first, as `Decoder.candidates` does."""
         classes, scores, inside = self._look(encoded)
         beyond = np.arange(classes.shape[1]) >= inside[:, None]
         classes[beyond], scores[beyond] = -1, -np.inf
@@ -55,7 +57,7 @@ class Reranked(Decoder):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        """Find the k best classes of each row; see `Decoder.top_k`."""
+        """Find the k best classes of each row, as `Decoder.top_k` does."""
         k = self.check_k(k)
         parts = [self._best(block, k) for _, block in encoded.blocks(_ROWS)]
         classes, scores = map(concatenate, zip(*parts, strict=True))
@@ -70,7 +72,7 @@ class Reranked(Decoder):
         return classes, scores
 
     def proba(self, encoded: Encoded) -> Floats:
-        """Return probabilities; see `Decoder.proba`."""
+        """Return (n, n_classes) probabilities; sure rows have those of the decoder."""
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for where, block in encoded.blocks(_ROWS):
             part = result[where]
@@ -85,7 +87,7 @@ class Reranked(Decoder):
         return result
 
     def answers(self, encoded: Encoded, k: int) -> Answers:
-        """Find the k best classes of each row; see `Decoder.answers`."""
+        """Find the k best classes of each row, as `Decoder.answers` does."""
         k = self.check_k(k)
         parts = [self._answers(block, k) for _, block in encoded.blocks(_ROWS)]
         return Answers(*map(concatenate, zip(*parts, strict=True)))
@@ -106,17 +108,17 @@ class Reranked(Decoder):
         return found
 
     def cost(self) -> Cost:
-        """Return what both stages take."""
+        """Return the cost of both stages together."""
         first, second = self.decoder.cost(), self.reranker.cost()
         return Cost(first.operations + second.operations, first.bytes + second.bytes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Refuse: a model file holds the two stages beside each other."""
+        """Raise an error: a model file holds the two stages separately."""
         return self._refuse()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Refuse: a model file holds the two stages beside each other."""
+        """Raise an error: a model file holds the two stages separately."""
         return cls._refuse()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""`FeatureReranker`: class vectors, how much they count beside a decoder, and for which rows."""
+"""`FeatureReranker`: class vectors, how they are combined with a decoder, and for which rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,20 +36,21 @@ class FeatureReranker:
 
         score[k] = mix * first[k] + margin[k]
 
-    first[k] is the score of the decoder, and margin[k] is what the class vector says.
+    first[k] is the score of the decoder, and margin[k] that of the class vector.
 
     Parameters
     ----------
     vectors : ClassVectors
-    mix : float
-        What a point of the decoder's score is worth.
-    reach : float
-        Candidates whose first score is farther than this below the best are not looked at. Where
-        that leaves one, the row is sure: the decoder's answer stands.
-    size : int
-        Candidates of a row at most.
+        The vectors of all classes.
+    mix : float, default 1.0
+        Weight of the decoder's score relative to the margin.
+    reach : float, optional
+        Candidates whose first score is more than this below the best one are left out. If that
+        leaves one, the row is sure, and the decoder's answer stands. By default, none are left out.
+    size : int, default 16
+        The most candidates that a row may have.
     temperature, other, slope, intercept : float
-        How scores become probabilities, as of `dsnc.decoders.calibration.Confidence`.
+        How scores become probabilities; see `dsnc.decoders.calibration.Confidence`.
     """
 
     vectors: ClassVectors
@@ -64,7 +65,7 @@ class FeatureReranker:
     name: ClassVar[str] = "features"
 
     def __post_init__(self) -> None:
-        """Check the numbers, and keep them as the float32 that a file holds."""
+        """Check the numbers and round them to float32, as in a file."""
         checked = {
             "mix": valid_real("mix", self.mix, 0.0, MOST_MIX),
             "reach": valid_real("reach", self.reach, 0.0, LARGEST),
@@ -83,23 +84,24 @@ class FeatureReranker:
         return Confidence(self.temperature, self.other, self.slope, self.intercept)
 
     def with_confidence(self, confidence: Confidence) -> Self:
-        """Return the same with other probabilities."""
+        """Return this reranker with other probabilities."""
         return replace(self, **confidence._asdict())
 
     def look(self, encoded: Encoded, classes: Ints, scores: Floats) -> Ints:
-        """Reorder the candidates of each row in place; return how many have been scored anew.
+        """Reorder the candidates of each row in place; return how many have new scores.
 
         Parameters
         ----------
         encoded : Encoded
-            With its rows.
+            The encoded rows, with the rows themselves.
         classes, scores : arrays of shape (n, m)
-            Of a decoder, best first; a class of -1 ends a row that has fewer.
+            Candidates of a decoder, best first; a class of -1 ends a row that has fewer.
 
         Returns
         -------
         inside : int64 array of shape (n,)
-            1 where the row is sure, and scores are those of the decoder.
+            How many candidates were looked at; 1 if the row is sure, and scores are those of the
+            decoder.
         """
         inside = np.empty(len(classes), dtype=np.int64)
         rows, vectors = _entries(encoded), self.vectors
@@ -112,7 +114,7 @@ class FeatureReranker:
         return inside
 
     def margins(self, encoded: Encoded, classes: Ints) -> Floats:
-        """Return what the vectors of some classes say of each row, -inf for a class of -1."""
+        """Return the margins of some classes for each row; -inf for a class of -1."""
         from dsnc.rerank._kernels import margins
 
         out, vectors = np.full(classes.shape, -np.inf, dtype=np.float32), self.vectors
@@ -132,7 +134,7 @@ class FeatureReranker:
         }
 
     def __str__(self) -> str:
-        """Return what it is, for people."""
+        """Return a description in words."""
         far = "" if self.reach == ALL else f" within {self.reach:.3g} of the best score"
         are_centers = self.vectors.space is not None
         what = (
@@ -141,23 +143,23 @@ class FeatureReranker:
             else f"{len(self.vectors):,} weights"
         )
         return (
-            f"features decide among {self.size} candidates at most{far}: {what}, "
+            f"features decide among at most {self.size} candidates{far}: {what}, "
             f"{self.vectors.nbytes / 1e6:.1f} MB; a point of the decoder's score counts "
             f"{self.mix:.3g}"
         )
 
     def cost(self) -> Cost:
-        """Return the operations that `size` candidates take, and the bytes of all vectors."""
+        """Return the operations for `size` candidates, and the bytes of all vectors."""
         per_class = len(self.vectors) / max(1, self.vectors.n_classes)
         return Cost(self.size * (2 * per_class + 2), self.vectors.nbytes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return plain arrays for a model file; `from_arrays` is the way back."""
+        """Return plain arrays for a model file; `from_arrays` reverses this."""
         return self.vectors.arrays() | number_arrays(self, _NUMBERS)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Make the reranker from its arrays, checking them."""
+        """Make the reranker from its arrays, which are checked."""
         own = {name: array for name, array in arrays.items() if name in _NUMBERS}
         for name, kind in _NUMBERS.items():
             found = own.get(name)
@@ -170,7 +172,7 @@ class FeatureReranker:
 def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return rows as the kernel takes them: as CSR, or two empty arrays and all values."""
     if encoded.source is None:
-        raise InputError("rows are not known here; the second stage needs them.")
+        raise InputError("the rows are not available here; the second stage needs them.")
     X, which = encoded.source
     if not sp.issparse(X):
         dense = np.ascontiguousarray(X[which], dtype=np.float32)

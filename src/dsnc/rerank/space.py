@@ -1,4 +1,4 @@
-"""Where centers of classes are compared with rows: features that are shifted and stretched."""
+"""Where centers of classes are compared with rows: features that are shifted and scaled."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,11 +18,11 @@ _NUMBERS = 1 << 20  # of centers, at a time
 
 
 class Space(NamedTuple):
-    """Rows are ``z = (x - shift) * factor`` here.
+    """A space of rows ``z = (x - shift) * factor``.
 
-    The squared distance of a row from a center c, |z|^2 - 2 z.c + |c|^2, has one part that is the
-    same for all centers. The rest, with its sign changed, is a margin: linear in x, as that of any
-    class vector, so that vectors can hold centers.
+    The squared distance of a row from a center c is |z|^2 - 2 z.c + |c|^2. Its first part is the
+    same for all centers. The rest, with its sign changed, is linear in x, like the margin of any
+    class vector: this is why vectors can hold centers.
     """
 
     shift: NDArray[np.float32]
@@ -30,17 +30,17 @@ class Space(NamedTuple):
 
     @classmethod
     def of(cls, n_features: int, shift: Any = None, factor: Any = None) -> Self:
-        """Return the space of scaled rows; of rows as they are by default."""
+        """Return a space with this shift and factor; by default, rows stay as they are."""
         shift = np.zeros(n_features) if shift is None else shift
         factor = np.ones(n_features) if factor is None else factor
         return cls(np.asarray(shift, np.float32), np.asarray(factor, np.float32))
 
     def stretched(self, factor: np.float32) -> Self:
-        """Return a space where everything is so many times as far apart."""
+        """Return a space in which all distances are multiplied by a factor."""
         return self._replace(factor=self.factor * factor)
 
     def widened(self, places: NDArray[np.int64], n_features: int) -> Self:
-        """Return it among more features; `places` are those of the present ones."""
+        """Return this space with more features; `places` has the new place of each present one."""
         shift = np.zeros(n_features, np.float32)
         factor = np.full(n_features, np.median(self.factor), np.float32)
         shift[places], factor[places] = self.shift, self.factor
@@ -48,7 +48,7 @@ class Space(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether float32 can tell distances here; features may be of next to any size."""
+        """Whether float32 can tell distances apart here; features may have almost any size."""
         factor, start = self.factor, np.abs(self.shift.astype(np.float64) * self.factor)
         steep = max(float(factor.max(initial=1)), 1 / max(float(factor.min(initial=1)), 1e-30))
         return bool(steep <= _STEEP and start.max(initial=0) <= _FAR)
@@ -73,20 +73,20 @@ class Space(NamedTuple):
         return vectors.with_bias(bias)
 
     def centers(self, vectors: "ClassVectors") -> NDArray[np.float32]:
-        """Return the centers that vectors hold; `vectors` is the way back."""
+        """Return the centers that vectors hold; `vectors` reverses this."""
         return np.asarray(vectors.matrix().toarray() / (2 * self.factor), np.float32)
 
     def rows(self, centers: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what rows look like that are where centers are."""
+        """Return the rows that lie exactly at centers."""
         return centers / self.factor + self.shift
 
     def array(self) -> NDArray[np.float32]:
-        """Return it for a file; `from_array` is the way back."""
+        """Return the space as an array for a file; `from_array` reverses this."""
         return np.stack(self)
 
     @classmethod
     def from_array(cls, array: Any, n_features: int) -> Self:
-        """Make the space from what `array` gave, checking it: a file may be hostile."""
+        """Make the space from the result of `array`, which is checked."""
         if array.shape != (2, n_features):
             raise InputError(f"space has shape {array.shape}; expected (2, {n_features}).")
         shift, factor = bounded("space", array, _LARGEST)

@@ -1,4 +1,4 @@
-"""From what training leaves to a decoder that predicts: one call, one report."""
+"""Chooses the decoder of a model from the results of training: one call, one report."""
 
 from dsnc.selection.choose import Chosen, SelectionSettings, choose
 from dsnc.selection.class_vectors import VectorTrainer

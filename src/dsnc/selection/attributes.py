@@ -52,8 +52,8 @@ class AttributeMap:
         teachers = np.flatnonzero(memory.has_attributes & (counts > 0))
         if len(teachers) < FEWEST_CLASSES:
             raise InputError(
-                f"attributes: they are known of {len(teachers):,} classes that have rows, which "
-                "cannot tell what they mean; give those of the others as well, in fit or here."
+                f"attributes: only {len(teachers):,} classes with rows have attributes, too few to "
+                "learn what these mean; give those of other classes as well, in fit or here."
             )
         known = memory.attributes[teachers].astype(np.float64)
         mean, deviation = known.mean(axis=0), np.maximum(known.std(axis=0), 1e-9)

@@ -48,10 +48,12 @@ def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
     linear, scorer, held_out = evidence.linear, evidence.scorer, evidence.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
-        reason = f"{linear.n_classes:,} classes are all scored in no time"
+        reason = f"scoring all {linear.n_classes:,} classes takes almost no time"
         return Best(SoftDecoder.make(evidence), reason, [])
     if held_out is None:
-        reason = f"there are {linear.n_classes:,} classes; no rows were held out to choose by"
+        reason = (
+            f"there are {linear.n_classes:,} classes, but no held-out rows to choose a decoder by"
+        )
         return Best(ShortlistDecoder.make(evidence), reason, [])
     everything = everything or SoftDecoder.tuned(scorer, held_out)
     sets = known_codes(evidence)
@@ -74,11 +76,13 @@ def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
     )
     trials = _trials([*lists.values(), *full], held_out)
     if choice is not tuned.decoder:
-        return Best(choice, "scoring all classes is the cheapest that is as accurate", trials)
+        return Best(
+            choice, "scoring all classes is the cheapest way that is as accurate as any", trials
+        )
     reason = (
         f"as accurate as any, as far as the held-out rows tell; scoring all "
         f"{linear.n_classes:,} classes would take {all_ns / tuned.nanoseconds:.1f} times as "
-        f"long; codes of {known}{', rows trained on soft bits' if evidence.soft else ''}"
+        f"long; codes of {known}{', class vectors trained on soft bits' if evidence.soft else ''}"
     )
     is_near = all_ns <= _LITTLE_LONGER * tuned.nanoseconds
     return Best(choice, reason, trials, everything.decoder if is_near else None)

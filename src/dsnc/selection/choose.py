@@ -1,4 +1,4 @@
-"""The one call that chooses: evidence in; decoder, calibration and report out."""
+"""The call that chooses: from evidence to decoder, calibration and report."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,9 +24,9 @@ from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
 from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
-_ALL = "the best of all classes are the candidates that features decide best among"
+_ALL = "features decide best among the highest-scoring of all classes"
 _SHORT_LIST = "its first labels are as good as if all had been scored"
-_NO_LIST = "first labels of a list are not as good as if all are scored"
+_NO_LIST = "the first labels of a shortlist are not as good as if all had been scored"
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class SelectionSettings:
 
     Parameters
     ----------
-    decoder : str, mapping or Decoder
-        As `dsnc.decoders.parse_decoder` takes it.
-    soft_vectors : bool
-        Whether decoders of soft bits may get class vectors of their own.
-    reranker : str, mapping or None
-        As `dsnc.selection.second_stage.parse_reranker` takes it.
+    decoder : str, mapping or Decoder, default "auto"
+        As `dsnc.decoders.parse_decoder` accepts it.
+    soft_vectors : bool, default True
+        Whether decoders that see soft bits may get class vectors of their own.
+    reranker : str, mapping or None, default None
+        As `dsnc.selection.second_stage.parse_reranker` accepts it.
     sets : SetSettings
-        How sets of labels are made, where rows have them.
+        How label sets are made, if rows have them.
     """
 
     decoder: Any = "auto"
@@ -52,7 +52,23 @@ class SelectionSettings:
 
 
 class Chosen(NamedTuple):
-    """What was chosen, and what is needed to choose again."""
+    """What was chosen, and what is needed to choose again.
+
+    Attributes
+    ----------
+    decoder : Decoder
+        The decoder.
+    trained : LinearDecoder or None
+        The class vectors of training, if a model file needs them beside those of the decoder.
+    evidence : Evidence
+        What the choice was made from.
+    report : DecoderReport or None
+        Why it was made. None if decoder and report are as before.
+    reranker : FeatureReranker or None
+        The second stage, if there is one.
+    rule : SetRule or None
+        Turns scores into label sets, if rows have them.
+    """
 
     decoder: Decoder
     trained: LinearDecoder | None  # the class vectors of training, where a file needs them beside
@@ -63,21 +79,23 @@ class Chosen(NamedTuple):
 
     @property
     def stages(self) -> Decoder:
-        """The decoder, and the second stage where there is one."""
+        """The decoder, with the second stage if there is one."""
         return self.decoder if self.reranker is None else Reranked(self.decoder, self.reranker)
 
 
 def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
-    """Make the decoder that is asked for, or the best one for the held-out rows.
+    """Make the decoder that was asked for, or the one that held-out rows find best.
 
-    Class vectors for soft bits are trained first, if the evidence has the means and the decoder a
-    use for them. A decoder that goes on after more training keeps its settings. Probabilities are
-    made honest on held-out rows.
+    Class vectors for soft bits are trained first, if the evidence allows it and the decoder can use
+    them. After further training, a decoder keeps its settings. Probabilities are calibrated on
+    held-out rows.
 
     Parameters
     ----------
     evidence : Evidence
+        The results of training.
     settings : SelectionSettings
+        What the user asked for.
 
     Returns
     -------
@@ -180,6 +198,8 @@ def _taken(decoder: Decoder, evidence: Evidence) -> Chosen:
     """Take a decoder as it is; what vectors it may have, nobody knows to be those of training."""
     linear = evidence.linear
     if decoder.n_classes != linear.n_classes:
-        raise InputError(f"decoder has {decoder.n_classes} classes; there are {linear.n_classes}.")
+        raise InputError(
+            f"decoder has {decoder.n_classes} classes; the model has {linear.n_classes}."
+        )
     report = DecoderReport(decoder.name, decoder.chosen_settings(), _AS_ASKED)
     return Chosen(decoder, None if decoder.stands_alone else linear, evidence, report)

@@ -1,4 +1,4 @@
-"""Class vectors over features for a second stage, trained on the candidates of a decoder."""
+"""Trains class vectors over features for a second stage, on the candidates of a decoder."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -42,18 +42,19 @@ class VectorTrainer:
     Parameters
     ----------
     predictor : Predictor
-        Whose encoder makes the codes.
+        Its encoder makes the codes.
     examples : Examples
         The training rows.
     scaling : str
-        As of `dsnc.training.scaling`.
+        As in `dsnc.training.scaling`.
     seed : int
+        Seed of everything random.
     n_jobs : int, optional
-        Threads; by default as many as train. The vectors do not depend on it.
-    verbose : bool
-        Draw a progress bar on stderr.
+        Number of threads; by default, as many as train. The vectors do not depend on it.
+    verbose : bool, default False
+        Whether to show a progress bar on stderr.
     until : float, optional
-        When there is no time left, by `time.monotonic`.
+        When to stop, as a value of `time.monotonic`.
     """
 
     predictor: Predictor
@@ -67,16 +68,17 @@ class VectorTrainer:
     def __call__(
         self, decoder: Decoder, budget: int | None = None, C: float | None = None
     ) -> "list[ClassVectors]":
-        """Return vectors of each kind that is worth a try; none where time or patience is up.
+        """Return vectors of each kind that is worth trying; none if interrupted or out of time.
 
         Parameters
         ----------
         decoder : Decoder
-            That finds the candidates.
+            Finds the candidates.
         budget : int, optional
-            Bytes of the vectors in a file, at most.
+            The most bytes that the vectors may take in a file.
         C : float, optional
-            What errors cost, for rows of length 1 on average.
+            The cost of errors, for rows of length 1 on average. If it is given, no centers are
+            tried.
         """
         from dsnc.fast.class_centers import find_class_centers
         from dsnc.fast.class_vectors import Recipe, train_class_vectors

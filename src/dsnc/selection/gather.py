@@ -1,4 +1,4 @@
-"""From trained arrays and the rows of a run to the evidence that chooses a decoder."""
+"""Collects the evidence that chooses a decoder, from trained arrays and the rows of a run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,16 +27,16 @@ def gather(
     held_out: "Examples | None" = None,
     train_soft: Callable[[float], LinearDecoder] | None = None,
 ) -> Evidence:
-    """Return what a run leaves: codes of its rows, and held-out rows as the encoder sees them.
+    """Return the results of a run: codes of its rows, and held-out rows as the encoder sees them.
 
     Parameters
     ----------
     trained : Predictor
         With the class vectors that were trained with the codes.
     examples, held_out : Examples
-        The rows that were trained on, and those that were not.
+        The rows that were trained on, and those that were held out.
     train_soft : callable, optional
-        As of `Evidence`.
+        As in `Evidence`.
     """
     linear: Any = trained.decoder
     rows = _some_rows(examples, _most_codes(linear.n_bits, examples))
@@ -80,7 +80,8 @@ def _most_codes(n_bits: int, examples: "Examples") -> int:
     if examples.n_rows > most:
         warn(
             f"The codes of {examples.n_rows:,} training rows would take more than {_CODE_BYTES:,} "
-            f"bytes: decoders that search them, such as 'nearest', know {most:,}, evenly spaced."
+            f"bytes: decoders that search them, such as 'nearest', use only {most:,} of them, "
+            "evenly spaced."
         )
     return most
 

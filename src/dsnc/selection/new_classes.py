@@ -224,8 +224,8 @@ def _learned(
     if lesson is None:
         if predictor.reranker is not None:
             warn(
-                f"The second stage is left out: without class vectors, as of the {decoder.name!r} "
-                "decoder, nothing says which classes are near the new ones."
+                f"The second stage is left out: the {decoder.name!r} decoder has no class vectors, "
+                "which would tell which classes are near the new ones."
             )
         change = Change(before, None, PackedCodes.from_logits(rows.logits), rows.classes)
         return predictor.with_decoder(decoder.with_classes(change)), kept

@@ -1,4 +1,4 @@
-"""What was chosen and why: for people, also from a model file; nothing computes with it."""
+"""What was chosen and why, for people. A model file keeps it; nothing computes with it."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,21 @@ _MOST = 1000  # trials of a report, settings of a trial, and characters of a tex
 
 
 class Trial(NamedTuple):
-    """What one decoder is worth on the held-out rows."""
+    """How good one decoder is on the held-out rows.
+
+    Attributes
+    ----------
+    decoder : str
+        Its name.
+    settings : dict
+        Its settings.
+    accuracy : float
+        Its accuracy; NaN if there were no held-out rows.
+    nanoseconds : float
+        Time to decode a row on a typical machine.
+    n_bytes : int
+        Bytes of a second stage; 0 for a decoder.
+    """
 
     decoder: str
     settings: dict[str, Any]
@@ -36,7 +50,19 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class DecoderReport:
-    """Which decoder was chosen, why, and what the others would have been worth."""
+    """Which decoder was chosen and why, and how good the others are. ``print`` shows it.
+
+    Attributes
+    ----------
+    chosen : str
+        The name of the decoder.
+    settings : dict
+        Its settings.
+    reason : str
+        Why it was chosen.
+    trials : list of Trial
+        The decoders that were compared, and the second stage.
+    """
 
     chosen: str
     settings: dict[str, Any]
@@ -45,7 +71,7 @@ class DecoderReport:
 
     @property
     def nanoseconds(self) -> float:
-        """What a row takes by the chosen decoder, on a typical machine; 0 where nobody tried."""
+        """Time of the chosen decoder for a row, on a typical machine; 0 if it was not tried."""
         settings = self.settings.items()
         mine = (
             t for t in self.trials if t.decoder == self.chosen and settings <= t.settings.items()
@@ -53,7 +79,7 @@ class DecoderReport:
         return next((trial.nanoseconds for trial in mine), 0.0)
 
     def with_second_stage(self, found: "SecondStage") -> "DecoderReport":
-        """Return the report with what a second stage is worth, and whether it was taken."""
+        """Return the report with the accuracy of a second stage, and whether it was added."""
         if found.tried is None or found.accuracies is None:
             return self
         without, both = found.accuracies
@@ -71,7 +97,7 @@ class DecoderReport:
         return replace(self, reason=reason, trials=trials)
 
     def __str__(self) -> str:
-        """Return the choice, the reason and a line for each trial."""
+        """Return the choice, the reason, and a line for each trial."""
         lines = [f"{self.chosen}: {self.reason}"]
         for trial in self.trials:
             settings = ", ".join(f"{key}={value}" for key, value in trial.settings.items())
@@ -136,7 +162,7 @@ def _check(what: str, plain: Any, keys: dict[str, Any]) -> None:
     for key, kind in keys.items():
         value = plain[key]
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f"metrics: {what}: {key} is a {type(value).__name__}.")
+            raise InputError(f"metrics: {what}: {key} is of type {type(value).__name__}.")
         if isinstance(value, str) and len(value) > _MOST:
             raise InputError(f"metrics: {what}: {key} has {len(value)} characters.")
     settings = plain["settings"]

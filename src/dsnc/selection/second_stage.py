@@ -92,7 +92,7 @@ def parse_reranker(choice: Any) -> RerankerSettings:
         raise unknown_name("reranker", choice, RERANKERS)
     for key, value in settings.items():
         if key not in _CHECKS:
-            raise unknown_name("reranker setting", key, _CHECKS)
+            raise unknown_name("reranker: setting", key, _CHECKS)
         _CHECKS[key](key, value)
     return RerankerSettings(wanted=RERANKERS[choice], **settings)
 
@@ -193,14 +193,14 @@ def _kept(decoder: Decoder, evidence: Evidence, settings: RerankerSettings) -> S
     if reranker is None:
         if settings.wanted:
             raise InputError(
-                "reranker='features' has nothing to learn from here: give it to fit, which sees "
-                "the rows."
+                "reranker='features' cannot be trained here, without rows; set it before calling "
+                "fit."
             )
         return SecondStage(decoder, None)
     if decoder.evidence() is None:
         warn(
-            f"The second stage is left out: it was made for scores of class vectors, and nothing "
-            f"is left to make it anew for those of the {decoder.name!r} decoder."
+            f"The second stage is left out: it was trained for scores of class vectors, and cannot "
+            f"be trained again for those of the {decoder.name!r} decoder."
         )
         return SecondStage(decoder, None)
     return SecondStage(decoder.reaching(reranker.size), _set(reranker, settings))

@@ -52,8 +52,8 @@ class SetSettings:
         if isinstance(self.threshold, str):
             if self.threshold not in AVERAGES:
                 raise InputError(
-                    f"threshold={shorten(self.threshold)} is none of {', '.join(AVERAGES)}; name "
-                    "the F1 to fit it for, or give a probability."
+                    f"threshold={shorten(self.threshold)} is not one of {', '.join(AVERAGES)}; "
+                    "name the F1 to fit it for, or give a probability."
                 )
         else:
             real("threshold", self.threshold, most=1.0)

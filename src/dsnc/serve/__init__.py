@@ -1,7 +1,7 @@
-"""Models behind HTTP: ``dsnc serve``, and the same from Python. Needs the extra ``serve``.
+"""Models behind HTTP: what ``dsnc serve`` runs, from Python. Needs the extra ``serve``.
 
-`serve` runs a service with the settings of `ServeSettings`; `dsnc.serve.app.make_app` gives the
-ASGI application alone, for a server of your own.
+`serve` runs a service with `ServeSettings`; `dsnc.serve.app.make_app` returns only the ASGI
+application, for a server of your own.
 """
 
 from dsnc.serve.run import serve

@@ -45,7 +45,8 @@ def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterable[Bloc
         )
     if options.unknown is not None and (served.has_sets or not hasattr(served.model, "novelty")):
         raise Refused(
-            400, f"{served.name} is of kind {served.model.kind!r}, which knows no unknown rows."
+            400,
+            f"{served.name} is of kind {served.model.kind!r}, which cannot recognize unknown rows.",
         )
     n_rows = len(rows) if isinstance(rows, list) else rows.shape[0]
     step = _BLOCK_EXPLAINED if options.explain else _BLOCK

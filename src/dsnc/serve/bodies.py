@@ -28,7 +28,7 @@ _FORM = 'a text, a list of numbers, or {"indices": [...], "values": [...]}'
 
 
 def _constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_constant)
@@ -87,7 +87,7 @@ class Rows:
         if self._kind in (list, dict):
             values = np.frombuffer(self._values, dtype=np.float64)
             if not math.isfinite(np.add.reduce(values)):
-                raise Refused(400, "A number is too large; send those that float32 can hold.")
+                raise Refused(400, "A number is too large; send numbers that float32 can hold.")
             if self._kind is list:
                 rows = values.reshape(self.n, self.n_features)
             else:
@@ -106,35 +106,35 @@ class Rows:
 
     def _check_kind(self, kind: type) -> None:
         if self._kind is not None or kind not in _KINDS:
-            what = "rows of two kinds" if kind in _KINDS else f"{kind.__name__} in place of a row"
+            what = "rows of two kinds" if kind in _KINDS else f"{kind.__name__} instead of a row"
             raise self._refused(f"holds {what}; expected {_FORM} throughout")
         if kind is str and not self.takes_text:
             raise self._refused(
-                f"is a text, and the model was trained on rows of {self.n_features:,} numbers"
+                f"is a text, but the model was trained on rows of {self.n_features:,} numbers"
             )
         self._kind = kind
 
     def _add_dense(self, row: list[Any]) -> None:
         if len(row) != self.n_features:
             raise self._refused(
-                f"has {len(row):,} numbers; the model takes {self.n_features:,} a row"
+                f"has {len(row):,} numbers; the model expects {self.n_features:,} per row"
             )
         try:
             self._values.fromlist(row)
         except (TypeError, OverflowError):
-            raise self._refused("holds what is not a number") from None
+            raise self._refused("holds a value that is not a number") from None
 
     def _add_sparse(self, row: dict[str, Any]) -> None:
         if set(row) != {"indices", "values"}:
             raise self._refused(f"has the keys {shorten(sorted(row))}; expected {_FORM}")
         indices, values = row["indices"], row["values"]
         if type(indices) is not list or type(values) is not list or len(indices) != len(values):
-            raise self._refused("needs lists of indices and values of one length")
+            raise self._refused("needs lists of indices and values of equal length")
         try:
             self._indices.fromlist(indices)
             self._values.fromlist(values)
         except (TypeError, OverflowError):
-            raise self._refused("holds what is not a number") from None
+            raise self._refused("holds a value that is not a number") from None
         if indices and not 0 <= min(indices) <= max(indices) < self.n_features:
             raise self._refused(
                 f"has an index that is not from 0 to {self.n_features - 1:,}, the last feature"
@@ -193,7 +193,9 @@ def parse_labels(given: dict[str, Any], beside: str = "", n: int | None = None) 
         if not is_number and not isinstance(label, str):
             raise Refused(400, f"labels[{number}]={shorten(label)} must be a text or a number.")
     if n is not None and len(labels) != n:
-        raise Refused(400, f"labels has {len(labels):,} for {n:,} {beside}; give one for each.")
+        raise Refused(
+            400, f"labels has {len(labels):,} entries for {n:,} {beside}; give one for each."
+        )
     return labels
 
 
@@ -221,7 +223,7 @@ def parse_value(line: bytes, number: int) -> Any:
         value, end = _decode(text)
         if end == len(text):
             return value
-        problem = "there is more on it"
+        problem = "extra data at its end"
     except (ValueError, RecursionError) as error:
         problem = _short(error)
     raise Refused(400, f"Line {number:,} is not valid JSON ({problem}).")
@@ -248,7 +250,7 @@ def parse_numbers(body: bytes, rows: Rows) -> Any:
         raise Refused(
             400,
             f"The body has {len(body):,} bytes, which is not a multiple of {width:,}: the model "
-            f"takes {rows.n_features:,} numbers a row, 4 bytes each (float32, little-endian).",
+            f"expects {rows.n_features:,} numbers per row, 4 bytes each (float32, little-endian).",
         )
     return checked(np.frombuffer(body, dtype="<f4").reshape(-1, rows.n_features), rows)
 
@@ -259,7 +261,7 @@ def checked(X: Any, rows: Rows) -> Any:
         raise Refused(400, f"The array has type {X.dtype}; expected numbers.")
     if X.ndim != 2 or X.shape[1] != rows.n_features:
         shape = f"{X.shape}; expected (rows, {rows.n_features:,})"
-        raise Refused(400, f"The array has shape {shape}: so many numbers the model takes a row.")
+        raise Refused(400, f"The array has shape {shape}, as the model was trained.")
     if X.shape[0] > rows.most:
         raise too_large(f"The request has {X.shape[0]:,} rows; send {rows.most:,} at most.")
     is_single = X.dtype.kind == "f" and X.dtype.itemsize <= 4

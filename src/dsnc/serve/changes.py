@@ -176,7 +176,7 @@ class Changes:
                 continue
             if new.version == version:
                 return new
-        raise busy("The classes were changed, and the changed model cannot be read yet.")
+        raise busy("The classes were changed, but the changed model cannot be read yet.")
 
     def _source(self, version: str) -> Path:
         """Return the folder that holds a version: the journal's, or the model's own."""
@@ -265,8 +265,8 @@ class Changes:
             "journal set aside",
             level="error",
             model=self.name,
-            error="The folder was replaced before it got these changes, which are of another "
-            "version. They are kept, and not made.",
+            error="The folder was replaced before these changes, which are for another version, "
+            "reached it. They are kept, but not applied.",
             changes=len(lines.changes),
             of_version=lines.changes[0].before,
             version=version,
@@ -305,7 +305,7 @@ def _described(
     """Add classes from what is said of them."""
     said = given.pop(name)
     if not isinstance(said, list) or len(said) > most:
-        raise Refused(400, f"{name} must be a list, of {most:,} at most, one for each label.")
+        raise Refused(400, f"{name} must be a list of at most {most:,}, one for each label.")
     labels = parse_labels(given, name, len(said))
     estimator.add_described_classes(labels, **{name: said})
     return {"added": _new(labels, known), "described": len(labels)}

@@ -25,7 +25,7 @@ def list_classes(served: Served, query: Mapping[str, str], most: int) -> dict[st
     if wanted:
         numbers = [number for number, name in enumerate(served.names) if wanted in name]
     if limit > most:
-        raise Refused(400, f"limit={limit} must be {most:,} at most; ask for the rest by offset.")
+        raise Refused(400, f"limit={limit} must be at most {most:,}; use offset to get the rest.")
     some = list(numbers[offset : offset + limit])
     bits = None if served.codes is None else served.codes.n_bits
     found = {"total": len(numbers), "offset": offset, "bits": bits}

@@ -34,7 +34,7 @@ class Crew:
             async with asyncio.timeout(patience):
                 await self._slots.acquire()
         except TimeoutError:
-            raise busy("All threads are at work.") from None
+            raise busy("All threads are busy.") from None
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         future.add_done_callback(self._over)
         return await asyncio.shield(future)

@@ -125,7 +125,7 @@ class Door:
         elif not isinstance(error, Refused):
             told = "".join(traceback.format_exception(error))
             self.log.note("failed", level="error", traceback=told)
-            error = Refused(500, "Something went wrong here; the log says what.")
+            error = Refused(500, "Something went wrong on the server; its log says what.")
         if not visit.status:
             body = dumps({"error": error.message}).encode()
             headers = {b"content-type": b"application/json", **error.headers}

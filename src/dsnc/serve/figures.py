@@ -72,7 +72,7 @@ class Figures:
         self.reloads = Counter("dsnc_reloads", "Models that were replaced.", ["model"], **own)
         self.models = Gauge(
             "dsnc_model_info",
-            "1 for each version of a model that answers.",
+            "1 for each version of a model that is being served.",
             ["model", "version"],
             multiprocess_mode="livemax",
             **own,

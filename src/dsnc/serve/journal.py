@@ -174,7 +174,7 @@ class Journal:
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         _, end, is_damaged = self.read()
         if is_damaged:  # to write over it would lose what may be needed to mend it
-            raise OSError(errno.EIO, f"{self._file} is damaged; start the service anew")
+            raise OSError(errno.EIO, f"{self._file} is damaged; restart the service")
         with self._file.open("r+b", buffering=0) as file:
             file.truncate(end)
             file.seek(end)

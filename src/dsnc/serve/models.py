@@ -60,8 +60,8 @@ class Models(Mapping[str, Served]):
         except (OSError, DsncError) as error:
             if must:
                 raise InputError(
-                    f"{journal.folder}: changes that were acknowledged cannot be brought to the "
-                    f"model's folder ({error}); mend that, or move {journal.folder.name} away."
+                    f"{journal.folder}: changes that were acknowledged cannot be written to the "
+                    f"model's folder ({error}); fix that, or move {journal.folder.name} away."
                 ) from error
             reason = getattr(error, "strerror", None) or error
             self._fixed[name] = f"The service cannot change the classes of {name}: {reason}."
@@ -92,7 +92,7 @@ class Models(Mapping[str, Served]):
         """Return the model, where there is one."""
         if len(self._served) > 1:
             places = ", ".join(f"/models/{name}/predict" for name in self._served)
-            raise Refused(404, f"Several models are served; ask one of {places}.")
+            raise Refused(404, f"Several models are served; use one of {places}.")
         return next(iter(self._served.values()))
 
     def why_fixed(self, served: Served) -> str | None:

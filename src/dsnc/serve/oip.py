@@ -77,7 +77,7 @@ def infer(
     asked = _asked(served, body, header_length, served.rows(most))
     options, n_rows = asked.options, len(asked.rows)
     if served.has_sets and options.top_k is None:
-        raise Refused(400, "Sets of labels have no shape of their own; give the parameter top_k.")
+        raise Refused(400, "Sets of labels have no fixed shape; give the parameter top_k.")
     _check_unknown(served, options)
     labels: list[Any] = []
     shares: list[Any] = []
@@ -148,7 +148,7 @@ def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows)
     else:
         if type(size) is not int or size != len(tail):
             raise Refused(
-                400, f"binary_data_size={shorten(size)}, and {len(tail):,} bytes follow the JSON."
+                400, f"binary_data_size={shorten(size)}, but {len(tail):,} bytes follow the JSON."
             )
         X = _from_bytes(tensor, tail)
     parameters = _parameters(request)
@@ -203,7 +203,7 @@ def _shape(tensor: dict[str, Any], n: int) -> list[int]:
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise Refused(400, f"inputs[0].shape={shorten(shape)} must be a list of sizes.")
     if np.prod(shape, dtype=np.float64) != n:
-        raise Refused(400, f"inputs[0] has {n:,} elements, and its shape is {shape}.")
+        raise Refused(400, f"inputs[0] has {n:,} elements, but its shape is {shape}.")
     return shape
 
 
@@ -223,7 +223,7 @@ def _from_json(tensor: dict[str, Any], data: list[Any]) -> Any:
                 raise Refused(400, "inputs[0].data is nested unevenly.")
             data = [item for part in data for item in part]
         if not all(isinstance(item, str) for item in data):
-            raise Refused(400, "inputs[0].data holds what is not a text.")
+            raise Refused(400, "inputs[0].data holds a value that is not a text.")
         _shape(tensor, len(data))
         return data
     try:
@@ -240,7 +240,7 @@ def _from_bytes(tensor: dict[str, Any], octets: bytes) -> Any:
         dtype = np.dtype(_TYPES[datatype])
         n, left = divmod(len(octets), dtype.itemsize)
         if left:
-            raise Refused(400, f"inputs[0] has {len(octets):,} bytes, not those of {datatype}.")
+            raise Refused(400, f"inputs[0] has {len(octets):,} bytes, which do not fit {datatype}.")
         return np.frombuffer(octets, dtype=dtype).reshape(_shape(tensor, n))
     texts, at = [], 0
     while at < len(octets):  # each with its length before it

@@ -12,7 +12,9 @@ Plain = dict[str, Any]
 Told = dict[str, tuple[Plain, str]]  # schema and description of what may be asked for
 _NUMBERS: Plain = {"type": "array", "items": {"type": "number"}}
 _PARAMETERS = "top_k, unknown, unknown_share, binary_data_output"
-_LABEL: Plain = {"description": "A text or a number, as the model was trained with."}
+_LABEL: Plain = {
+    "description": "A text or a number, like the labels that the model was trained with."
+}
 
 
 def description(models: Models, settings: ServeSettings) -> Plain:
@@ -41,8 +43,8 @@ def _limits(settings: ServeSettings) -> str:
     return (
         f"A request has at most {settings.max_body:,} bytes and {settings.max_rows:,} rows, and "
         f"takes at most {settings.max_seconds:g} seconds; streams of lines may be longer. Bodies "
-        "may be packed with gzip, and answers are if the client takes that. Every answer names "
-        "the version of the model, in the header X-Model-Version as well."
+        "may be compressed with gzip, and answers are if the client accepts that. Every answer "
+        "names the version of the model, also in the header X-Model-Version."
     )
 
 
@@ -50,7 +52,7 @@ def _plain_paths(some: Served) -> Plain:
     predict = {
         "post": {
             "summary": "Predict labels of rows: texts, or vectors.",
-            "description": "What is asked for besides may stand in JSON or in the address.",
+            "description": "Other parameters may be given in the JSON body or in the address.",
             "parameters": _options(),
             "requestBody": {"required": True, "content": _contents(some)},
             "responses": _answers("Answer", lines=True),
@@ -61,9 +63,9 @@ def _plain_paths(some: Served) -> Plain:
         "/predict": predict,
         "/models/{name}/predict": named,
         **_class_paths(some),
-        "/models": _get("Which models there are, and whether their classes can be changed."),
-        "/health": _get("Whether the service is well; needs no token."),
-        "/metrics": _get("Figures for Prometheus.", "text/plain"),
+        "/models": _get("List the models, and whether their classes can be changed."),
+        "/health": _get("Whether the service is healthy; needs no token."),
+        "/metrics": _get("Metrics for Prometheus.", "text/plain"),
         "/openapi.json": _get("This description, for programs."),
         "/docs": _get("This description, for people.", "text/html"),
     }
@@ -72,7 +74,7 @@ def _plain_paths(some: Served) -> Plain:
 def _protocol_paths(some: Served) -> Plain:
     infer = {
         "post": {
-            "summary": "Predict, by the Open Inference Protocol; tensors may be binary.",
+            "summary": "Predict with the Open Inference Protocol; tensors may be binary.",
             "requestBody": {
                 "required": True,
                 "content": {"application/json": {"schema": _ref("Inference")}},
@@ -81,13 +83,13 @@ def _protocol_paths(some: Served) -> Plain:
         }
     }
     paths: Plain = {
-        "/v2": _get("What this server is, by the Open Inference Protocol."),
-        "/v2/health/live": _get("Whether the server lives; needs no token."),
+        "/v2": _get("About this server, in the Open Inference Protocol."),
+        "/v2/health/live": _get("Whether the server is alive; needs no token."),
         "/v2/health/ready": _get("Whether all models are ready; needs no token."),
     }
     for place in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
         names = [_path(name) for name in ("name", "version") if f"{{{name}}}" in place]
-        about = _get("What a model takes and gives.")
+        about = _get("The inputs and outputs of a model.")
         paths[place] = {**about, "parameters": names}
         paths[f"{place}/ready"] = {**_get("Whether a model is ready."), "parameters": names}
         paths[f"{place}/infer"] = {**infer, "parameters": names}
@@ -97,14 +99,14 @@ def _protocol_paths(some: Served) -> Plain:
 def _class_paths(some: Served) -> Plain:
     """Return what there is about classes, of the one model and by name."""
     page: Told = {
-        "query": ({"type": "string"}, "Only labels that hold this text, in any case."),
-        "offset": ({"type": "integer", "minimum": 0}, "So many are left out first."),
-        "limit": ({"type": "integer", "minimum": 0}, "So many at most; 100 if nothing is said."),
+        "query": ({"type": "string"}, "Only labels that contain this text, ignoring case."),
+        "offset": ({"type": "integer", "minimum": 0}, "How many to skip."),
+        "limit": ({"type": "integer", "minimum": 0}, "How many at most; 100 by default."),
     }
     near: Told = {
         "label": ({"type": "string"}, "Nearest to the code of this class."),
         "code": ({"type": "string"}, "Nearest to this code, in hexadecimal digits."),
-        "top_k": ({"type": "integer", "minimum": 1}, "So many; 10 if nothing is said."),
+        "top_k": ({"type": "integer", "minimum": 1}, "How many; 10 by default."),
     }
     labels = {"type": "array", "items": _LABEL}
     rows = {
@@ -112,22 +114,24 @@ def _class_paths(some: Served) -> Plain:
         "inputs": {"type": "array", "items": _ref("Row")},
         "descriptions": {
             "type": "array",
-            "description": "In place of rows: texts, or lists of texts, about each class.",
+            "description": "Instead of rows: texts, or lists of texts, about each class.",
         },
         "attributes": {
             "type": "array",
             "items": _NUMBERS,
-            "description": "In place of rows: numbers, as the model knows them of other classes.",
+            "description": "Instead of rows: numbers, like those known of other classes.",
         },
     }
     example = _example(some)
-    told = "Needs a token. It has happened for all workers when the answer comes, which names the "
-    told += "version; nothing that was answered is lost."
+    told = (
+        "Needs a token. The answer comes when the change is in effect for all workers, and names "
+    )
+    told += "the version; no acknowledged change is lost."
     classes = {
-        "get": _listing("Which classes there are, with their codes.", page),
+        "get": _listing("List the classes, with their codes.", page),
         "post": {
-            "summary": "Add classes: from rows, one of a class or more, or from descriptions.",
-            "description": f"Labels that are known learn more rows. {told}",
+            "summary": "Add classes, from one or more rows of each, or from descriptions.",
+            "description": f"Known classes learn from more rows. {told}",
             "requestBody": _json_body(rows, {"inputs": example, "labels": ["new"] * len(example)}),
             "responses": _answers("Changed", "403"),
         },
@@ -138,7 +142,7 @@ def _class_paths(some: Served) -> Plain:
             "responses": _answers("Changed", "403"),
         },
     }
-    nearest = {"get": _listing("Which classes are nearest in Hamming distance.", near)}
+    nearest = {"get": _listing("Find the nearest classes in Hamming distance.", near)}
     named = {"parameters": [_path("name")]}
     return {
         "/classes": classes,
@@ -161,12 +165,14 @@ def _json_body(properties: Plain, example: Plain) -> Plain:
 def _page_paths() -> Plain:
     model, words = "/models/{name}/page", "application/octet-stream"
     paths = {
-        "/": _get("A page to explore the codes; needs no token, its data does.", "text/html"),
-        "/static/{file}": _get("What the page is made of; needs no token.", "text/javascript"),
-        model: _get("What the page says of a model."),
+        "/": _get("A page to explore the codes; needs no token, but its data do.", "text/html"),
+        "/static/{file}": _get("A file of the page; needs no token.", "text/javascript"),
+        model: _get("What the page shows about a model."),
         f"{model}/labels": _get("All labels, in the order of their numbers."),
-        f"{model}/codes": _get("The codes of the classes, in words of 32 bits.", words),
-        f"{model}/map": _get("Places on the map, x and y in 16 bits; 202 until it is made.", words),
+        f"{model}/codes": _get("The codes of the classes, in 32-bit words.", words),
+        f"{model}/map": _get(
+            "Places on the map, x and y in 16 bits each; 202 until it is ready.", words
+        ),
     }
     for path, item in paths.items():
         if "{" in path:
@@ -177,21 +183,21 @@ def _page_paths() -> Plain:
 def _contents(some: Served) -> Plain:
     """Return the forms of a body."""
     binary = {"schema": {"type": "string", "format": "binary"}}
-    numbers = f"{some.n_features:,} numbers a row"
+    numbers = f"{some.n_features:,} numbers per row"
     return {
         "application/json": {
             "schema": _ref("Question"),
             "example": {"inputs": _example(some), "top_k": 3, "probabilities": True},
         },
         "application/x-ndjson": {
-            "schema": {**_ref("Row"), "description": "A row on each line; answers come as lines."}
+            "schema": {**_ref("Row"), "description": "One row per line; answers come as lines."}
         },
         "text/csv": {"schema": {"type": "string", "description": "Comes back with columns added."}},
         "application/octet-stream": {
             "schema": {**binary["schema"], "description": f"float32, little-endian, {numbers}."}
         },
         "application/x-npy": {
-            "schema": {**binary["schema"], "description": f"An array of numpy, {numbers}."}
+            "schema": {**binary["schema"], "description": f"A NumPy array, {numbers}."}
         },
     }
 
@@ -235,7 +241,7 @@ def _schemas(some: Served) -> Plain:
             }
         ),
         "Classes": _object(
-            {"total": {"type": "integer", "description": "Of all pages; of a listing."}}
+            {"total": {"type": "integer", "description": "Number on all pages; only in a listing."}}
             | {"classes": {"type": "array", "items": _ref("Class")}}
         ),
         "Class": {
@@ -244,11 +250,14 @@ def _schemas(some: Served) -> Plain:
                 "label": _LABEL,
                 "number": {"type": "integer"},
                 "code": {"type": ["string", "null"], "description": "Hexadecimal, bit 0 first."},
-                "distance": {"type": "integer", "description": "Bits that differ; of the nearest."},
+                "distance": {
+                    "type": "integer",
+                    "description": "Number of bits that differ; only for nearest classes.",
+                },
             },
         },
         "Changed": _object(
-            {"classes": {"type": "integer", "description": "How many there are now."}}
+            {"classes": {"type": "integer", "description": "Number of classes now."}}
             | {name: {"type": "array", "items": _LABEL} for name in ("added", "removed")}
         ),
         "Inference": _tensors("inputs", oip.about_model(some)["inputs"]),
@@ -289,19 +298,22 @@ def _tensors(name: str, example: list[Plain]) -> Plain:
 
 def _options() -> list[Plain]:
     told: Told = {
-        "top_k": ({"type": "integer", "minimum": 1}, "So many labels, best first, in a list."),
-        "probabilities": ({"type": "boolean"}, "Probabilities of the labels, too."),
+        "top_k": (
+            {"type": "integer", "minimum": 1},
+            "Return a list of this many labels for each row, best first.",
+        ),
+        "probabilities": ({"type": "boolean"}, "Return the probabilities of the labels, too."),
         "unknown": (
             {"type": ["string", "number"]},
-            "The label of rows that seem to belong to no class; they have no probability.",
+            "The label for rows that seem to belong to no class; they have no probability.",
         ),
         "unknown_share": (
             {"type": "number", "minimum": 0, "maximum": 1},
-            "The share of rows of known classes that may be taken for unknown; 0.05 if not said.",
+            "The share of rows of known classes that may be taken for unknown; 0.05 by default.",
         ),
         "explain": (
             {"type": ["boolean", "integer"]},
-            "Why: what spoke for each answer; a number is that of the largest terms.",
+            "Explain each answer; a number says how many of the largest terms to return.",
         ),
     }
     return _query(told)
@@ -332,9 +344,9 @@ def _responses() -> Plain:
         "403": "Classes cannot be changed; 'error' says why.",
         "404": "There is no such model, or version.",
         "413": "Too many bytes or rows.",
-        "415": "A kind of body that is not known.",
-        "429": "More requests at a time than are taken: try again after Retry-After seconds.",
-        "503": "Too much to do, or it took too long: try again after Retry-After seconds.",
+        "415": "The type of the body is not known.",
+        "429": "Too many requests at a time: try again after Retry-After seconds.",
+        "503": "The server is overloaded, or took too long: try again after Retry-After seconds.",
     }
     content = {"application/json": {"schema": _ref("Error")}}
     return {status: {"description": text, "content": content} for status, text in told.items()}

@@ -72,7 +72,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
     if type(share) not in (int, float) or not 0 <= share <= 1:
         raise Refused(400, f"unknown_share={shorten(share)} must be a number from 0 to 1.")
     if unknown is None and "unknown_share" in given:
-        raise Refused(400, "unknown_share needs unknown, the label that strange rows get.")
+        raise Refused(400, "unknown_share needs unknown, the label for rows of no known class.")
     return Options(top_k, probabilities, explain, unknown, share)
 
 

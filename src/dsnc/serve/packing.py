@@ -39,7 +39,7 @@ class Unpacker:
             except zlib.error:
                 raise Refused(400, "The body cannot be unpacked; it is damaged.") from None
             if self._unpack.unused_data:
-                raise Refused(400, "The body has more behind the end of what is packed.")
+                raise Refused(400, "The body cannot be unpacked; it has extra bytes at its end.")
             data = self._unpack.unconsumed_tail
 
     def close(self) -> None:

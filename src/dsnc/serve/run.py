@@ -1,4 +1,4 @@
-"""From settings to a service that listens."""
+"""Runs the service, given its settings."""
 
 import contextlib
 import os
@@ -17,11 +17,14 @@ _STARTING = 120  # seconds that a worker may be silent, as while it compiles ker
 
 
 def serve(settings: ServeSettings) -> None:
-    """Serve models until SIGINT or SIGTERM; requests that have begun are answered.
+    """Serve models until SIGINT or SIGTERM.
+
+    Requests in progress are then answered, within ten seconds.
 
     Parameters
     ----------
     settings : ServeSettings
+        The models, and everything else that can be set.
     """
     for module in ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"):
         require(module, extra="serve", caller="dsnc serve")
@@ -98,8 +101,8 @@ def _listen(settings: ServeSettings) -> socket.socket:
         listener.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(
-            f"host={settings.host!r} and port={settings.port} cannot be listened at ({reason}); "
-            "choose another port, or port 0 for one that is free."
+            f"host={settings.host!r} and port={settings.port}: cannot listen there ({reason}); "
+            "choose another port, or port 0 for a free one."
         ) from None
     listener.set_inheritable(True)
     return listener

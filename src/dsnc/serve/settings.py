@@ -1,4 +1,4 @@
-"""What a service is told before it starts, checked."""
+"""The settings of a service, checked."""
 
 import hashlib
 import hmac
@@ -15,31 +15,32 @@ _LEAST_TOKEN = 16  # characters: shorter ones can be guessed
 
 @dataclass(frozen=True, kw_only=True)
 class ServeSettings:
-    """All that can be set; goes to every worker.
+    """Everything that can be set about a service.
 
     Parameters
     ----------
     models : dict of str to Path
-        Names, which are part of addresses, and folders.
-    host, port
-        Where to listen; port 0 takes one that is free.
-    workers : int
-        Processes.
-    tokens : tuple of str
-        One of them must come with every request, but for those about health; empty lets all in.
-    max_body : int
-        Bytes of a request, after unpacking.
-    max_rows : int
-        Rows of a request. Streams have neither of these two limits.
-    max_seconds : float
-        A request takes no longer, from its first byte to the last of its answer; a stream may not
-        stand still for longer.
-    max_in_flight : int
-        Requests at a time, of one worker.
-    read_only : bool
-        Whether classes stay as they are. Without tokens they do, too.
-    access_log : bool
-        Whether each request is a line on stderr.
+        The folder of each model, by the name that it has in addresses.
+    host, port : str and int, default "127.0.0.1" and 8000
+        Where to listen. Port 0 chooses a free one.
+    workers : int, default 1
+        Number of processes.
+    tokens : tuple of str, default ()
+        Every request must have one of these tokens, except for those about health and for the files
+        of the page. Without tokens, all requests are answered.
+    max_body : int, default 32 MiB
+        The most bytes of a request, after decompression.
+    max_rows : int, default 100000
+        The most rows of a request. Streams are bound by neither of these two limits.
+    max_seconds : float, default 30.0
+        The most time for a request, from its first byte to the last one of its answer. For a
+        stream, the longest pause.
+    max_in_flight : int, default 64
+        The most requests that a worker handles at a time.
+    read_only : bool, default False
+        Whether to refuse changes of classes. Without tokens, they are always refused.
+    access_log : bool, default True
+        Whether to write a line for each request on stderr.
     """
 
     models: dict[str, Path]
@@ -55,9 +56,9 @@ class ServeSettings:
     access_log: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Check the settings."""
         if not self.models:
-            raise InputError("models is empty; name one folder of a trained model at least.")
+            raise InputError("models is empty; name at least one folder of a trained model.")
         whole("port", self.port, 0, 65535)
         for name in ("workers", "max_body", "max_rows", "max_in_flight"):
             whole(name, getattr(self, name))
@@ -65,7 +66,7 @@ class ServeSettings:
 
     @property
     def why_fixed(self) -> str | None:
-        """Say why nobody may change classes; None where that is allowed."""
+        """Why classes may not be changed; None if they may."""
         if self.read_only:
             return "The service is read-only; start it without --read-only to change classes."
         if not self.tokens:
@@ -73,7 +74,7 @@ class ServeSettings:
         return None
 
     def lets_in(self, authorization: str) -> bool:
-        """Tell whether a header ``Authorization`` has one of the tokens; in constant time."""
+        """Return whether an ``Authorization`` header has one of the tokens, in constant time."""
         if not self.tokens:
             return True
         scheme, _, given = authorization.partition(" ")
@@ -88,7 +89,7 @@ def _digest(token: str) -> bytes:
 
 
 def named_models(folders: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
-    """Return folders by their names, or refuse those of one name.
+    """Return folders by their names; two folders with the same name are an error.
 
     Examples
     --------
@@ -101,16 +102,17 @@ def named_models(folders: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
         if path.name in named:
             raise InputError(
                 f"MODEL={os.fspath(folder)!r} and {os.fspath(named[path.name])!r} are both called "
-                f"{path.name!r}, and addresses have that name; rename one of the folders."
+                f"{path.name!r}, and addresses contain that name; rename one of the folders."
             )
         named[path.name] = path
     return named
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """Read tokens, a line each: with two of them a new one can be handed out before the old ends.
+    """Read tokens from a file, one per line.
 
-    Empty lines, and those that begin with ``#``, are passed over.
+    Empty lines, and those that begin with ``#``, are ignored. With two tokens, a new one can be
+    handed out before the old one is removed.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -23,7 +23,9 @@ def answer_table(
 ) -> tuple[bytes, int]:
     """Return the table with its answers, or the answers alone as JSON; and the number of rows."""
     if options.explain and not to_json:
-        raise Refused(400, "explain: a table has no place for it; send Accept: application/json.")
+        raise Refused(
+            400, "explain: a table cannot hold explanations; send Accept: application/json."
+        )
     with tempfile.TemporaryDirectory(prefix="dsnc-serve-") as aside:
         path = Path(aside) / "body.csv"
         path.write_bytes(body)
@@ -37,7 +39,7 @@ def _answer_file(
     served: Served, path: Path, options: Options, go: Go, most: int, *, to_json: bool
 ) -> tuple[bytes, int]:
     if served.has_sets and options.top_k is None and not to_json:
-        raise Refused(400, "A table has no place for sets of labels; ask for top_k, or for JSON.")
+        raise Refused(400, "A table cannot hold sets of labels; ask for top_k, or for JSON.")
     table, columns = _open(served, path)
     names = [""] if options.top_k is None else [f"_{place + 1}" for place in range(options.top_k)]
     names = names[: served.n_classes]

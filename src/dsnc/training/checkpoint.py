@@ -95,7 +95,7 @@ class Checkpoint(ABC):
                 return None
         except PermissionError as error:
             raise CheckpointError(
-                f"checkpoint={str(self.path.parent)!r} cannot be looked into ({error}). Choose "
+                f"checkpoint={str(self.path.parent)!r} cannot be read ({error}). Choose "
                 "another folder."
             ) from error
         try:
@@ -103,13 +103,13 @@ class Checkpoint(ABC):
             fingerprint = state.pop("fingerprint")
         except Exception as error:
             raise CheckpointError(
-                f"{self.path} is damaged or no checkpoint ({type(error).__name__}). "
-                "Delete it to start the run anew."
+                f"{self.path} is damaged or not a checkpoint ({type(error).__name__}). "
+                "Delete it to start the run from scratch."
             ) from error
         if fingerprint != self._fingerprint:
             raise CheckpointError(
-                f"{self.path} belongs to a run with other data or settings, or of another version. "
-                "Choose another folder for this run, or delete it to start anew."
+                f"{self.path} belongs to a run with other data or settings, or from another "
+                "version. Choose another folder for this run, or delete it to start from scratch."
             )
         return state
 
@@ -118,7 +118,7 @@ class Checkpoint(ABC):
             other = self.path.parent / name
             if other != self.path and other.exists():
                 raise CheckpointError(
-                    f"{other} belongs to a run of trainer={trainer!r}, and this one is of "
-                    f"{self.trainer!r}. Go on with trainer={trainer!r}, choose another folder, or "
-                    "delete it to start anew."
+                    f"{other} belongs to a run with trainer={trainer!r}, but this run has "
+                    f"{self.trainer!r}. Continue with trainer={trainer!r}, choose another folder, "
+                    "or delete it to start from scratch."
                 )

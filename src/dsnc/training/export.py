@@ -35,7 +35,7 @@ def take_over(objective: BaseObjective, encoder: Any, decoder: Any) -> None:
     if encoder.n_bits != settings.n_bits:
         raise InputError(
             f"n_bits={settings.n_bits}, but the model has {encoder.n_bits} bits; to "
-            "change them, fit anew."
+            "change n_bits, call fit."
         )
     if isinstance(encoder, ModuleEncoder):
         objective.encoder = encoder.module
@@ -45,6 +45,6 @@ def take_over(objective: BaseObjective, encoder: Any, decoder: Any) -> None:
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f"encoder={settings.encoder!r}, hidden={settings.hidden!r} is not the encoder "
-                "that the model has; to change it, fit anew."
+                "that the model has; to change it, call fit."
             ) from error
     objective.take_over(decoder)

@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch's figures; the accuracy is None where it was not measured."""
+    """The figures of one epoch. The accuracy is None if it was not measured."""
 
     epoch: int
     rows: int
@@ -20,7 +20,7 @@ class Epoch:
     validation_rows: int | None = None  # that it was measured on
 
     def __str__(self) -> str:
-        """Return the figures to watch."""
+        """Return the most important figures."""
         text = f"loss {self.loss:.4f}"
         if self.validation_accuracy is not None:
             text += f", validation accuracy {100 * self.validation_accuracy:.2f} %"
@@ -29,7 +29,7 @@ class Epoch:
 
 @dataclass
 class History:
-    """The epochs of a run, why it ended, and which of them was kept.
+    """The epochs of a run, why it ended, and which epoch was kept.
 
     ``pandas.DataFrame(history.records())`` makes a table of it.
     """
@@ -44,16 +44,16 @@ class History:
         return [asdict(epoch) for epoch in self.epochs]
 
     def column(self, name: str) -> list[Any]:
-        """Return one figure over the epochs."""
+        """Return one figure of all epochs."""
         return [getattr(epoch, name) for epoch in self.epochs]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values; `from_dict` is the way back."""
+        """Return everything as plain values; `from_dict` reverses this."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "History":
-        """Make a history from what `to_dict` gave."""
+        """Make a history from the result of `to_dict`."""
         return cls(**{**values, "epochs": [Epoch(**epoch) for epoch in values["epochs"]]})
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class History:
         return len(self.epochs)
 
     def __repr__(self) -> str:
-        """Return one line: epochs, best accuracy, why it ended."""
+        """Return one line: number of epochs, best accuracy, why training ended."""
         best = ""
         if self.best_accuracy is not None:
             best = f", best validation accuracy {self.best_accuracy:.4f} in epoch {self.best_epoch}"
@@ -70,7 +70,7 @@ class History:
 
 @dataclass
 class Progress:
-    """What a callback is told after each epoch."""
+    """What a callback receives after each epoch."""
 
     epoch: Epoch
     history: History

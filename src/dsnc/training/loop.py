@@ -176,7 +176,7 @@ class _Run:
         if self.history.best_epoch is None:
             raise InputError(f"The loss is {epoch.loss} after epoch {epoch.epoch}; {advice}.")
         message = f"The loss became {epoch.loss} in epoch {epoch.epoch}; the best model is kept"
-        warn(f"{message}. For a better one {advice}.")
+        warn(f"{message}. For a better one, {advice}.")
         return "the loss is not finite"
 
     def _is_late(self) -> bool:

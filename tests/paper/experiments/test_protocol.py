@@ -281,7 +281,7 @@ def test_all_draws_of_a_name_are_run(tmp_path, monkeypatch, in_process):
             rows = (f"{k % 5} {k % 5 + 1}:2 {6 + (k + ord(draw)) % 3}:1" for k in range(n))
             (folder / f"{part}.txt").write_text("\n".join(rows) + "\n")
     plan = Plan(bits=(6,), seeds=(0,), recipes=("paper",), methods=("nearest_centroid", "ecoc"))
-    with pytest.warns(UserWarning, match="will not compare with published"):
+    with pytest.warns(UserWarning, match="will not be comparable with published"):
         (table,), records = reproduce(["accuracy"], "dmoz-1k", plan, tmp_path / "runs")
     assert {r.definition.source.draw for r in records} == {"a", "b"}
     assert len({r.definition.fingerprint for r in records}) == 2

@@ -73,7 +73,7 @@ def test_learning_balance_and_distances():
     shares = {"dsnc": ("DSNC", np.array([0.2, 0.8])), "dsnc_reg": ("Reg", np.full(60, 0.5))}
     assert ">Reg<" in svg(balance_figure, "t", shares)
     counts, none = np.array([5, 3, 0]), np.zeros(3, dtype=int)
-    assert "one class, mean 0.4" in svg(distance_figure, "t", counts, none, 99.0)
+    assert "same class, mean 0.4" in svg(distance_figure, "t", counts, none, 99.0)
 
 
 def test_an_inlined_figure_reaches_nothing_of_its_page():

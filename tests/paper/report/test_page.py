@@ -84,11 +84,11 @@ def test_page_has_all_parts_and_well_formed_elements(page):
         "The space of codes",
         "Accuracy against cost",
         "Learning curves",
-        "How honest confidence is",
+        "How honest the probabilities are",
         "Balance of bits",
         "Correlation of bits",
         "Distances within and between classes",
-        "Classes taken for each other",
+        "Classes mistaken for each other",
         "MemoryError: too much",
         "How it was made",
         "numpy 2",
@@ -150,7 +150,7 @@ def test_one_seed_one_size_and_nothing_beside_the_records(tmp_path):
     found = read(write_report(tmp_path, tmp_path / "report.html"))
     assert "No decoder was timed" in found.text and "class 0" in found.text
     assert "Fastest" not in found.text and "±" not in found.text.split("The space of codes")[0]
-    assert "Nothing: all runs ended well." in found.text
+    assert "Nothing: all runs succeeded." in found.text
 
 
 def test_two_recipes_and_two_data_sets(tmp_path):
@@ -173,7 +173,7 @@ def test_any_subset_of_methods(methods, tmp_path, quick):
 def test_only_failures(tmp_path):
     write_one(tmp_path / "runs", error="ValueError: no")
     found = read(write_report(tmp_path / "runs", tmp_path / "report.html"))
-    assert "No run on these data ended well" in found.text and "ValueError: no" in found.text
+    assert "No run on these data succeeded" in found.text and "ValueError: no" in found.text
 
 
 def test_mixed_runs_are_said(tmp_path, quick):

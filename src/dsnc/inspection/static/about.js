@@ -13,7 +13,7 @@ export class About {
     const { about, trials, pairs, bit_facts: bits } = state.facts;
     const facts = about.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)));
     fill(byId("about-facts"), el("table", { class: "facts" }, el("caption", { class: "unseen" }, "Facts"), el("tbody", {}, facts)));
-    fill(byId("about-trials"), section("Decoders on held-out rows", ["Decoder", " Accuracy", " A row", "Settings"], trials));
+    fill(byId("about-trials"), section("Decoders on held-out rows", ["Decoder", " Accuracy", " Per row", "Settings"], trials));
     const link = (number) => el("button", { type: "button", class: "link", onclick: () => state.choose(number) }, state.label(number));
     const close = pairs.map(({ first, second, distance, likeness }) => [link(first), link(second), likeness.toFixed(2), String(distance)]);
     fill(byId("about-pairs"), section("Hardest to tell apart", ["One", "The other", " Likeness", " Bits"], close));

@@ -21,7 +21,7 @@ export class Add {
   }
 
   _name() {
-    const rows = this.state.facts.takes === "texts" ? "The texts" : "Rows of it, a line each";
+    const rows = this.state.facts.takes === "texts" ? "The texts" : "Its rows, one per line";
     byId("add-rows-label").textContent = this.from.value === "inputs" ? rows : "The description";
   }
 
@@ -33,14 +33,14 @@ export class Add {
     const result = byId("add-result");
     this.form.setAttribute("aria-busy", "true");
     try {
-      if (!label || !lines.length) throw new Error("A class needs a label, and a text or row at least.");
+      if (!label || !lines.length) throw new Error("A class needs a label, and at least one text or row.");
       const isSaid = this.from.value === "descriptions";
       const given = isSaid ? [lines.join("\n")] : lines.map((line) => parsedRow(line, state.facts));
-      fill(result, el("p", { class: "faint small", role: "status" }, "The model is written anew; that takes a moment."));
+      fill(result, el("p", { class: "faint small", role: "status" }, "The model is being saved again; that takes a moment."));
       const known = typeof state.labels[0] === "number" ? Number(label) : label;
       await source.add(state.facts.model, { [this.from.value]: given, labels: given.map(() => known) });
       await this.seen(known);
-      fill(result, el("p", { class: "done", role: "status" }, `${label} is there, from ${isSaid ? "its description" : counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
+      fill(result, el("p", { class: "done", role: "status" }, `${label} was added, from ${isSaid ? "its description" : counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
       this.form.reset();
     } catch (error) {
       fill(result, el("p", { class: "problem", role: "alert" }, error.message));

@@ -26,7 +26,7 @@ export class Bits {
     }
     byId("unflip").addEventListener("click", () => {
       state.unflip();
-      say("All bits are back.");
+      say("All bits are restored.");
       this.cells[0]?.focus();
     });
   }

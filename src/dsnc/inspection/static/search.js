@@ -55,7 +55,7 @@ export class Search {
       el("li", { role: "option", id: `match-${i}`, "data-number": number, "aria-selected": "false" }, label(number)),
     );
     const more = n > numbers.length ? el("li", { class: "faint", role: "presentation" }, `and ${counted(n - numbers.length, "other")}`) : null;
-    const none = this.input.value.trim() && !n ? el("li", { class: "faint", role: "presentation" }, "Nothing has these letters.") : null;
+    const none = this.input.value.trim() && !n ? el("li", { class: "faint", role: "presentation" }, "Nothing contains this text.") : null;
     fill(this.list, options, more, none);
     const open = Boolean(this.input.value.trim());
     this.list.hidden = !open;

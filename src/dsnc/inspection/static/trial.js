@@ -18,7 +18,7 @@ export function parsedRow(text, facts) {
   const words = trimmed.split(/[\s,;]+/).filter(Boolean);
   const sparse = words.map((word) => word.split(":"));
   const numbers = sparse.flat().map(Number);
-  if (!words.length || numbers.some(Number.isNaN)) throw new Error("A row is a list of numbers, such as 1, 0.5, 3, or 17:0.5 of mostly zeros.");
+  if (!words.length || numbers.some(Number.isNaN)) throw new Error("A row is a list of numbers, such as 1, 0.5, 3, or 17:0.5 if it is mostly zeros.");
   if (sparse.every((pair) => pair.length === 2)) {
     return { indices: sparse.map((pair) => Number(pair[0])), values: sparse.map((pair) => Number(pair[1])) };
   }
@@ -49,8 +49,8 @@ export class Trial {
     this.result.replaceChildren();
     const text = facts.takes === "texts";
     byId("try-label").textContent = text ? "A text" : `A row of ${facts.features.toLocaleString("en-US")} numbers`;
-    byId("try-hint").textContent = text ? "Enter asks; Shift and Enter begin a new line."
-      : "Numbers with commas or blanks between them; of mostly zeros, 17:0.5 for feature 17, counted from 0.";
+    byId("try-hint").textContent = text ? "Enter predicts; Shift+Enter starts a new line."
+      : "Numbers separated by commas or spaces; if mostly zeros, 17:0.5 for feature 17, counted from 0.";
   }
 
   async _ask() {
@@ -82,7 +82,7 @@ export class Trial {
     const answers = facts.sets ? labels : labels.slice(0, 1);
     const told = answers.map((label, i) => [el("strong", {}, String(label)), ` ${percent(shares[i])}`]);
     const head = told.length ? told.map((parts) => el("p", { class: "answer" }, parts)) : el("p", { class: "answer" }, el("strong", {}, "No label"));
-    const unknown = isUnknown ? el("p", { class: "problem small" }, "Unlike the rows of all classes: it may belong to none of them.") : null;
+    const unknown = isUnknown ? el("p", { class: "problem small" }, "Unlike the rows of every class: it may belong to none of them.") : null;
     say(answers.map((label, i) => `${label}, ${percent(shares[i])}`).join("; ") || "no label");
     if (!explanation) return fill(this.result, head, this._plain(labels, shares));
     if (!facts.no_codes) this.state.showRow(shortened(input), explanation.bits);
@@ -139,7 +139,7 @@ export class Trial {
       return el("li", {}, el("span", { class: "term" }, term.name), el("span", { class: "number" }, signed(term.value)), bar);
     });
     return el("div", {}, el("h4", {}, "What decided"),
-      el("p", { class: "faint small" }, `What each adds to the lead of ${label} over ${runner}; below 0, against it.`),
+      el("p", { class: "faint small" }, `What each adds to the lead of ${label} over ${runner}; below 0 speaks against it.`),
       el("ol", { class: "terms" }, rows));
   }
 }

@@ -1,4 +1,4 @@
-"""The paper's tables and figure, on any data: definition -> raw record -> table."""
+"""The paper's tables and figure, on any data: from definitions to raw records to tables."""
 
 from dsnc.paper.experiments.definition import Definition, Source
 from dsnc.paper.experiments.methods import METHODS, RECIPES

@@ -1,4 +1,4 @@
-"""What is to be run: data, method, code size, settings, seed. Its digest names its record."""
+"""What to run: data, method, code size, settings, seed. Its digest names its record."""
 
 import hashlib
 import json
@@ -12,7 +12,19 @@ _DIGITS = 10  # of the digest, in a folder's name
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where rows come from: what `dsnc.data.load_dataset` takes, or some of its classes."""
+    """Where rows come from: anything that `dsnc.data.load_dataset` accepts, or some of its classes.
+
+    Attributes
+    ----------
+    path : str
+        A file, a folder, or a name of the catalog.
+    n_classes : int or None
+        Take a random subset of this many classes.
+    draw : str or None
+        Which draw, for a name of the catalog that has several.
+    beside : str or None
+        The paper's data set whose figures are shown beside ours.
+    """
 
     path: str
     n_classes: int | None = None  # a random subset of so many
@@ -27,24 +39,25 @@ class Definition:
     Parameters
     ----------
     source : Source
-        How to load the data. Not part of the digest: a folder may move.
+        How to load the data. Not part of the digest, since a folder may move.
     data, fingerprint : str
         The name of the data, and a digest of its content and split.
     method, recipe : str
-        Keys of `METHODS` and `RECIPES`.
-    weighting : str
-        What is done to the features; see `dsnc.paper.experiments.prepare`.
+        Keys of `METHODS` and `RECIPES`. The recipe is "default" by default.
+    weighting : str, default "tfidf"
+        How features are weighted; see `dsnc.paper.experiments.prepare`.
     n_bits : int or None
         Code size, or number of hidden units; None for methods that have neither.
     settings : dict
-        All parameters of the estimator that are not its defaults, those of the recipe included.
+        All parameters of the estimator that differ from its defaults, including those of the
+        recipe.
     selected : dict
-        Further ones, chosen on validation rows; ``factor`` stands for beta and gamma.
-    trial : bool
-        Whether this is one of the runs among which they are chosen: it never sees test rows.
+        Further parameters, chosen on validation rows; ``factor`` stands for beta and gamma.
+    trial : bool, default False
+        Whether this is one of the runs that choose such parameters: it never sees test rows.
     seed : int
-        Its ``random_state``.
-    keep_decoders : bool
+        The ``random_state`` of the estimator.
+    keep_decoders : bool, default False
         Whether the record keeps the decoders, to be timed later. Not part of the digest.
     """
 
@@ -63,7 +76,7 @@ class Definition:
 
     @property
     def digest(self) -> str:
-        """Digest of all that changes the outcome; the same on every machine."""
+        """Digest of everything that changes the outcome; the same on every machine."""
         fields = asdict(self)
         for name in ("source", "keep_decoders"):
             del fields[name]
@@ -72,26 +85,26 @@ class Definition:
 
     @property
     def title(self) -> str:
-        """A line for people."""
+        """A line that describes the run."""
         bits = "" if self.n_bits is None else f", {self.n_bits} bits"
         what = f"{self.data}: {self.method}{bits}, {self.recipe} recipe, seed {self.seed}"
         tried = ", ".join(f"{name} {value:g}" for name, value in self.selected.items())
         return f"{what}, trying {tried}" if self.trial else what
 
     def folder(self, runs: Path) -> Path:
-        """Return where its record is, or will be."""
+        """Return the folder of its record, which need not exist."""
         bits = "" if self.n_bits is None else f"-{self.n_bits}"
         kind = "-trial" if self.trial else ""
         name = f"{self.method}{bits}-{self.recipe}-s{self.seed}{kind}-{self.digest}"
         return runs / file_name(self.data) / name
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; `from_dict` is the way back."""
+        """Return plain values; `from_dict` reverses this."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make a definition from what `to_dict` gave."""
+        """Make a definition from the result of `to_dict`."""
         return cls(**{**values, "source": Source(**values["source"])})
 
 

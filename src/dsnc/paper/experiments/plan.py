@@ -23,20 +23,22 @@ class Plan:
     Parameters
     ----------
     bits : tuple of int, optional
-        By default those of the paper: up to 400 for DMOZ-12K, to 200 for all others.
-    seeds : tuple of int
-    recipes : tuple of str
-        "default" is ours, "paper" the authors'.
+        Code sizes. By default, those of the paper: up to 400 for DMOZ-12K, up to 200 for all
+        others.
+    seeds : tuple of int, default (0, 1, 2)
+        Values of ``random_state``.
+    recipes : tuple of str, default ("default", "paper")
+        "default" is ours, "paper" is the authors'.
     methods : tuple of str
-        Keys of `METHODS`.
-    settings : dict
-        Parameters of all estimators that have them, such as ``max_epochs``; also ``factor`` and
-        ``weighting``. They beat the recipe, and what is set is not selected.
-    select : bool
-        Choose learning rate and factor for each cell on validation rows, where the recipe has a
-        grid for them, as the paper does.
+        Keys of `METHODS`; all of them by default.
+    settings : dict, default {}
+        Parameters such as ``max_epochs``, for all estimators that have them; also ``factor`` and
+        ``weighting``. They override the recipe, and what is set here is not selected.
+    select : bool, default True
+        Whether to choose learning rate and factor for each cell on validation rows, as the paper
+        does, where the recipe has a grid for them.
     n_classes : int, optional
-        Take a random subset of so many classes.
+        Take a random subset of this many classes.
     """
 
     bits: tuple[int, ...] | None = None
@@ -48,7 +50,7 @@ class Plan:
     n_classes: int | None = None
 
     def check(self) -> None:
-        """Refuse what no method can do."""
+        """Raise an error for what no method can do."""
         for name in ("bits", "seeds", "recipes", "methods"):
             if getattr(self, name) == ():
                 raise InputError(f"{name} is empty; give one or more.")
@@ -71,7 +73,7 @@ class Plan:
                 raise unknown_name(_WEIGHTING, value, WEIGHTINGS)
 
     def sources(self, data: str, beside: str | None = None) -> list[Source]:
-        """Return the data as this plan takes them: one source, or one for each draw."""
+        """Return the data of this plan: one source, or one for each draw."""
         if beside is not None and beside not in ACCURACY:
             raise unknown_name("beside", beside, ACCURACY)
         draws: list[str | None] = [*list_draws(data)] or [None]
@@ -82,7 +84,7 @@ class Plan:
     def definitions(
         self, source: Source, methods: Iterable[str] | None = None, *, keep_decoders: bool = False
     ) -> Iterator[Definition]:
-        """Yield the runs of the chosen methods; `keep_decoders` is for those of the first seed."""
+        """Yield the runs of the chosen methods; `keep_decoders` applies to the first seed."""
         self.check()
         for recipe in self.recipes:
             weighting = self.settings.get(_WEIGHTING, RECIPES[recipe].weighting)
@@ -120,4 +122,4 @@ PRESETS: dict[str, Plan] = {
     ),
     "paper": Plan(),
 }
-"""Name to plan: "quick" to see it work in minutes, "paper" for the whole tables."""
+"""Name to plan: "quick" shows in minutes that it works, "paper" makes the whole tables."""

@@ -80,7 +80,9 @@ def prepare(source: Source, weighting: str = "tfidf") -> Prepared:
     options = {} if source.draw is None else {"draw": source.draw}
     dataset = load_dataset(source.path, **options)
     if dataset.is_multilabel:
-        raise InputError(f"data={source.path!r} has label sets; the experiments take one label.")
+        raise InputError(
+            f"data={source.path!r} has label sets, but the experiments need one label a row."
+        )
     if source.n_classes is not None and source.n_classes < dataset.n_classes:
         dataset = dataset.subset_classes(source.n_classes)
     whole = dataset.predefined_split() if dataset.splits else dataset.split()

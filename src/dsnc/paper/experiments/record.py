@@ -1,4 +1,4 @@
-"""What a run left, on disk: ``record.json`` and ``arrays.npz``, written once and whole."""
+"""What a run leaves on disk: ``record.json`` and ``arrays.npz``, written once and completely."""
 
 import json
 import zipfile
@@ -27,23 +27,25 @@ _JSON, _ARRAYS, _DECODERS = "record.json", "arrays.npz", "decoders.npz"
 
 @dataclass(frozen=True)
 class Record:
-    """A run and its raw outcome; tables and figures are made from it.
+    """A run and its raw outcome, from which tables and figures are made.
 
     Attributes
     ----------
     definition : Definition
+        What was run.
     outcomes : dict
-        Decoder (or `OWN`, or `FITTED`) to its figures: ``accuracy``, ``top_5``,
-        ``calibration_error``, ``operations`` and ``bytes`` of the paper's formulas, and of a
-        decoder alone ``microseconds`` of a row.
+        For each decoder (or `OWN`, or `FITTED`), its figures: ``accuracy``, ``top_5``,
+        ``calibration_error``, ``operations`` and ``bytes`` by the paper's formulas, and, for a
+        decoder alone, ``microseconds`` per row.
     codes : dict
         Statistics of the hard codes by part ("train", "test"): distances, number of codes.
     history : dict
-        Of training, as `dsnc.training.history.History.to_dict` gives it; empty without epochs.
+        The history of training, as `dsnc.training.history.History.to_dict` returns it; empty
+        without epochs.
     rows : dict
-        Rows of each part, and how many were left out because no training row has their class.
+        Number of rows of each part, and of those left out because no training row has their class.
     seconds : dict
-        "fit", "evaluate".
+        Time by step: "fit", "evaluate".
     versions, machine : dict
         What it was run with.
     error : str
@@ -66,12 +68,12 @@ class Record:
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays, read when they are first asked for."""
+        """The arrays, which are read when they are first used."""
         return self._read(_ARRAYS)
 
     @property
     def test_codes(self) -> PackedCodes | None:
-        """The codes of the test rows, of a method that has codes."""
+        """The codes of the test rows, if the method has codes."""
         words, n_bits = self.arrays.get("words"), self.definition.n_bits
         return None if words is None or n_bits is None else PackedCodes(words, n_bits)
 
@@ -81,7 +83,7 @@ class Record:
         return self.folder is not None and (self.folder / _DECODERS).exists()
 
     def decoders(self) -> tuple[dict[str, Decoder], NDArray[np.float32]]:
-        """Return the decoders that were kept, by outcome, and logits of rows for them."""
+        """Return the decoders that were kept, by outcome, and logits of rows to time them with."""
         arrays = self._read(_DECODERS)
         logits = arrays.pop("logits")
         parts: dict[tuple[str, str], dict[str, Any]] = {}
@@ -157,7 +159,7 @@ def read_record(folder: Path) -> Record | None:
 def find_records(runs: Path, *, trials: bool = False) -> Iterator[Record]:
     """Yield the records under a folder, in the order of their names; reading never writes.
 
-    With `trials`, those of the runs among which settings were chosen, else those of all others.
+    With `trials`, only the runs among which settings were chosen; without, all others.
     """
     for path in sorted(runs.rglob(_JSON)):
         record = read_record(path.parent)

@@ -1,4 +1,4 @@
-"""From the name of an experiment to its tables."""
+"""From the names of experiments to their tables."""
 
 import json
 import os
@@ -49,7 +49,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         cost_curve.measure,
     ),
 }
-"""Name to experiment."""
+"""The experiments by name."""
 
 
 def reproduce(
@@ -62,22 +62,23 @@ def reproduce(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> tuple[list[Table], list[Record]]:
-    """Run what is missing and return the tables of the experiments, and their records.
+    """Run what is missing, and return the tables of the experiments and their records.
 
-    Trials of settings are among the records where they failed.
+    Trials of settings are among the records if they failed.
 
     Parameters
     ----------
     names : iterable of str
         Keys of `EXPERIMENTS`.
     data : str
-        What `dsnc.data.load_dataset` takes.
+        Anything that `dsnc.data.load_dataset` accepts.
     plan : Plan
-    runs : path
+        How much to run.
+    runs : path, default "runs"
         The folder of the records.
     beside : str, optional
-        The data set of the paper that the data stand for, such as "DMOZ-1K": its figures are shown
-        beside ours. The paper's own sets need not say so.
+        The paper's data set that the data stand for, such as "DMOZ-1K"; its figures are shown
+        beside ours. Not needed for the paper's own sets.
     n_jobs, progress
         As in `run_all`.
     """

@@ -1,8 +1,8 @@
-"""Definitions to records: in worker processes, skipping what exists, losing nothing.
+"""Runs definitions in worker processes, skips what exists, and loses nothing.
 
-A run that fails leaves a record that says so, and the others go on; it is tried again next time. A
-worker that dies (out of memory, say) is replaced. Ctrl-C leaves what is finished: the same command
-goes on from there.
+A run that fails leaves a record that says so, and the others continue; it is tried again next time.
+A worker that dies (out of memory, for example) is replaced. Ctrl-C keeps what is finished, and the
+same command continues from there.
 """
 
 import multiprocessing
@@ -34,19 +34,19 @@ def run_all(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> list[Record]:
-    """Run what has no record yet; return the records of all, failed ones included.
+    """Run the definitions that have no record yet; return all records, including failed ones.
 
     Parameters
     ----------
     definitions : iterable of Definition
-        Of equal ones the first counts.
+        Of equal ones, the first counts.
     runs : path
-        The folder of the records; it is made.
-    n_jobs : int
-        Worker processes. Each gets its share of the cores, so that measured times are those of
-        one run at a time only with ``n_jobs=1``.
-    progress : bool
-        Draw a bar on stderr.
+        The folder of the records; it is created.
+    n_jobs : int, default 1
+        Number of worker processes. They share the cores, so measured times are those of one run at
+        a time only with ``n_jobs=1``.
+    progress : bool, default False
+        Whether to show a progress bar on stderr.
     """
     whole("n_jobs", n_jobs)
     folder = Path(runs)

@@ -1,4 +1,4 @@
-"""A table: columns, rows of cells, notes; and the ways to write it."""
+"""A table: columns, rows of cells, notes; and how it is written."""
 
 import math
 import statistics
@@ -9,7 +9,21 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean over seeds, or words."""
+    """A mean over seeds, or words.
+
+    Attributes
+    ----------
+    text : str
+        What is shown.
+    value : float
+        The number to compare by; NaN for words.
+    constant_time : bool
+        Whether it was decoded in constant time: the gray background of the paper's table.
+    best : bool
+        Whether it is the best of its row.
+    deviation : float
+        Standard deviation over seeds; 0 with one.
+    """
 
     text: str = ""
     value: float = math.nan  # to compare by
@@ -19,7 +33,7 @@ class Cell:
 
     @classmethod
     def of(cls, values: Iterable[float], digits: int = 2, **flags: bool) -> "Cell":
-        """Return mean and standard deviation over seeds; empty for no values."""
+        """Return a cell with mean and standard deviation; an empty one for no values."""
         numbers = [value for value in values if not math.isnan(value)]
         if not numbers:
             return cls()
@@ -33,7 +47,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """What an experiment says."""
+    """The result of an experiment.
+
+    Attributes
+    ----------
+    title : str
+    columns : sequence of str
+    rows : sequence of sequences of Cell
+    notes : sequence of str
+    best : str
+        What bold cells stand for.
+    """
 
     title: str
     columns: Sequence[str]
@@ -42,7 +66,7 @@ class Table:
     best: str = "the best of a row"  # what it means to be one
 
     def to_markdown(self) -> str:
-        """Return GitHub's table: bold is the best of a row, italic is constant time."""
+        """Return a table in GitHub's Markdown; bold is the best, italic is constant time."""
         lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
         lines += [_line([_marked(cell) for cell in row]) for row in self.rows]
         notes = [*self.notes, *self._legend()]
@@ -57,7 +81,7 @@ class Table:
             yield "Italic: decoded in constant time, by a table of all codes."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, NaN as None."""
+        """Return plain values; NaN becomes None."""
         rows = [
             [{"text": c.text, "value": None if math.isnan(c.value) else c.value} for c in row]
             for row in self.rows

@@ -1,4 +1,4 @@
-"""The page about experiments, and its single figures (the extra ``report`` draws them)."""
+"""The page about experiments, and single figures of it (needs the extra ``report``)."""
 
 from dsnc.paper.report.page import write_figure, write_report
 

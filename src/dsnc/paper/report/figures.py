@@ -175,7 +175,7 @@ def distance_figure(
     """
     figure, axes = new_figure(5.2, 3.2)
     kinds = (
-        ("one class", within, COLORS["vermillion"]),
+        ("same class", within, COLORS["vermillion"]),
         ("different classes", between, COLORS["blue"]),
     )
     for name, counts, color in kinds:

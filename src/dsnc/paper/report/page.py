@@ -1,6 +1,6 @@
 """``dsnc report``: one page from a folder of records, for any browser, without a network.
 
-Also single figures of it as files, for documents.
+It also writes single figures of the page as files, for documents.
 """
 
 import os
@@ -29,17 +29,17 @@ def write_report(
 ) -> Path:
     """Write a page about all experiments whose records are in a folder.
 
-    The page is one HTML file that needs nothing else: no network, no script. The same records give
-    the same bytes.
+    The page is a single HTML file without scripts that loads nothing from a network. The same
+    records give the same bytes.
 
     Parameters
     ----------
     runs : path
         The folder of records, as `reproduce` and ``dsnc reproduce`` write it.
     output : path
-        The file to write; its folder is made.
-    overwrite : bool
-        Replace a file that is there.
+        The file to write; its folder is created.
+    overwrite : bool, default False
+        Whether to replace an existing file.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def write_figure(
     data: str | None = None,
     recipe: str | None = None,
 ) -> Path:
-    """Write one figure of the report to a file; an older one is replaced.
+    """Write one figure of the report to a file; an existing one is replaced.
 
     Parameters
     ----------
@@ -79,7 +79,12 @@ def write_figure(
     path : path
         The file to write, ending in ``.png`` or ``.svg``.
     data, recipe : str, optional
-        Which data set and recipe; needed where the records have several.
+        Which data set and recipe; required if the records have several.
+
+    Returns
+    -------
+    Path
+        The file that was written.
     """
     if kind not in FIGURES:
         raise unknown_name("kind", kind, FIGURES)
@@ -130,7 +135,7 @@ def _data_view(number: int, data: DataSet) -> dict[str, Any]:
         "classes": classes_picture(data),
         "chapters": chapters,
         "runs": _runs_table(data),
-        "settings": sorted(line or "as the recipes say" for line in settings),
+        "settings": sorted(line or "none" for line in settings),
     }
 
 
@@ -219,12 +224,15 @@ def _chapter(runs: str | os.PathLike[str], data: str | None, recipe: str | None)
 def _figure(kind: str, chapter: Chapter) -> Any:
     if kind == "accuracy":
         if not chapter.sizes:
-            raise InputError(f"No run on {chapter.data!r} has a code size; there is no line.")
+            raise InputError(
+                f"No run on {chapter.data!r} has a code size, so there is no line to draw."
+            )
         return accuracy_figure(accuracy_lines(chapter))
     cost = "operations" if kind == "cost" else "microseconds"
     points = chapter.curve.points if chapter.curve is not None else ()
     if chapter.curve is None or not any(getattr(point, cost) > 0 for point in points):
         raise InputError(
-            f"The runs on {chapter.data!r} tell no {cost} of decoding; dsnc reproduce cost does."
+            f"The runs on {chapter.data!r} have no {cost} of decoding; dsnc reproduce cost "
+            "measures it."
         )
     return cost_figure(chapter.curve, cost)

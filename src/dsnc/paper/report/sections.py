@@ -162,7 +162,7 @@ def _learning(chapter: Chapter, anchor: str) -> Block:
                 figure = figures.learning_figure(f"{n_bits} bits: {name}", ylabel, runs)
                 caption = f"{name.capitalize()} by epoch, {n_bits} bits; one line a seed."
                 if name == "loss" and chapter.select("ecoc"):
-                    caption += " ECOC's loss is one of bits, and is left out."
+                    caption += " ECOC's loss is over bits, and is left out."
                 pictures.append(_drawn(figure, f"{anchor}-{n_bits}-{name.split()[0]}", caption))
     return Block(anchor, "Learning curves", (), pictures)
 
@@ -195,7 +195,7 @@ def _reliability(chapter: Chapter, anchor: str) -> Block:
                 f"of 80 % is right 8 times in 10. Expected calibration error: {errors}."
             )
             pictures.append(_drawn(figure, f"{anchor}-{n_bits}", caption))
-    return Block(anchor, "How honest confidence is", (), pictures)
+    return Block(anchor, "How honest the probabilities are", (), pictures)
 
 
 def _bins(records: Sequence[Record], decoder: str) -> CalibrationBins | None:
@@ -231,7 +231,7 @@ def _balance(chapter: Chapter, anchor: str) -> Block:
         if shares:
             caption = (
                 f"Share of ones of each of {n_bits} bits over the test rows, sorted. A bit at one "
-                f"half tells the most. {_first_seed(chapter)}"
+                f"half carries the most information. {_first_seed(chapter)}"
             )
             figure = figures.balance_figure(f"{n_bits} bits", shares)
             pictures.append(_drawn(figure, f"{anchor}-{n_bits}", caption))
@@ -255,7 +255,9 @@ def _correlation(chapter: Chapter, anchor: str) -> Block:
         described = f"Matrix of absolute correlations of bits. {caption}"
         source = figures.heat_map(matrix, largest)
         pictures.append(Picture(caption, source=source, description=described))
-    words = [f"Absolute correlation of each two bits over the test rows. {_first_seed(chapter)}"]
+    words = [
+        f"Absolute correlation of each pair of bits over the test rows. {_first_seed(chapter)}"
+    ]
     scale = ("0", f"{largest:.2f} and more")
     shades = figures.shades()
     return Block(anchor, "Correlation of bits", words, pictures, shades=shades, scale=scale)
@@ -286,7 +288,7 @@ def _distances(chapter: Chapter, anchor: str) -> Block:
 
 def _confusions(chapter: Chapter, data: DataSet, anchor: str) -> Block:
     """Return the classes that are taken for each other most."""
-    title = "Classes taken for each other"
+    title = "Classes mistaken for each other"
     for method, decoder in _MISTAKEN:
         for n_bits in reversed(chapter.sizes):
             records = chapter.select(method, n_bits)
@@ -306,7 +308,7 @@ def _card(confusion: Confusion, data: DataSet) -> dict[str, str]:
     """Return a class that was taken for another: labels, pictures if any, and how often."""
     words = f"{confusion.mistakes} of {confusion.rows} rows"
     if confusion.reverse:
-        words += f"; {confusion.reverse} the other way round"
+        words += f"; {confusion.reverse} the other way around"
     card, pictures = {"words": words}, [] if data.pictures is None else [*data.pictures]
     for side, number in (("true", confusion.true), ("predicted", confusion.predicted)):
         card[side] = data.label(number)
