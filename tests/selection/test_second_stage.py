@@ -225,7 +225,7 @@ def test_the_report_tells_what_it_is_worth():
     assert " us " in said
     assert " MB" in said
     chosen = choose(evidence(noise=0.1), SelectionSettings("soft", reranker="auto"))
-    assert "would decide" in chosen.report.reason
+    assert "gains too little" in chosen.report.reason
     assert chosen.reranker is None
 
 

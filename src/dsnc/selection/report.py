@@ -88,10 +88,12 @@ class DecoderReport:
             *self.trials,
             Trial(SECOND_STAGE, settings, both, self.nanoseconds + found.nanoseconds, n_bytes),
         ]
-        taken = found.reranker is not None
+        is_kept = found.reranker is not None
+        what = (
+            "features decide among its candidates" if is_kept else "a second stage gains too little"
+        )
         reason = (
-            f"{self.reason}; features {'decide' if taken else 'would decide'} among its "
-            f"candidates: {100 * both:.2f} % instead of {100 * without:.2f} %, for "
+            f"{self.reason}; {what}: {100 * both:.2f} % instead of {100 * without:.2f} %, for "
             f"{found.nanoseconds / 1000:.1f} us and {n_bytes / 1e6:.1f} MB more"
         )
         return replace(self, reason=reason, trials=trials)
