@@ -1,5 +1,6 @@
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(_ROOT / ".numba_cache" / _DIGEST))
 # Workers that run side by side have a core each: more threads would only wait for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines differ in speed: a slow one must not fail a property. The examples are always the same
 # ones, so that a run says the same thing twice; `make test-all` draws many more, at random.
