@@ -30,6 +30,7 @@ LOOKS = {  # of a contestant, by how its name begins
     "sgd": ("green", "v"),
     "output-code": ("green", "P"),
     "nearest-centroid": ("green", "X"),
+    "centroid-cosine": ("blue", "X"),
     "fasttext": ("purple", "<"),
     "fasttext-hs": ("purple", ">"),
     "napkinxc-plt": ("sky", "p"),

@@ -19,6 +19,7 @@ NAMES = {
     "sgd": "SGD",
     "output-code": "output codes",
     "nearest-centroid": "centroid",
+    "centroid-cosine": "centroid, by angle",
     "fasttext": "fastText",
     "fasttext-hs": "fastText `hs`",
     "napkinxc-plt": "napkinXC",

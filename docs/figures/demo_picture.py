@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 PICTURE = Path(__file__).parents[1] / "images" / "demo.svg"
 WIDTH = 112
@@ -40,8 +39,8 @@ def _until(lines: Iterable[str], last: str) -> Iterator[str]:
 def main() -> None:
     """Run the demo and write the picture."""
     console = Console(record=True, width=WIDTH)
-    console.print(Text("$ make demo", style="bold"))
-    console.print(Text(tour()), highlight=True)
+    console.print("$ make demo", style="bold", highlight=False)
+    console.print(tour(), markup=False)
     picture = console.export_svg(title="make demo", unique_id="demo")
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)  # none is fetched
     PICTURE.write_text(picture, encoding="utf-8")
