@@ -53,6 +53,7 @@ def test_a_class_with_one_example_and_unbalanced_ones():
     rows = X.copy()
     rows[5] = 255
     model = quick(validation_fraction=0.4).fit(rows, y)
+    assert model.data_["validation"]["never_held_out"] == 1
     assert model.classes_.tolist() == [0, 2, 3, 99]
     assert model.predict(rows[5:6]) == [99]
 
@@ -154,10 +155,69 @@ def test_hold_out_leaves_every_class_a_row(y, fraction, seed, data):
     assert np.array_equal(np.sort(np.concatenate([train, held])), rows)
     assert set(y[train]) == set(y[rows])
     n_classes = len(set(y[rows].tolist()))
-    assert len(held) == min(int(fraction * len(rows)), len(rows) - n_classes)
+    n_drawn = int(fraction * len(rows))
+    assert max(0, n_drawn - n_classes) <= len(held) <= min(n_drawn, len(rows) - n_classes)
     again = hold_out(targets, fraction, seed, None if some is None else rows)
     assert np.array_equal(again[0], train)
     assert np.array_equal(again[1], held)
+
+
+SIZES = (2, 3, 5, 20, 400)  # rows of a class
+SEEDS = range(60)
+
+
+def drawn(targets, rows=None):
+    """Return how often each row is held out."""
+    counts = np.zeros(len(targets))
+    for seed in SEEDS:
+        counts[hold_out(targets, 0.1, seed, rows)[1]] += 1
+    return counts
+
+
+def is_by_chance(counts, expected=0.1):
+    """Tell whether rows were held out as often as independent draws would have it: five sigma."""
+    n = counts.size * len(SEEDS)
+    return abs(counts.sum() / n - expected) <= 5 * np.sqrt(expected * (1 - expected) / n)
+
+
+@pytest.mark.parametrize("part", [False, True])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_held_out_rows_are_like_all_rows(in_order, part):
+    # Classes of each size hold 2,000 rows together.
+    sizes = np.repeat(SIZES, [2000 // size for size in SIZES])
+    y = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
+    y = y if in_order else np.random.default_rng(0).permutation(y)
+    rows = np.arange(0, len(y), 2) if part else None  # which leaves classes with fewer
+    counts = drawn(Targets(y, len(sizes)), rows)
+    here = np.arange(len(y)) if rows is None else rows
+    assert not counts[np.setdiff1d(np.arange(len(y)), here)].any()
+    left = np.bincount(y[here], minlength=len(sizes))
+    for size in np.unique(left[y[here]]):
+        of_size = here[left[y[here]] == size]
+        # A class whose rows are all drawn gets one back.
+        assert is_by_chance(counts[of_size], 0.1 - 0.1**size / size), size
+    large = here[left[y[here]] > 5]
+    for third in np.array_split(large, 3):
+        assert is_by_chance(counts[third])
+
+
+def test_held_out_label_sets_are_like_all_of_them():
+    rng = np.random.default_rng(0)
+    sets = (rng.random((3000, 40)) < rng.uniform(0.01, 0.2, 40)).astype(np.int8)
+    counts = drawn(Targets(sp.csr_array(sets), 40))
+    for label in sets.T.astype(bool):
+        assert is_by_chance(counts[label])
+    for third in np.array_split(counts, 3):
+        assert is_by_chance(third)
+
+
+@given(sets=st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=30), seed=st.integers(0, 99))
+def test_every_label_keeps_a_row(sets, seed):
+    flat = np.array([label for each in sets for label in sorted(each)], dtype=np.int32)
+    targets = Targets.from_lists(flat, [len(each) for each in sets], 6)
+    train, held = hold_out(targets, 0.5, seed)
+    assert np.array_equal(targets.take(train).counts() > 0, targets.counts() > 0)
+    assert len(held) <= len(sets) // 2
 
 
 @pytest.mark.parametrize("fraction", [1, 1.0, -0.1, 2, float("nan"), "0.1", None, [0.1]])
@@ -177,6 +237,7 @@ def test_no_validation():
 def test_a_share_is_held_out():
     model = quick(validation_fraction=0.25).fit(X, Y)
     assert model.data_["rows"] == len(X) - 20
+    assert model.data_["validation"] == {"rows": 20, "never_held_out": 0}
     assert model.history_.best_accuracy == max(model.history_.column("validation_accuracy"))
 
 

@@ -115,18 +115,20 @@ def hold_out(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose rows (of all, or of some) to learn from, and rows to validate on.
 
-    Every class keeps one to learn from.
+    Held-out rows are drawn at random, so that they are like the rows to come. Of a class, or a
+    label of sets, that would be left without a row to learn from, one goes back.
     """
     if not (isinstance(fraction, int | float | np.number) and 0 <= fraction < 1):
         raise InputError(f"validation_fraction={fraction!r} must be at least 0 and below 1.")
     rows = np.arange(len(targets)) if rows is None else rows
     order = np.random.default_rng([seed, 1]).permutation(rows)
-    shuffled = targets.take(order)
-    _, first = np.unique(shuffled.lists()[1], return_index=True)
-    owners = np.repeat(np.arange(len(order)), shuffled.sizes())
-    spare = np.delete(order, owners[first])
-    held = np.sort(spare[: int(fraction * len(rows))])
-    return np.setdiff1d(rows, held, assume_unique=True), held
+    n_held = int(fraction * len(rows))
+    held, learned = targets.take(order[:n_held]), targets.take(order[n_held:])
+    owners = np.repeat(np.arange(n_held), held.sizes())
+    classes, first = np.unique(held.lists()[1], return_index=True)
+    is_lost = learned.counts()[classes] == 0
+    spare = np.delete(order[:n_held], owners[first[is_lost]])
+    return np.setdiff1d(rows, spare, assume_unique=True), np.sort(spare)
 
 
 def check_range(X: Any) -> None:

@@ -303,4 +303,15 @@ def _described(run: Run) -> dict[str, Any]:
         known["validation"] = {"rows": held_out.n_rows}
         if held_out.X is not run.examples.X:
             known["validation"]["fingerprint"] = fingerprint(held_out)
+        elif held_out.rows is not None:  # drawn from the same rows
+            known["validation"]["never_held_out"] = _never_held_out(run.examples, held_out)
     return known
+
+
+def _never_held_out(learned: "Examples", held_out: "Examples") -> int:
+    """Count the rows that hold the only example of a class, which always stay in training."""
+    rows = np.concatenate([learned.rows, held_out.rows])
+    targets = learned.targets.take(rows)
+    owners = np.repeat(np.arange(len(targets)), targets.sizes())
+    is_only = targets.counts()[targets.lists()[1]] == 1
+    return len(np.unique(owners[is_only]))
