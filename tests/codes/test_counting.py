@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +6,7 @@ from test_index import cloud
 
 import oracles
 from dsnc.codes import HammingIndex, PackedCodes
+from dsnc.codes import multi_index as multi_indexes
 from dsnc.codes import scan as scanning
 from dsnc.codes._kernels.nearest import FREE, NO_LABELS, NO_SLACK, ROW_BITS, empty_lists
 from dsnc.codes.index import check_labels
@@ -113,8 +112,9 @@ def test_what_lookups_have_found_changes_nothing(n_bits, monkeypatch):
     for k in (1, 2, 30):
         for slack in (NO_SLACK, 2):
             keys, owners = empty_lists(len(queries), k)
+            monkeypatch.setattr(multi_indexes, "_BYTE_COST", 1e9)  # it never gives up,
+            monkeypatch.setattr(multi_indexes, "_MAX_RADIUS", 1)  # and does not get far
             multi = MultiIndex(packed)
-            multi._set_costs(math.inf, 1.0, max_radius=1)
             multi.update(asked, labels, keys, owners, slack)
             CodeScan(packed).update(asked, np.arange(len(queries)), labels, keys, owners, slack)
             wanted = naive(codes, queries, k, labels, slack)

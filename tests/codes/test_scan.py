@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_index import WIDTHS, cloud, pairs
@@ -36,10 +35,3 @@ def test_planes_are_the_octets_turned():
     turned = planes.transpose(0, 2, 1).reshape(-1, 8)
     assert np.array_equal(turned[:1000], octets_of(codes))
     assert not turned[1000:].any()
-
-
-@pytest.mark.parametrize("n", [1, 512, 3000])
-def test_head_is_the_first_codes(n):
-    codes = PackedCodes.from_bits(cloud(1, n, 64)[0])
-    head = CodeScan(codes).head(1024)
-    assert head.n_codes == min(n, 1024)

@@ -40,8 +40,8 @@ class HammingIndex:
     """Finds the nearest codes, exactly: ordered by distance, and equal distances by row.
 
     A multi-index answers queries that are near some code, in a time that grows like the square root
-    of the number of codes. For other queries, all codes are scanned, about ten per nanosecond. What
-    each way costs is measured once, and decides query by query.
+    of the number of codes. For other queries, all codes are scanned, about ten per nanosecond. How
+    many operations each way takes decides query by query.
 
     Parameters
     ----------
@@ -139,13 +139,12 @@ class HammingIndex:
         return index
 
     def prepare(self) -> None:
-        """Build the multi-index now and measure its cost, so that no search has to do it later."""
+        """Build the multi-index now, so that no search has to do it later."""
         with self._lock:
             if self._multi is None:
                 self._use(MultiIndex(self.codes))
 
     def _use(self, multi: MultiIndex) -> None:
-        multi.calibrate(self._scan)
         self._multi, self._tables = multi, multi.tables
 
     @property

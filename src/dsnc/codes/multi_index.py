@@ -2,7 +2,6 @@
 
 import copy
 import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes._kernels import multi_index as kernels
-from dsnc.codes._kernels.nearest import NO_LABELS, NO_SLACK, empty_lists
+from dsnc.codes._kernels.nearest import NO_SLACK
 from dsnc.codes.packed import PackedCodes
-from dsnc.codes.scan import CodeScan
+from dsnc.codes.scan import n_planes
 from dsnc.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -20,11 +19,11 @@ MIN_WIDTH, _MAX_WIDTH = 4, 24  # bits of a chunk: its 2^24 offsets are 64 MiB
 _MAX_CHUNKS = 32  # of very long codes some bits are in no chunk, which keeps the search exact
 _MAX_RADIUS = 7
 _MAX_MASKS = 1 << 18  # values of a chunk at one radius: scanning is cheaper than so many lookups
-_UNITS = (6.0, 8.0, 1.5, 18.0)  # of lookup, bucket, candidate, check; what a unit is, is measured
-_NOMINAL_UNIT_NS, _NOMINAL_OCTET_NS = 2.0, 0.05  # of a unit, of an octet of a scanned code
+# Nanoseconds on a typical machine. They are fixed, so that the same queries are looked up in every
+# run, however busy the machine: twice or half as much makes most searches hardly slower.
+_COSTS = np.array([12.0, 16.0, 3.0, 36.0])  # of lookup, bucket, candidate, check
+_BYTE_COST = 0.05  # of a byte of a scanned code
 _CROWDED = 1.3  # codes gather: the buckets near a query hold more rows than the average one
-_SAMPLE = 256  # queries of a calibration
-_SCANNED = 1 << 16  # codes of a calibration
 
 
 class MultiIndex:
@@ -56,7 +55,7 @@ class MultiIndex:
         self.offsets, self.ids, self.signatures = made.values()
         if arrays is not None:
             self._check_tables()
-        self._set_costs(math.inf, 1.0)
+        self.tables = self._tables()
 
     @property
     def n_later(self) -> int:
@@ -95,21 +94,6 @@ class MultiIndex:
         kernels.probe(*codes, queries.words, *self.tables, *lists, done, counts, *scratch)
         return done, counts
 
-    def calibrate(self, scan: CodeScan) -> None:
-        """Measure what a scan and a lookup cost here and now, in a few milliseconds."""
-        queries = _noisy(self.codes, 4 * _SAMPLE)
-        best = math.inf
-        self._set_costs(math.inf, 1.0, max_radius=2)
-        for start in range(0, len(queries), _SAMPLE):
-            sample, lists = queries.take(slice(start, start + _SAMPLE)), empty_lists(_SAMPLE, 1)
-            begin = time.perf_counter()
-            _, counts = self.update(sample, NO_LABELS, *lists)
-            seconds = time.perf_counter() - begin
-            lookups, candidates, checks = counts.tolist()
-            amounts = lookups, min(lookups, candidates), candidates, checks
-            best = min(best, seconds * 1e9 / np.dot(_UNITS, amounts))
-        self._set_costs(_scan_ns(scan, queries.take(slice(0, 8))), best)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the tables for a file; with the codes, the constructor is the way back."""
         return {"offsets": self.offsets, "ids": self.ids, "signatures": self.signatures}
@@ -124,15 +108,15 @@ class MultiIndex:
         if len(self.ids) and self.ids.max() >= n:
             raise InputError(f"index: array 'ids' has row {self.ids.max()}; there are {n} codes.")
 
-    def _set_costs(self, scan_ns: float, unit_ns: float, *, max_radius: int = _MAX_RADIUS) -> None:
-        """Set the costs that decide when a query is better scanned, and lay all out for kernels."""
-        widths = self.chunks[:, kernels.WIDTH]
-        self._costs = np.array([scan_ns, *(unit_ns * units for units in _UNITS)])
-        each = _lookup_cost(self.codes.n_bits, len(self.codes), widths, self._costs[1:])
-        ahead = _ahead(each[:, None] * self._mask_starts[widths], self.codes.n_bits)
-        n_radii = min(max_radius + 1, self._mask_starts.shape[1] - 1)
+    def _tables(self) -> tuple[Any, ...]:
+        """Lay all out for kernels, with the costs that decide when a query is better scanned."""
+        n_bits, n_codes, widths = self.codes.n_bits, len(self.codes), self.chunks[:, kernels.WIDTH]
+        costs = np.array([_scan_cost(n_bits, n_codes), *_COSTS])
+        each = _lookup_cost(n_bits, n_codes, widths)
+        ahead = _ahead(each[:, None] * self._mask_starts[widths], n_bits)
+        n_radii = min(_MAX_RADIUS + 1, self._mask_starts.shape[1] - 1)
         where = self.chunks, self.offsets, self.ids, self.signatures
-        self.tables = *where, self._masks, self._mask_starts, n_radii, self._costs, ahead
+        return *where, self._masks, self._mask_starts, n_radii, costs, ahead
 
 
 def no_tables() -> tuple[Any, ...]:
@@ -146,23 +130,25 @@ def no_tables() -> tuple[Any, ...]:
 def nominal_ns(n_bits: int, n_codes: int, distances: Ints) -> float:
     """Return what one query costs on a typical machine, nanoseconds on average.
 
-    By the same counts that decide between lookups and scan, but with fixed prices: for choices
-    that must be the same in every run. `distances` are how far some queries had to look.
+    By the counts and costs that decide between lookups and scan. `distances` are how far some
+    queries had to look.
     """
     chunks = _chunks(n_bits, n_codes)
     widths = chunks[:, kernels.WIDTH]
-    each = _lookup_cost(n_bits, n_codes, widths, _NOMINAL_UNIT_NS * np.array(_UNITS))
+    each = _lookup_cost(n_bits, n_codes, widths)
     lookups = each[:, None] * _masks(widths)[1][widths]
     probing = _ahead(lookups - lookups[:, :1], n_bits)[0, np.clip(distances, 0, n_bits)]
-    scan = _NOMINAL_OCTET_NS * n_codes * math.ceil(n_bits / 8)
+    scan = _scan_cost(n_bits, n_codes)
     return float(np.minimum(probing, scan).mean()) if len(distances) else scan
 
 
-def _lookup_cost(
-    n_bits: int, n_codes: int, widths: Ints, costs: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _scan_cost(n_bits: int, n_codes: int) -> float:
+    return _BYTE_COST * n_codes * n_planes(n_bits)
+
+
+def _lookup_cost(n_bits: int, n_codes: int, widths: Ints) -> NDArray[np.float64]:
     """Return what a lookup in each chunk is expected to cost, with all that it finds."""
-    lookup, bucket, candidate, check = costs.tolist()
+    lookup, bucket, candidate, check = _COSTS.tolist()
     if n_bits > 128:  # its rows' signatures leave out too much: almost all are checked
         candidate += check
     occupancy = n_codes / 2.0**widths
@@ -228,25 +214,6 @@ def _ahead(cumulated: NDArray[np.float64], n_bits: int) -> NDArray[np.float64]:
         ahead[r, -1] = (cumulated[:, r + 1] - cumulated[:, r]).sum()
     ahead[:, :-1][:, (final >= n_radii).any(axis=1)] = math.inf
     return ahead
-
-
-def _noisy(codes: PackedCodes, n: int) -> PackedCodes:
-    """Return codes with a fifth of their bits drawn anew: what queries are like."""
-    generator = np.random.default_rng([len(codes), codes.n_bits])
-    bits = codes.take(generator.integers(0, len(codes), n)).to_bits()
-    return PackedCodes.from_bits(bits ^ (generator.random(bits.shape) < 0.1))
-
-
-def _scan_ns(scan: CodeScan, queries: PackedCodes) -> float:
-    """Measure what scanning all codes for one query costs."""
-    share = scan.head(_SCANNED)
-    best = math.inf
-    for _ in range(4):
-        lists = empty_lists(len(queries), 1)
-        begin = time.perf_counter()
-        share.update(queries, np.arange(len(queries)), NO_LABELS, *lists)
-        best = min(best, time.perf_counter() - begin)
-    return best * 1e9 / len(queries) * scan.n_codes / max(1, share.n_codes)
 
 
 def _checked(name: str, values: Any, dtype: type, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -1,8 +1,5 @@
 """Exhaustive search: every code is compared, in a layout that makes this cheap."""
 
-import copy
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,9 +23,9 @@ class CodeScan:
 
     def __init__(self, codes: PackedCodes) -> None:
         self.n_bits, self.n_codes, self._words = codes.n_bits, len(codes), codes.words
-        n_planes = _n_planes(codes.n_bits)
+        planes = n_planes(codes.n_bits)
         n_blocks = -(-len(codes) // kernels.BLOCK)
-        self.planes = np.zeros((n_blocks, n_planes, kernels.BLOCK), dtype=np.uint8)
+        self.planes = np.zeros((n_blocks, planes, kernels.BLOCK), dtype=np.uint8)
         kernels.fill_planes(octets_of(codes), self.planes)
         self.planes.flags.writeable = False
 
@@ -40,14 +37,6 @@ class CodeScan:
         more.planes.flags.writeable = False
         more.n_codes, more._words = len(codes), codes.words
         return more
-
-    def head(self, n: int) -> Self:
-        """Return the scan of the first n codes or so, whole blocks of them."""
-        part = copy.copy(self)
-        part.planes = self.planes[: max(1, n // kernels.BLOCK)]
-        part.n_codes = min(self.n_codes, part.planes.shape[0] * kernels.BLOCK)
-        part._words = self._words[: part.n_codes]
-        return part
 
     def update(
         self,
@@ -120,12 +109,13 @@ def _numbered(labels: Ints) -> tuple[Ints, int, Ints | None]:
 
 def counting_space(n_bits: int, n_codes: int, n_owners: int) -> Ints:
     """Return scratch space for lists that are made by counting: for distances, rows and owners."""
-    space = np.empty(8 * _n_planes(n_bits) + 1 + n_codes + n_owners, dtype=np.int64)
+    space = np.empty(8 * n_planes(n_bits) + 1 + n_codes + n_owners, dtype=np.int64)
     space[len(space) - n_owners :] = FREE
     return space
 
 
-def _n_planes(n_bits: int) -> int:
+def n_planes(n_bits: int) -> int:
+    """Return how many bytes of each code are compared."""
     return _OCTETS * -(-n_bits // (8 * _OCTETS))
 
 

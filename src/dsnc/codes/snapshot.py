@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from dsnc.codes._kernels.nearest import NO_LABELS, ROW_BITS, empty_lists
 from dsnc.codes.multi_index import MultiIndex
 from dsnc.codes.packed import PackedCodes
-from dsnc.codes.scan import CodeScan
 
 Ints = NDArray[np.int64]
 _ROW_MASK = (1 << ROW_BITS) - 1
@@ -26,7 +25,6 @@ class Snapshot:
         self._rows = rows
         self._touched = np.zeros(rows[-1] + 1, dtype=np.bool_)
         self._multi = MultiIndex(codes)
-        self._multi.calibrate(CodeScan(codes))
 
     def touch(self, rows: Ints, *, is_gone: bool) -> None:
         """Take note of rows that were added, changed or removed."""
