@@ -135,3 +135,25 @@ def test_features_numbered_from_0_are_remembered(run, tmp_path):
     assert later == run("predict", "m", "-", input="2:1 5:1\n").stdout
     shifted = run("predict", "m", "-", "--first-index", "1", input="3:1 6:1\n").stdout
     assert later == shifted
+
+
+def test_files_without_names_serve_everywhere(run, files, tmp_path):
+    lines = (files / "train.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "a.tsv").write_text("".join(lines[1:]))
+    parts = ["--validation", "a.tsv", "--test", "a.tsv"]
+    result = run("train", "a.tsv", "-o", "m", *parts, *QUICK)
+    assert "test accuracy" in result.stdout
+    assert result.stderr.count("no header, label '0', text '1'") == 3
+    assert json.loads(run("evaluate", "m", "a.tsv", "--json").stdout)["rows"] == len(lines) - 1
+    assert "0 classes added" in run("classes", "add", "m", "a.tsv", "-o", "n").stderr
+    assert len(run("predict", "m", "a.tsv").stdout.splitlines()) == len(lines) - 1
+
+
+def test_what_cannot_be_tested_is_said_before_training(run, files, tmp_path):
+    (tmp_path / "t.tsv").write_text("label\ttext\nnobody\tno text\nnone\tno word\n")
+    result = run("train", files / "train.tsv", "-o", "m", "--test", "t.tsv", *QUICK, code=1)
+    assert "--test t.tsv: none of its labels is in the training rows, such as" in result.stderr
+    assert "epoch" not in result.stderr
+    result = run("train", files / "train.tsv", "-o", "m", "--test", "no.tsv", *QUICK, code=1)
+    assert "--test no.tsv: does not exist" in result.stderr
+    assert "train.tsv" not in result.stderr  # it was not read

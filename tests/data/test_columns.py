@@ -4,7 +4,7 @@ import pytest
 from dsnc.data import load_dataset
 from dsnc.data.columns import Columns, Roles, choose_columns, columns_for_rows
 from dsnc.data.stream import stream_table, table_kind
-from dsnc.data.tables import open_table
+from dsnc.data.tables import TableOptions, open_table
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
 
@@ -137,12 +137,51 @@ def test_labels_are_stripped_and_rows_without_one_left_out(write):
 def test_a_model_finds_its_columns_by_name_in_any_order(write):
     columns = load_dataset(write("text,label,n\none,a,1\ntwo,b,2\n")).columns
     table = open_table(write("n;TEXT;other\n1;x;y\n", "b.csv"), "csv", known=columns.names)
-    with pytest.raises(InputError, match=r"the model's column='text'.*"):
+    with pytest.raises(InputError, match=r"columns \['n', 'other'\], and the model reads 'text'"):
         broken = open_table(write("n,other\n1,x\n", "c.csv"), "csv")
         choose_columns(broken, Roles(), columns)
     chosen = choose_columns(table, Roles(), columns)
     (block,) = stream_table(table, chosen)
     assert block.X == ["x"]
+
+
+BARE = "nurse\tnight nurse\ndriver\tbus driver\nnurse\tnurse in 1\ndriver\ttruck 1\n"
+
+
+def test_a_table_without_names_is_found_again_by_places(write):
+    first = load_dataset(write(BARE, "a.tsv"))
+    again = load_dataset(write(BARE, "b.tsv"), columns=Columns.from_plain(first.columns.plain()))
+    assert (again.columns.label, again.columns.text) == ("0", ("1",))
+    assert again.labels.tolist() == first.labels.tolist()
+    headed = load_dataset(write("text,label\none,a\n"), columns=first.columns)
+    assert (headed.X.tolist(), headed.labels.tolist()) == (["one"], ["a"])
+
+
+@pytest.mark.parametrize("text", [("1",), ("Title",)])
+def test_a_column_alone_is_the_one_text_of_a_model(write, text):
+    table = open_table(write("night nurse\nbus driver\n"), "csv", TableOptions(header=False))
+    chosen = choose_columns(table, Roles(), Columns(label="0", text=text))
+    assert (chosen.label, chosen.text) == (None, ("0",))
+    beside = Columns(text=text, numbers=("n",))
+    with pytest.raises(InputError, match="has 1 columns without names, and the model reads"):
+        choose_columns(table, Roles(), beside)
+
+
+def test_a_model_with_a_name_is_told_how_to_read_a_table_without_names(write):
+    path, known = write(BARE, "a.tsv"), Columns(label="Category", text=("Title",))
+    with pytest.raises(InputError, match="model reads 'Title'.*--text-column.*--no-header"):
+        load_dataset(path, columns=known)
+    data = load_dataset(path, columns=known, label_column=0, text_column=1)
+    assert data.X[0] == "night nurse" and data.labels[0] == "nurse"
+    with pytest.raises(InputError, match=r"text_column=\['1'\].* 'a', 'b'; name as many"):
+        known = Columns(label="Category", text=("a", "b"), separate=True)
+        load_dataset(path, columns=known, label_column=0, text_column=1)
+
+
+def test_numbers_of_columns_are_no_header(write):
+    table = open_table(write("1\tone\n0\ttwo\n", "a.tsv"), "tsv", known=["0", "1"])
+    assert not table.has_names
+    assert table_kind(str(write("a | 1 b\n", "a.txt")), Columns(label="0", text=("1",))) is None
 
 
 def test_a_file_of_any_name_is_a_table_if_it_has_the_columns(write):

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from dsnc.data.tables import Table
 
 
-def check_data(name: str) -> None:
-    """Refuse a ``--data`` that is neither there nor in the catalog, before anything is run."""
+def check_data(name: str, option: str = "--data") -> None:
+    """Refuse what is neither there nor in the catalog, before anything is run."""
     from dsnc.data import DATASETS
 
     if Path(name).expanduser().exists() or name in DATASETS:
         return
     names = sorted(DATASETS)
     raise InputError(
-        f"--data {name}: does not exist.{did_you_mean(name, names)} "
+        f"{option} {name}: does not exist.{did_you_mean(name, names)} "
         f"Expected a file, a folder or a catalog name ({', '.join(names)})"
     )
 
@@ -79,6 +79,10 @@ def load_parts(
     """Load what a training run needs; files of their own beat the parts of a predefined split."""
     from dsnc.data import Split
 
+    named = {"validation": validation, "test": test}
+    for part, file in named.items():
+        if file is not None:
+            check_data(file, f"--{part}")
     texts: Any = reading.get("text_column")
     several = isinstance(texts, list) and len(texts) > 1
     whole = load(data, {**reading, "separate_texts": True} if several else reading)
@@ -86,13 +90,18 @@ def load_parts(
     parts = Split(whole, none, none) if whole.splits is None else whole.predefined_split()
     if not len(parts.train):
         raise InputError(f"{data} has no rows to learn from.")
-    named = {"validation": validation, "test": test}
     loaded = {
         name: load(file, reading, like=parts.train)
         for name, file in named.items()
         if file is not None
     }
     parts = parts._replace(**loaded)
+    tested = _occurring(parts.test)
+    if tested and set(tested).isdisjoint(_occurring(parts.train)):
+        raise InputError(
+            f"--test {test}: none of its labels is in the training rows, such as {tested[0]!r}. "
+            "Is it the right file, and the right column?"
+        )
     if not several:
         return parts
     from dsnc.selection.texts import with_better_texts
@@ -102,6 +111,10 @@ def load_parts(
     how = "each have n-grams of their own" if separate else "are joined"
     note(f"texts of {' and '.join(texts)} {how}, which is better on held-out rows")
     return parts
+
+
+def _occurring(dataset: "Dataset") -> list[Any]:
+    return list(dataset.classes[dataset.rows_per_class > 0].tolist())
 
 
 def rows_of(dataset: "Dataset") -> Any:

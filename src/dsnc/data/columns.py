@@ -5,22 +5,19 @@ A model keeps its columns and finds them by name in any other table.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from typing import Any, Self
 
-from dsnc.data.cells import is_missing, labels_in, number
+from dsnc.data.seeking import Names, Seek, several
 from dsnc.data.tables import Table
-from dsnc.errors import DataFileError, InputError, did_you_mean, warn
+from dsnc.errors import DataFileError, InputError, warn
 
 LABEL_NAMES = ("label", "labels", "class", "category", "target", "tags", "categories", "classes")
 TEXT_NAMES = ("text", "texts", "title", "sentence", "document", "content", "query")
 ID_NAMES = ("id", "index", "uuid", "key", "unnamed: 0")
 MISSING = ("refuse", "zero", "mean", "drop")
 _MOST_CATEGORIES = 50  # distinct texts of a column that might be categories
-
-Names = str | int | Sequence[str | int] | None
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,9 @@ class Roles:
 
     def names(self) -> list[str]:
         """Return the names that are given, to know a header by."""
-        several = (self.text_column, self.number_column, self.category_column)
         given = [self.label_column, self.id_column]
-        given += [name for wish in several for name in _several(wish)]
+        for wish in (self.text_column, self.number_column, self.category_column):
+            given += several(wish)
         return [name for name in given if isinstance(name, str)]
 
 
@@ -159,7 +156,7 @@ def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None
     """
     if roles.missing not in MISSING:
         raise InputError(f"missing={roles.missing!r} must be one of {', '.join(MISSING)}.")
-    seek = _Seek(table)
+    seek = Seek(table)
     label = seek.one(roles.label_column, "label_column", LABEL_NAMES)
     row_id = seek.one(roles.id_column, "id_column", ID_NAMES if table.has_names else ())
     if remembered is not None:
@@ -200,7 +197,7 @@ def columns_for_rows(
     names : sequence of str
         What its features are called, if they have names.
     """
-    seek, path = _Seek(table), os.fspath(table.path)
+    seek, path = Seek(table), os.fspath(table.path)
     row_id = seek.one(roles.id_column, "id_column", ID_NAMES if table.has_names else ())
     if n_features is None:
         usual = seek.usual(TEXT_NAMES)
@@ -225,23 +222,24 @@ def columns_for_rows(
 
 
 def _as_remembered(
-    seek: "_Seek", roles: Roles, remembered: Columns, label: str | None, row_id: str | None
+    seek: Seek, roles: Roles, remembered: Columns, label: str | None, row_id: str | None
 ) -> Columns:
-    here = "the model's column"
+    usual = TEXT_NAMES if len(remembered.names) == 1 else ()
+    text = seek.all(roles.text_column, "text_column") or seek.again(remembered.text, usual)
+    if remembered.separate and len(text) != len(remembered.text):
+        raise InputError(
+            f"text_column={text}: the model reads {len(remembered.text)} texts, each for itself: "
+            f"{', '.join(map(repr, remembered.text))}; name as many columns, in this order."
+        )
     if roles.label_column is None and remembered.label is not None:
-        label = seek.usual([remembered.label.lower()]) or label
+        label = seek.named(remembered.label) or label
+    categories = zip(seek.again(remembered.categories), remembered.categories.values(), strict=True)
     return replace(
         remembered,
-        label=label,
-        text=tuple(seek.all(roles.text_column, "text_column") or seek.all(remembered.text, here)),
-        numbers=tuple(seek.all(remembered.numbers, here)),
-        categories=dict(
-            zip(
-                seek.all(list(remembered.categories), here),
-                remembered.categories.values(),
-                strict=True,
-            )
-        ),
+        label=None if label in text else label,
+        text=tuple(text),
+        numbers=tuple(seek.again(remembered.numbers)),
+        categories=dict(categories),
         id=row_id,
         missing=roles.missing if roles.missing != "refuse" else remembered.missing,
         label_separator=seek.table.label_separator or remembered.label_separator,
@@ -249,7 +247,7 @@ def _as_remembered(
 
 
 def _by_cells(
-    seek: "_Seek", label: str | None, text: list[str], taken: set[Any], has_features: bool
+    seek: Seek, label: str | None, text: list[str], taken: set[Any], has_features: bool
 ) -> tuple[str | None, list[str], list[str]]:
     """Decide by what stands in the columns that have no role yet."""
     table = seek.table
@@ -283,93 +281,6 @@ def _by_cells(
             f"{offer}; name a column of texts with --text-column (text_column=)."
         )
     return label, [], numeric
-
-
-class _Seek:
-    """Finds columns of a table."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._place = {name: i for i, name in reversed(list(enumerate(table.names)))}
-        self._lower = {name.lower(): name for name in reversed(table.names)}
-
-    def one(self, wish: Any, parameter: str, usual: Sequence[str]) -> str | None:
-        """Return the name of the column that is wished for, or one of the usual names."""
-        if wish is None:
-            return self.usual(usual)
-        names, path = self.table.names, os.fspath(self.table.path)
-        if isinstance(wish, str) and wish.strip().lower() in self._lower:
-            return self._lower[wish.strip().lower()]
-        if isinstance(wish, int) or (isinstance(wish, str) and wish.lstrip("-").isdigit()):
-            if -len(names) <= int(wish) < len(names):
-                return names[int(wish)]
-            raise InputError(f"{parameter}={wish}: {path} has {len(names)} columns.")
-        raise InputError(
-            f"{parameter}={wish!r}: {path} has columns {names}.{did_you_mean(str(wish), names)}"
-        )
-
-    def all(self, wish: Names, parameter: str) -> list[str]:
-        """Return the names of several columns."""
-        found = [self.one(name, parameter, ()) for name in _several(wish)]
-        return [name for name in found if name is not None]
-
-    def usual(self, names: Sequence[str]) -> str | None:
-        """Return the first column that has one of these names."""
-        if not self.table.has_names:
-            return None
-        return next((self._lower[name] for name in names if name in self._lower), None)
-
-    def cells(self, name: str) -> Iterator[Any]:
-        """Yield what stands in a column of the sample."""
-        place = self._place[name]
-        for row in self.table.sample:
-            if not isinstance(row.cells, DataFileError):
-                yield row.cells[place]
-
-    def labels(self, name: str) -> Iterator[str]:
-        """Yield what the labels of the sample would be, if a column held them."""
-        for cell in self.cells(name):
-            yield from map(str, labels_in(cell, self.table.label_separator))
-
-    def lists(self) -> str | None:
-        """Return the one column of the sample that holds lists of labels, if there is one."""
-        found = [
-            name
-            for name in self.table.names
-            if any(isinstance(cell, list) for cell in self.cells(name))
-        ]
-        if len(found) != 1:
-            return None
-        items = chain.from_iterable(c for c in self.cells(found[0]) if isinstance(c, list))
-        # Lists of numbers with fractions are vectors, not labels.
-        return found[0] if all(isinstance(item, str | int | None) for item in items) else None
-
-    def is_numeric(self, name: str) -> bool:
-        """Tell whether a column of the sample holds numbers, and one at least."""
-        comma = self.table.decimal_comma
-        cells = [cell for cell in self.cells(name) if not is_missing(cell)]
-        return bool(cells) and all(number(cell, decimal_comma=comma) is not None for cell in cells)
-
-    def is_prose(self, name: str) -> bool:
-        """Tell whether a column of the sample holds texts: several words, mostly different ones."""
-        cells = [str(cell) for cell in self.cells(name) if not is_missing(cell)]
-        n_words = sum(len(cell.split()) for cell in cells)
-        return bool(cells) and len(set(cells)) > len(cells) / 2 and n_words >= 2 * len(cells)
-
-    def repeats(self, name: str) -> bool:
-        """Tell whether a column of the sample holds few different values, each often."""
-        cells = [str(cell) for cell in self.cells(name)]
-        return len(set(cells)) <= len(cells) / 2
-
-    def values(self, name: str) -> list[str]:
-        """Return the distinct values of a column of the sample, sorted."""
-        return sorted({str(cell).strip() for cell in self.cells(name) if not is_missing(cell)})
-
-
-def _several(wish: Names) -> list[str | int]:
-    if wish is None:
-        return []
-    return [wish] if isinstance(wish, str | int) else list(wish)
 
 
 def _unclear(table: Table) -> DataFileError:

@@ -57,8 +57,8 @@ def has_header(
         Names, in small letters, that only a header has.
     """
     lowered = [name.lower() for name in names]
-    if known & set(lowered):
-        return True
+    if any(name in known and not name.isdigit() for name in lowered):
+        return True  # numbers name columns where there is no header
     if len(set(lowered)) < len(names) or any(is_number(name) for name in names) or "" in names[1:]:
         return False  # names are there once, are not empty, and are not numbers
     columns = list(zip(*below, strict=True))

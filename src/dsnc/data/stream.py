@@ -61,8 +61,8 @@ def _first_of_stdin() -> bytes:
 
 
 def _kind_by_columns(line: bytes, known: Columns | None) -> str | None:
-    if known is None:
-        return None
+    if known is None or all(name.isdigit() for name in known.names):
+        return None  # a model that learned from a table without a header knows no names
     first = line.decode("utf-8", "replace").strip()
     cells = {cell.strip(' "\ufeff').lower() for cell in re.split("[,;|\t:{}]", first)}
     if not {name.lower() for name in known.names} <= cells:

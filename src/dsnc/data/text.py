@@ -99,7 +99,10 @@ def read_table(
     if columns is None:
         chosen = replace(chosen, separate=separate_texts and len(chosen.text) > 1)
     if chosen.label is None:
-        raise InputError(f"{os.fspath(path)} has no column of labels; name one with label_column=.")
+        raise InputError(
+            f"{os.fspath(path)} has no column of labels; name one with --label-column "
+            "(label_column=)."
+        )
     made, chosen = RowMaker(table, chosen, multilabel).make(table.rows())
     if (
         label_separator is not None
