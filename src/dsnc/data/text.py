@@ -14,12 +14,12 @@ from dsnc.data.columns import (
     LABEL_NAMES,
     TEXT_NAMES,
     Columns,
-    Names,
     Roles,
     choose_columns,
 )
 from dsnc.data.dataset import Classes, Dataset, check_multilabel
 from dsnc.data.files import read_lines, stem
+from dsnc.data.seeking import Names
 from dsnc.data.table_rows import Made, RowMaker
 from dsnc.data.tables import TableOptions, open_table
 from dsnc.errors import DataFileError, InputError, warn
