@@ -139,10 +139,6 @@ def shorten(value: object) -> str:
     return f"{value[:_SHOWN]!r}... ({len(value)} {unit})"
 
 
-RENAMED = {"n_samples": "n_draws", "soft_rows": "soft_vectors"}
-"""Old names of parameters, which model files may still have, to the present ones."""
-
-
 def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputError:
     """Return the error for an unknown name, with the most similar valid one.
 
@@ -152,8 +148,7 @@ def unknown_name(parameter: str, value: object, valid: Iterable[str]) -> InputEr
     decoder='linaer' is not known. Did you mean 'linear'? Valid: linear, table.
     """
     names = sorted(valid)
-    new = RENAMED.get(str(value))
-    hint = f" It is called {new!r} now." if new in names else did_you_mean(str(value), names)
+    hint = did_you_mean(str(value), names)
     return InputError(f"{parameter}={value!r} is not known.{hint} Valid: {', '.join(names)}.")
 
 

@@ -1,4 +1,4 @@
-"""Models that were saved once say for ever what they said."""
+"""Saved models give the same answers on every machine."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_every_kind_has_a_golden_model():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_golden_models_say_what_they_always_said(name):
+def test_golden_models_give_the_same_answers(name):
     folder = FOLDER / name
     assert json.loads((folder / "model.json").read_text(encoding="utf-8"))["format"] == 1
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))

@@ -7,11 +7,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 from test_all_baselines import X_TEST, Y_TEST, X, Y
 
-import dsnc
 from dsnc.baselines import NearestCentroidBaseline, OneVsRestBaseline, linear
 from dsnc.baselines.objectives import OneVsRestObjective
 from dsnc.data import make_dense_codes
-from dsnc.decoders import ScoresDecoder
 from dsnc.encoders.torch import make_encoder
 from dsnc.errors import InputError
 from dsnc.training.batches import Batch
@@ -85,14 +83,6 @@ def test_the_squared_hinge_finds_the_probability_of_a_coin():
     model = quick(max_epochs=60, scaling="none").fit(np.zeros((1000, 1)), y)
     share = model.predict_proba(np.zeros((1, 1)))[0]
     np.testing.assert_allclose(share, [0.7, 0.2, 0.1], atol=0.03)
-
-
-def test_files_of_the_first_versions_get_the_link_of_their_loss(tmp_path):
-    model = quick().fit(X, Y)
-    expected = model.predict_proba(X_TEST)
-    model.predictor_ = model.predictor_.with_decoder(ScoresDecoder(6, link="softmax"))
-    model.save(tmp_path / "old")
-    assert np.array_equal(dsnc.load(tmp_path / "old").predict_proba(X_TEST), expected)
 
 
 def test_memory_is_said_before_training(capsys, monkeypatch):

@@ -161,13 +161,6 @@ def test_fingerprints_tell_data_apart(fitted):
     assert fitted.data_["validation"] == {"rows": 6}  # drawn from X, whose fingerprint there is
 
 
-def test_the_first_versions_did_not_know_the_chosen_decoders_accuracy(repository):
-    model = dsnc.load(repository / "tests/data/golden/format1")
-    assert model.figures_ == {}
-    assert model.history_.best_accuracy is not None
-    assert len(model.history_) == 0 and model.history_.stopped == "loaded from a file"
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

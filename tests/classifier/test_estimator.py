@@ -18,7 +18,7 @@ from animals import ANIMALS, X_TEST, Y_TEST, X, Y, blobs, quick
 from comparing import same_model
 from dsnc import DSNCClassifier
 from dsnc.codes import PackedCodes
-from dsnc.errors import RENAMED, InputError
+from dsnc.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -253,9 +253,3 @@ def test_copies(model, tmp_path):
 def test_settings_of_the_wrong_kind_are_named(parameter, value, message):
     with pytest.raises(InputError, match=message):
         quick(**{parameter: value}).fit(*blobs())
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_old_names_of_parameters_are_refused_with_the_new_ones(old, new):
-    with pytest.raises(InputError, match=f"parameter='{old}' .* It is called '{new}' now"):
-        quick(**{old: 1})

@@ -1,4 +1,4 @@
-"""Model files of the classifier: what comes back, and what stays the same for ever."""
+"""Model files of the classifier: what comes back, and what stays the same."""
 
 import hashlib
 import json
@@ -238,20 +238,20 @@ def test_the_global_seed_does_not_matter(saved, tmp_path):
     assert contents(tmp_path / "again") == contents(saved)
 
 
-# For ever
+# The same on every machine
 
 
 def golden_models(repository):
     return sorted(path.parent for path in (repository / "tests/data/golden").glob("*/model.json"))
 
 
-def test_golden_models_say_what_they_always_said(repository):
+def test_golden_models_give_the_same_answers(repository):
     folders = golden_models(repository)
     kinds = ("", "_changed", "_reranker", "_sets", "_shortlist")
     names = [f"format1{kind}" for kind in kinds]
     assert [folder.name for folder in folders] == names
     for folder in folders:
-        assert sum(map(len, contents(folder).values())) < 10_000
+        assert sum(map(len, contents(folder).values())) < 20_000
         expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
         rows = np.array(expected["X"])
         model = dsnc.load(folder)

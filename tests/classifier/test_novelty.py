@@ -50,16 +50,6 @@ def test_files_and_changes_keep_it(model, tmp_path):
     assert (again.predict(X[OLD & TEST], unknown=-1) == -1).mean() < 0.1
 
 
-def test_files_of_earlier_versions_do_not_know_what_is_usual(model, tmp_path, monkeypatch):
-    arrays = {"usual": model._novelty.usual, "quantiles": model._novelty.quantiles}
-    monkeypatch.setattr(type(model._novelty), "arrays", lambda self: arrays)
-    model.save(tmp_path / "model")
-    again = dsnc.load(tmp_path / "model")
-    assert np.array_equal(again.predict(X), model.predict(X))
-    with pytest.raises(InputError, match="earlier version"):
-        again.novelty(X)
-
-
 def test_without_a_memory_class_vectors_tell():
     settings = {"n_bits": 32, "max_epochs": 5, "reranker": None, "memory": 0}
     model = dsnc.DSNCClassifier(**settings).fit(X[OLD & ~TEST], Y[OLD & ~TEST])

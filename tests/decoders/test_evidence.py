@@ -88,10 +88,6 @@ def test_what_codes_are_of_is_said_and_not_guessed(evidence):
         for either in (decoder, ShortlistDecoder.from_arrays(decoder.arrays())):
             assert either.codes_of == codes_of
             assert (either.evidence().codes is not None) == is_known
-    for made, expected in [(labels, "weights"), (labels[::-1], "training")]:  # of older files
-        arrays = ShortlistDecoder(evidence.linear, codes, made, codes_of="leaders").arrays()
-        del arrays["codes_of"]
-        assert ShortlistDecoder.from_arrays(arrays).codes_of == expected
     arrays = decoder.arrays() | {"codes_of": np.array([3], dtype=np.int8)}
     with pytest.raises(InputError, match="'codes_of' is 3"):
         ShortlistDecoder.from_arrays(arrays)

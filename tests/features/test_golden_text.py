@@ -5,7 +5,7 @@ import numpy as np
 import dsnc
 
 
-def test_the_golden_model_of_texts_says_what_it_always_said(repository):
+def test_the_golden_model_of_texts_gives_the_same_answers(repository):
     folder = repository / "tests/data/golden_text"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     model = dsnc.load(folder)

@@ -138,7 +138,7 @@ def test_classes_from_descriptions(changed, path, notes):
         ),
         ({"descriptions": [7]}, "the description of 'a' is 7; give a text"),
         ({"descriptions": ["x"], "inputs": []}, "'inputs' is not known. Valid: descriptions, lab"),
-        ({"attributes": [[1, 2]]}, "attributes: what they mean is learned from"),
+        ({"attributes": [[1, 2]]}, "attributes: only 0 classes with rows have attributes"),
     ],
 )
 def test_wrong_descriptions(changed, said, message):

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.baselines.linear import LINKS, LinearBaseline, Memory, linear_memory
+from dsnc.baselines.linear import LinearBaseline, Memory, linear_memory
 from dsnc.classifier.base import one_for_two
-from dsnc.decoders import ScoresDecoder
 from dsnc.model import check_table
 from dsnc.training.scaling import is_mostly_zeros
 
@@ -89,11 +88,6 @@ class OneVsRestBaseline(LinearBaseline):
         X = self._check_rows(X)
         check_table(X, len(self._labels))
         return one_for_two(self.predictor_.logits(X))
-
-    def _restore(self) -> None:
-        # Files of the first versions say "softmax" where outputs are margins.
-        decoder = ScoresDecoder(len(self._labels), link=LINKS[self.loss])
-        self.predictor_ = self.predictor_.with_decoder(decoder, rule=self.predictor_.rule)
 
     def _make_objective(self, examples: "Examples", seed: int) -> "MakeObjective":
         from dsnc.baselines.objectives import OneVsRestObjective

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
-from dsnc.classifier.inputs import PresentNames, check_range, label_column
+from dsnc.classifier.inputs import check_range, label_column
 from dsnc.classifier.provenance import plain_number
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
@@ -33,7 +33,7 @@ class ModelCost(NamedTuple):
     decoding: Cost
 
 
-class PredictorClassifier(FittedModel, PresentNames, ClassifierMixin, BaseEstimator):
+class PredictorClassifier(FittedModel, ClassifierMixin, BaseEstimator):
     """A classifier whose fitted state is a `Predictor` and the label of each class number."""
 
     width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is

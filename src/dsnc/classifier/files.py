@@ -14,7 +14,7 @@ from dsnc.classifier.provenance import figures, plain_data, plain_history
 from dsnc.classifier.provenance import restore as restore_provenance
 from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.decoders import Decoder, decoder_names
-from dsnc.errors import RENAMED, InputError, ModelFileError, unknown_name
+from dsnc.errors import InputError, ModelFileError, unknown_name
 from dsnc.features import TextFeatures
 from dsnc.labels import object_array
 from dsnc.model import (
@@ -106,7 +106,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise InputError(
                 f"{kind.width}={width}, but the codes have {model.predictor_.n_bits} bits."
             )
-        if "decoder" in header["metrics"]:  # files of the first versions have none
+        if "decoder" in header["metrics"]:  # of models that have a choice
             model.decoder_report_ = report_of(header["metrics"]["decoder"])
         restore_provenance(model, header)
         model._restore()
@@ -168,7 +168,6 @@ def _named_gradient(gradient: Any) -> dict[str, Any]:
 
 def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
     valid = set(kind._get_param_names()) - _OF_THE_RUN  # type: ignore[attr-defined]
-    plain = _with_present_names(plain)
     for name in plain:
         if name not in valid:
             raise unknown_name("parameters", name, valid)
@@ -182,17 +181,6 @@ def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:
         parameters["text"] = settings_of(parameters["text"])
     if isinstance(parameters.get("hidden"), list):
         parameters["hidden"] = tuple(parameters["hidden"])
-    return parameters
-
-
-def _with_present_names(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters of a file of an earlier version as they are called now."""
-    parameters = {RENAMED.get(name, name): value for name, value in plain.items()}
-    gradient = parameters.get("gradient")
-    if isinstance(gradient, dict):
-        parameters["gradient"] = {RENAMED.get(name, name): v for name, v in gradient.items()}
-    if isinstance(parameters.get("adaptive"), bool):
-        parameters["adaptive"] = "previous" if parameters["adaptive"] else "none"
     return parameters
 
 

@@ -1,6 +1,6 @@
 """Checks of what `fit` and `predict` are given."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,21 +8,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from dsnc.errors import RENAMED, InputError, shorten, unknown_name
+from dsnc.errors import InputError, shorten
 from dsnc.features.points import is_missing
 from dsnc.labels import Labels, label_array
 from dsnc.targets import Targets
-
-
-class PresentNames:
-    """Refuses old names of parameters, and names the present ones."""
-
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
-        """Refuse old names."""
-        for name in parameters.keys() & RENAMED.keys():
-            valid = cls._get_param_names()  # type: ignore[attr-defined]
-            raise unknown_name(f"{cls.__name__}: parameter", name, valid)
-        return super().__new__(cls)
 
 
 def label_column(y: Any, name: str = "y") -> Any:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _NAME = "name"  # of a file: not in model.json
 _SECONDS = "seconds"  # of an epoch: neither
-_LOADED = "loaded from a file"
 _FIGURES = {  # of training, and what JSON makes of them
     "epochs": (int,),
     "best_epoch": (int, type(None)),
@@ -27,13 +26,7 @@ _FIGURES = {  # of training, and what JSON makes of them
     "trainer": (str,),
     "test": (dict,),
 }
-_REQUIRED = ("epochs", "best_epoch", "validation_accuracy")
-_LATER = (
-    "best_epoch_accuracy",
-    "stopped",
-    "trainer",
-    "test",
-)  # files of the first versions have none
+_OPTIONAL = {"trainer", "test"}
 
 
 def figures(model: "PredictorClassifier") -> dict[str, Any]:
@@ -67,7 +60,7 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     from dsnc.training.history import History
 
     metrics = header["metrics"]
-    for name in (*_REQUIRED, *(name for name in _LATER if name in metrics)):
+    for name in _FIGURES.keys() - (_OPTIONAL - metrics.keys()):
         if type(metrics[name]) not in _FIGURES[name]:
             raise InputError(f"metrics: {name} is of type {type(metrics[name]).__name__}.")
         if type(metrics[name]) is int:
@@ -79,11 +72,8 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
         plain_number(f"metrics: test: {shorten(name)}", value)
     if not isinstance(header["data"].get("changes", []), list):
         raise InputError("data: changes is not a list.")
-    # The first versions knew the accuracy of the linear decoder only.
-    is_new = "best_epoch_accuracy" in metrics
-    of_epoch = metrics["best_epoch_accuracy" if is_new else "validation_accuracy"]
-    known = is_new and metrics["validation_accuracy"] is not None
-    measured = {"validation_accuracy": metrics["validation_accuracy"]} if known else {}
+    accuracy = metrics["validation_accuracy"]
+    measured = {} if accuracy is None else {"validation_accuracy": accuracy}
     model._measured = model.predictor_.stages, measured | ({"test": test} if test else {})
     model.n_iter_ = metrics["epochs"]
     if "trainer" in metrics:
@@ -91,9 +81,9 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
     model.data_ = dict(header["data"])
     model.history_ = History(
         epochs=_epochs(header.get("history", [])),
-        best_accuracy=of_epoch,
+        best_accuracy=metrics["best_epoch_accuracy"],
         best_epoch=metrics["best_epoch"],
-        stopped=metrics.get("stopped", _LOADED),
+        stopped=metrics["stopped"],
     )
 
 

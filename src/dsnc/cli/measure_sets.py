@@ -182,5 +182,5 @@ def _propensity(model: Any, n_strange: int) -> "NDArray[np.float64] | None":
     counts, n_rows = model.data_.get("label_counts"), model.data_.get("rows")
     known = isinstance(counts, list) and all(type(x) is int and x >= 0 for x in counts)
     if not known or len(counts) != len(model.classes_) or type(n_rows) is not int or n_rows < 3:
-        return None  # an older model, or a file that says anything
+        return None  # a baseline, or a file that says anything
     return propensities_of_counts(np.append(counts, np.zeros(n_strange)), n_rows)

@@ -22,8 +22,10 @@ _KINDS = {
     "counts": "float32 1",
     "offsets": "float32 1",
     "balance": "float32 2",
+    "described": "bool 1",
+    "attributes": "float32 2",
+    "seen": "uint32 1",
 }
-_OPTIONAL = {"described": "bool 1", "attributes": "float32 2", "seen": "uint32 1"}
 _HELD_OUT = 4096  # rows that are remembered to judge by, at most
 
 
@@ -224,7 +226,7 @@ class Memory:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        arrays: dict[str, NDArray[Any]] = {
+        return {
             "codes": self.codes.octets,
             "classes": self.classes.astype(np.uint32),
             "held_out": self.held_out.octets,
@@ -232,27 +234,17 @@ class Memory:
             "counts": self.counts,
             "offsets": self.offsets,
             "balance": np.array(sorted(self.balance.items()), np.float32).reshape(-1, 2),
+            "described": self.described,
+            "attributes": self.attributes,
+            "seen": self.seen,
         }
-        if self.described.any():
-            arrays["described"] = self.described
-        if self.attributes.size:
-            arrays["attributes"] = self.attributes
-        if len(self.seen):
-            arrays["seen"] = self.seen
-        return arrays
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, Any], n_bits: int, n_classes: int, n_features: int
     ) -> Self:
         """Make the memory from its arrays, checking them: a file may be hostile."""
-        nothing = {
-            "described": np.zeros(len(arrays.get("classes", ())), np.bool_),
-            "attributes": np.zeros((n_classes, 0), np.float32),
-            "seen": np.zeros(0, np.uint32),
-        }
-        arrays = {**nothing, **arrays}
-        check_arrays("memory", arrays, _KINDS | _OPTIONAL)
+        check_arrays("memory", arrays, _KINDS)
         balance = arrays["balance"]
         if balance.shape[1] != 2 or not np.isfinite(balance).all():
             raise InputError("memory: array 'balance' is not pairs of numbers.")
@@ -266,6 +258,8 @@ class Memory:
         for known, of in zip(codes.values(), owners.values(), strict=True):
             if len(known) != len(of) or int(of.max(initial=0)) >= max(1, n_classes):
                 raise InputError("memory: codes and their classes do not fit together.")
+        if (np.diff(owners["classes"]) < 0).any():
+            raise InputError("memory: array 'classes' does not ascend.")
         described, attributes = arrays["described"], arrays["attributes"]
         if described.shape != owners["classes"].shape:
             raise InputError("memory: array 'described' does not have one value for each code.")
@@ -276,10 +270,7 @@ class Memory:
         found = {int(rows): float(offset) for rows, offset in balance.tolist()}
         parts: dict[str, Any] = {**codes, **owners, "described": described}
         parts |= {"attributes": attributes, "seen": arrays["seen"]}
-        memory = cls(**parts, counts=counts, offsets=offsets, balance=found)
-        if (np.diff(memory.classes) >= 0).all():
-            return memory
-        return memory._taken(np.argsort(memory.classes, kind="stable"))  # of an earlier version
+        return cls(**parts, counts=counts, offsets=offsets, balance=found)
 
 
 def some_of_each(classes: Ints, most: int, seed: int) -> Ints:

@@ -57,7 +57,6 @@ SCORING_CHECKS: dict[str, Check] = {  # of what a user may set
     "prior": partial(valid_real, least=0.0, most=1.0),
 }
 SCORING = dict.fromkeys(SCORING_CHECKS, "float32 1")  # arrays of a model file
-PLAIN_ARRAYS = {name: np.ones(1, dtype=np.float32) for name in SCORING}  # where it has none
 
 
 def valid_scoring(sharpness: Any, prior: Any) -> tuple[float, float]:

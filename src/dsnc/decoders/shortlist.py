@@ -27,7 +27,7 @@ from dsnc.decoders.checks import (
     valid_temperature,
 )
 from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
-from dsnc.decoders.scoring import PLAIN_ARRAYS, SCORING, SCORING_CHECKS, Scoring, valid_scoring
+from dsnc.decoders.scoring import SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.errors import InputError
 from dsnc.kernels import are_deferred, can_wait
 from dsnc.rows import Cost, concatenate
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut
 
 KNOWN = ("weights", "leaders", "training")  # model files hold the position: append only
-_UNSAID = np.array([-1], dtype=np.int8)  # in files of the first versions
 _ROWS = 4096  # at a time
 _AT_ONCE = 1024  # candidates, for a few rows in one call: longer lists need a large scratch space
 _LISTED = 128  # more wanted classes are found by sorting all
@@ -325,13 +324,12 @@ class ShortlistDecoder(SearchingDecoder):
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
         expected = {"words": "uint64 2", "labels": "uint32 1", "codes_of": "int8 1"}
-        arrays = {**PLAIN_ARRAYS, "codes_of": _UNSAID, **arrays}
         check_arrays("shortlist decoder", arrays, VECTORS | expected | _NUMBERS)
         settings = numbers("shortlist decoder", arrays, [*_NUMBERS, "codes_of"])
         number = settings.pop("codes_of")
-        if not -1 <= number < len(KNOWN):
+        if not 0 <= number < len(KNOWN):
             raise InputError(f"shortlist decoder: array 'codes_of' is {number}.")
-        settings["codes_of"] = None if number < 0 else KNOWN[number]
+        settings["codes_of"] = KNOWN[number]
         linear = LinearDecoder(arrays["weight"], arrays["bias"])
         codes = PackedCodes(arrays["words"], linear.n_bits)
         return cls(linear, codes, arrays["labels"], **settings)

@@ -28,7 +28,6 @@ from dsnc.decoders.checks import Check
 from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import (
     NOTHING,
-    PLAIN_ARRAYS,
     SCORING,
     SCORING_CHECKS,
     WIDTH,
@@ -167,7 +166,6 @@ class SoftDecoder(LinearDecoder):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
-        arrays = {**PLAIN_ARRAYS, **arrays}
         check_arrays("soft decoder", arrays, {**VECTORS, **cls._numbers, "inputs": "int8 1"})
         settings = numbers("soft decoder", arrays, [*cls._numbers, "inputs"])
         number = settings.pop("inputs")

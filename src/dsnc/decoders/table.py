@@ -28,7 +28,6 @@ from dsnc.decoders.linear import (
 )
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
-    PLAIN_ARRAYS,
     SCORING,
     SCORING_CHECKS,
     Scoring,
@@ -221,7 +220,7 @@ class TableDecoder(Decoder):
         """Make the decoder from its arrays, which are checked; codes become a table again."""
         from dsnc.codes import CodeTable
 
-        arrays, expected = {**PLAIN_ARRAYS, **arrays}, {**VECTORS, **_NUMBERS, "source": "int8 1"}
+        expected = {**VECTORS, **_NUMBERS, "source": "int8 1"}
         rebuilt = np.array_equal(arrays.get("source", 0), [_REBUILT])
         if rebuilt:
             expected |= {"words": "uint64 2", "labels": "int64 1"}

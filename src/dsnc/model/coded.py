@@ -193,7 +193,7 @@ class CodeModel(FittedModel):
         if self._novelty is None:
             raise InputError(
                 "the model cannot tell how strange a row is: fit held out too few rows to learn it "
-                "(validation, validation_fraction), or the model is from an earlier version."
+                "(validation, validation_fraction)."
             )
         return self._novelty
 

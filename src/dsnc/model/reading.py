@@ -94,8 +94,7 @@ def restore(
         model._memory = Memory.from_arrays(
             own, predictor.n_bits, predictor.n_classes, predictor.n_features
         )
-    earlier = {f"{USUAL}usual", f"{USUAL}first_stage"}  # which went by other signs
-    if usual and not earlier & usual.keys():
+    if usual:
         own = {name.removeprefix(USUAL): array for name, array in usual.items()}
         model._novelty = Novelty.from_arrays(own)
     model.predictor_ = predictor

@@ -142,8 +142,6 @@ def report_of(plain: Any) -> DecoderReport:
         raise InputError(f"metrics: decoder has {len(plain['trials'])} trials.")
     trials = []
     for trial in plain["trials"]:
-        if isinstance(trial, dict):
-            trial.setdefault("n_bytes", 0)  # files of the first versions have none
         _check("decoder trial", trial, _TRIAL_KEYS)
         accuracy = math.nan if trial["accuracy"] is None else float(trial["accuracy"])
         values = trial["decoder"], trial["settings"], accuracy, float(trial["nanoseconds"])
