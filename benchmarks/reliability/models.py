@@ -134,8 +134,8 @@ def _baselines(X: Any, labels: Any) -> dict[str, tuple[Any, Any]]:
 
     models = {
         "mlp": MLPBaseline(n_units=6, max_epochs=2, device="cpu"),
-        "ecoc": ECOCBaseline(n_bits=8, codebook="random", device="cpu"),
-        "ecoc, soft": ECOCBaseline(n_bits=8, codebook="random", decoding="soft", device="cpu"),
+        "ecoc": ECOCBaseline(n_bits=8, device="cpu"),
+        "ecoc, soft": ECOCBaseline(n_bits=8, decoding="soft", device="cpu"),
         "one against all": OneVsRestBaseline(loss="logistic", device="cpu"),
         "nearest centroid": NearestCentroidBaseline(),
     }

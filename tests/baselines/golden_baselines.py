@@ -19,8 +19,8 @@ from dsnc.baselines import (
 FOLDER = Path(__file__).parents[1] / "data" / "golden_baselines"
 MODELS = {
     "mlp": MLPBaseline(n_units=6, max_epochs=20, learning_rate=0.1, device="cpu"),
-    "ecoc": ECOCBaseline(n_bits=8, codebook="random", device="cpu"),
-    "ecoc_soft": ECOCBaseline(n_bits=8, codebook="random", decoding="soft", device="cpu"),
+    "ecoc": ECOCBaseline(n_bits=8, device="cpu"),
+    "ecoc_soft": ECOCBaseline(n_bits=8, decoding="soft", device="cpu"),
     "one_vs_rest": OneVsRestBaseline(loss="logistic", device="cpu"),
     "nearest_centroid": NearestCentroidBaseline(),
 }

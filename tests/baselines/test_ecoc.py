@@ -85,11 +85,6 @@ def test_it_is_as_good_as_scikit_learns_at_equal_bits():
     assert ours.score(test.X, test.y) > expected - 0.02
 
 
-@pytest.mark.parametrize("codebook", ["random", "bch"])
-def test_codebooks_by_name(codebook):
-    assert quick(codebook=codebook).fit(X, Y).score(X_TEST, Y_TEST) > 0.9
-
-
 def test_a_codebook_of_ones_own_is_kept_in_the_model_file(tmp_path):
     book = make_codebook("random", 6, 20, seed=5).to_bits()
     model = quick(codebook=book).fit(X, Y)

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.checks import one_of
 from dsnc.codes import PackedCodes
 from dsnc.decoders import CodebookDecoder, Decoder, SoftDecoder
-from dsnc.errors import InputError
+from dsnc.errors import InputError, unknown_name
 
 Bits = NDArray[np.bool_]
-BOOKS = ("random", "bch")
+RANDOM = "random"
 DECODINGS = ("hamming", "soft")
 _CANDIDATES = 16  # drawn for each pair of classes; the one farthest from all others is taken
 _FEW = 1 << 15  # classes up to which all distances are looked at
@@ -26,8 +25,7 @@ _POOL = 21  # up to so many bits, candidates come from the list of codes that ar
 def make_codebook(codebook: Any, n_classes: int, n_bits: int, seed: int) -> PackedCodes:
     """Return one code for each class, no two alike and no bit the same in all.
 
-    "random" draws, "bch" takes an algebraic code (see `bch_codebook`); an array of shape
-    (n_classes, n_bits) holds 0 and 1, or -1 and +1.
+    "random" draws; an array of shape (n_classes, n_bits) holds 0 and 1, or -1 and +1.
 
     Examples
     --------
@@ -41,12 +39,11 @@ def make_codebook(codebook: Any, n_classes: int, n_bits: int, seed: int) -> Pack
             f"n_bits={n_bits}: {n_classes:,} classes need at least {least} bits to have a code "
             "each."
         )
-    rng = np.random.default_rng([seed, 2])
-    if isinstance(codebook, str):
-        is_random = one_of("codebook", codebook, BOOKS) == "random"
-        make = random_codebook if is_random else bch_codebook
-        return make(n_classes, n_bits, rng)
-    return _given(codebook, n_classes, n_bits)
+    if not isinstance(codebook, str):
+        return _given(codebook, n_classes, n_bits)
+    if codebook != RANDOM:
+        raise unknown_name("codebook", codebook, [RANDOM])
+    return random_codebook(n_classes, n_bits, np.random.default_rng([seed, 2]))
 
 
 def codebook_decoder(codes: PackedCodes, decoding: str) -> Decoder:
@@ -79,35 +76,6 @@ def random_codebook(n_classes: int, n_bits: int, rng: np.random.Generator) -> Pa
     both = np.concatenate([bits, ~bits])
     # An odd number of classes leaves one code over; whose opposite is missing is drawn as well.
     return PackedCodes.from_bits(both[rng.permutation(len(both))[:n_classes]])
-
-
-def bch_codebook(n_classes: int, n_bits: int, rng: np.random.Generator) -> PackedCodes:
-    """Take words of a BCH code, cut to `n_bits` bits.
-
-    R. Bose, D. Ray-Chaudhuri, "On a class of error correcting binary group codes", Information and
-    Control 1960. A code of length 2**m - 1 with as few information bits as the classes allow has
-    the largest distance; a random part of its words, cut to a random part of its bits, keeps most
-    of it. Several are drawn, and the one with the largest least distance is taken.
-    """
-    n_info = max(1, math.ceil(math.log2(n_classes)))
-    m = max(3, max(n_bits, n_info + 1).bit_length())
-    length = (1 << m) - 1
-    generators = [g for g in _bch_generators(m) if length - len(g) + 1 >= n_info]
-    best: tuple[int, Bits] | None = None
-    tries = _CANDIDATES if n_classes <= _FEW else 1
-    for generator in generators[-2:]:  # the largest distances
-        for _ in range(tries):
-            words = _words(generator, length, n_info, n_bits, rng)
-            weights = words.sum(axis=1)
-            distance = int(weights[1:].min())  # of a linear code: that of the lightest word
-            splits = words.any(axis=0).all()
-            if splits and distance and (best is None or distance > best[0]):
-                best = distance, words
-    if best is None:  # hardly a spare bit: all words are needed
-        return random_codebook(n_classes, n_bits, rng)
-    book = best[1][rng.permutation(1 << n_info)[:n_classes]]
-    constant = (book.all(axis=0) | ~book.any(axis=0)).any()  # a few classes may miss one side
-    return random_codebook(n_classes, n_bits, rng) if constant else PackedCodes.from_bits(book)
 
 
 def _far_apart(n_pairs: int, n_bits: int, rng: np.random.Generator) -> Bits:
@@ -154,57 +122,6 @@ def _distinct(n_pairs: int, n_bits: int, rng: np.random.Generator) -> Bits:
     flip = rng.integers(0, 2, size=(n_pairs, 1), dtype=np.int8) > 0
     flipped: Bits = bits ^ flip
     return flipped
-
-
-def _words(
-    generator: Bits, length: int, n_info: int, n_bits: int, rng: np.random.Generator
-) -> Bits:
-    """Return 2**n_info words of a cyclic code, cut to some of their bits; the first is 0."""
-    k = length - len(generator) + 1
-    shifts = np.zeros((k, length), dtype=np.int64)
-    for row in range(k):
-        shifts[row, row : row + len(generator)] = generator
-    columns = rng.permutation(length)[:n_bits]
-    chosen = shifts[rng.permutation(k)[:n_info]][:, columns]
-    messages = (np.arange(1 << n_info)[:, None] >> np.arange(n_info)) & 1
-    words: Bits = (messages @ chosen) & 1 > 0
-    return words
-
-
-def _bch_generators(m: int) -> list[Bits]:
-    """Return the generator polynomials of length 2**m - 1, lowest power first, shortest first."""
-    length = (1 << m) - 1
-    powers = _field(m)
-    logs = {value: power for power, value in enumerate(powers)}
-    generator, roots, found = [1], set[int](), []
-    for root in range(1, length, 2):
-        if root in roots:
-            continue
-        cycle = {root * 2**i % length for i in range(m)}
-        roots |= cycle
-        factor = [1]  # over GF(2**m): the product of x + a**i; its coefficients are 0 and 1
-        for i in cycle:
-            scaled = [powers[(logs[c] + i) % length] if c else 0 for c in factor]
-            factor = [a ^ b for a, b in zip([0, *factor], [*scaled, 0], strict=True)]
-        product = np.convolve(generator, factor) & 1
-        generator = product.tolist()
-        if len(generator) <= length:
-            found.append(product > 0)
-    return found
-
-
-def _field(m: int) -> list[int]:
-    """Return the powers of a generator of GF(2**m) as bit masks."""
-    for polynomial in range((1 << m) + 1, 1 << (m + 1), 2):
-        value, powers = 1, []
-        for _ in range((1 << m) - 1):
-            powers.append(value)
-            value = value << 1
-            if value >> m:
-                value ^= polynomial
-        if len(set(powers)) == (1 << m) - 1:
-            return powers
-    raise AssertionError("every field has a primitive polynomial")
 
 
 def _given(codebook: Any, n_classes: int, n_bits: int) -> PackedCodes:

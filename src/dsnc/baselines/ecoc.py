@@ -9,8 +9,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dsnc.baselines.codebooks import (
-    BOOKS,
     DECODINGS,
+    RANDOM,
     codebook_decoder,
     codes_of,
     make_codebook,
@@ -47,10 +47,9 @@ class ECOCBaseline(CodeModel, LinearBaseline):
     n_bits : int, default 128
         Length of the codes, at least log2 of the number of classes. Ten times that is the least
         that works well.
-    codebook : "bch", "random" or array of shape (n_classes, n_bits), default "bch"
-        The codes of the classes: "bch" takes words of an algebraic code; "random" draws codes that
-        are far apart, though a little less far than those of "bch". An array has a row for each
-        class, in the sorted order of labels, of 0 and 1 or of -1 and +1.
+    codebook : "random" or array of shape (n_classes, n_bits), default "random"
+        The codes of the classes: "random" draws codes that are far apart. An array has a row for
+        each class, in the sorted order of labels, of 0 and 1 or of -1 and +1.
     decoding : "hamming" or "soft", default "hamming"
         How the nearest code is found: "hamming" counts the bits that differ, in a time that hardly
         grows with the number of classes; "soft" weighs bits by their confidence (loss-based
@@ -101,7 +100,7 @@ class ECOCBaseline(CodeModel, LinearBaseline):
     kind: ClassVar[str] = "ecoc"
 
     n_bits: int = 128
-    codebook: Any = "bch"
+    codebook: Any = RANDOM
     decoding: str = "hamming"
     base: Any = None
     n_jobs: int | None = None
@@ -158,7 +157,7 @@ class ECOCBaseline(CodeModel, LinearBaseline):
         one_of("decoding", self.decoding, DECODINGS)
         n_threads(self.n_jobs)
         if isinstance(self.codebook, str):
-            one_of("codebook", self.codebook, (*BOOKS, _GIVEN))
+            one_of("codebook", self.codebook, (RANDOM, _GIVEN))
         settings = super()._settings()
         check_bits(settings.n_bits)
         return settings
