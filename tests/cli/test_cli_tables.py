@@ -86,6 +86,7 @@ def test_a_row_that_cannot_be_read_stops_or_is_skipped(run, model, tmp_path):
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [bool(row["prediction"]) for row in rows] == [True, False, False, True]
     assert "has 3 columns" in rows[2]["error"]
+    assert [row["What"] for row in rows] == ["ward nurse", "b\\xffs", "truck", "bus"]
     result = run("predict", model, "bad.csv", "--decode-errors", "replace", code=1)
     assert "line 4: has 3 columns" in result.stderr
 
@@ -131,3 +132,51 @@ def test_stdin_is_a_table_if_it_has_the_columns_of_the_model(start, model, lines
     found = out.decode().splitlines()
     assert len(found) == len(expected)
     assert all(line.startswith(begin) for line, begin in zip(found, expected, strict=True))
+
+
+def test_every_row_of_one_column_has_its_answer(run, model, tmp_path):
+    cells = ["ward nurse", "", None, "☃", "bus driver", ""]
+    (tmp_path / "a.csv").write_text('What\nward nurse\n""\n\n☃\nbus driver\n\n')
+    (tmp_path / "a.txt").write_text("ward nurse\n\n\n☃\nbus driver\n\n")
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"What": c}) + "\n" for c in cells))
+    (tmp_path / "a.json").write_text(json.dumps([cell or "" for cell in cells]))
+    found = {}
+    for name in ("a.csv", "a.txt", "a.jsonl", "a.json"):
+        result = run("predict", model, name)
+        first = {"a.csv": "(lines 3, 4, 7)", "a.jsonl": "(lines 2, 3, 6)"}.get(
+            name, "(lines 2, 3, 6)"
+        )
+        assert f"3 rows without a text {first}: no prediction" in result.stderr
+        assert "1 row without any known feature (line" in result.stderr
+        lines = result.stdout.splitlines()
+        if name == "a.csv":
+            lines = [row["prediction"] for row in csv.DictReader(io.StringIO(result.stdout))]
+        elif name == "a.jsonl":
+            lines = [json.loads(line)["prediction"] or "" for line in lines]
+        found[name] = lines
+    assert found["a.csv"] == found["a.txt"] == found["a.jsonl"] == found["a.json"]
+    assert [bool(answer) for answer in found["a.csv"]] == [True, False, False, True, True, False]
+    lines = run("predict", model, "a.txt", "--json").stdout.splitlines()
+    assert json.loads(lines[1]) == {"labels": [], "probabilities": []}
+    assert run("predict", model, "a.csv", "--reject-below", "0.1").stdout.count("\n") == 7
+
+
+def test_rows_without_a_number_keep_their_place(run, tmp_path):
+    rows = "".join(f"r{i},{i % 3}.5,k{i % 3}\n" for i in range(60))
+    (tmp_path / "n.csv").write_text(f"id,x,label\n{rows}")
+    run("train", "n.csv", "-o", "m", *QUICK)
+    (tmp_path / "new.csv").write_text("id,x\na,0.5\nb,\nc,1.5\nd,NA\n")
+    assert (
+        "has 1 row with missing numbers (line 3)" in run("predict", "m", "new.csv", code=1).stderr
+    )
+    result = run("predict", "m", "new.csv", "--missing", "drop")
+    assert "2 rows with missing numbers (lines 3, 5): no prediction" in result.stderr
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["id"], bool(row["prediction"])) for row in rows] == [
+        ("a", True),
+        ("b", False),
+        ("c", True),
+        ("d", False),
+    ]
+    result = run("encode", "m", "new.csv", "--missing", "drop", code=1)
+    assert "has 1 row with missing numbers" in result.stderr

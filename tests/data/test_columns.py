@@ -1,9 +1,15 @@
+import json
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dsnc.data import load_dataset
 from dsnc.data.columns import Columns, Roles, choose_columns, columns_for_rows
-from dsnc.data.stream import stream_table, table_kind
+from dsnc.data.stream import NO_NUMBER, stream_table, table_kind
 from dsnc.data.tables import TableOptions, open_table
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
@@ -45,7 +51,7 @@ GAPS = "x,y,label\n1,2,a\n,4,b\n3,NA,a\n5,6,b\n"
 
 def test_missing_numbers_are_refused_with_their_lines(write):
     with pytest.raises(
-        DataFileError, match=r"2 rows have missing numbers, in lines 3, 4.*--missing"
+        DataFileError, match=r"has 2 rows with missing numbers \(lines 3, 4\).*--missing"
     ):
         load_dataset(write(GAPS))
 
@@ -84,7 +90,7 @@ def test_all_rows_tell_which_categories_there_are(write):
 
 
 def test_rows_with_missing_numbers_may_be_dropped(write):
-    with pytest.warns(DsncWarning, match="2 rows with missing numbers are left out: lines 3, 4"):
+    with pytest.warns(DsncWarning, match=r"left out 2 rows with missing numbers \(lines 3, 4\)"):
         data = load_dataset(write(GAPS), missing="drop")
     assert data.X.tolist() == [[1, 2], [5, 6]]
     assert data.lines.tolist() == [2, 5]
@@ -98,10 +104,11 @@ def test_several_texts_are_joined(write):
 def test_numbers_and_categories_beside_texts_become_words(write):
     rows = "".join(f"text {i},{i},{'red' if i % 2 else 'dark blue'},c{i % 3}\n" for i in range(32))
     named = {"number_column": "n", "category_column": "color"}
-    data = load_dataset(write(f"text,n,color,label\n{rows},,,c0\n"), **named)
+    path = write(f"text,n,color,label\n{rows},,,c0\n")
+    data = load_dataset(path, **named, missing="mean")
     assert data.X[0] == "text 0 nq0 colordarkblue"
     assert data.X[31] == "text 31 nq15 colorred"
-    assert data.X[32] == ""  # what is missing has no word
+    assert data.X[32] == " nq8"  # a missing category has no word
     assert len(data.columns.edges[0]) == 15
     again = Columns.from_plain(data.columns.plain())
     table = open_table(write("color,n,text\nred,99,x\n", "b.csv"), "csv", known=again.names)
@@ -129,7 +136,7 @@ def test_several_texts_may_keep_to_themselves(write):
 
 def test_labels_are_stripped_and_rows_without_one_left_out(write):
     path = write("label,text\n a ,one\n,two\na,three\n  ,four\n")
-    with pytest.warns(DsncWarning, match="2 rows without a label are left out: lines 3, 5"):
+    with pytest.warns(DsncWarning, match=r"left out 2 rows without a label \(lines 3, 5\)"):
         data = load_dataset(path)
     assert data.labels.tolist() == ["a", "a"]
 
@@ -258,3 +265,66 @@ def test_columns_of_a_hostile_file_are_refused(plain):
 def test_roles_that_cannot_be(write, options, message):
     with pytest.raises(InputError, match=message):
         load_dataset(write("label,text\na,b\n"), **options)
+
+
+BESIDE = "text,n,label\none,1,a\ntwo,NA,b\nthree,3,a\nfour,,b\nfive,5,b\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_missing_numbers_beside_texts_are_refused_filled_or_dropped(write, kind):
+    if kind == "jsonl":
+        names, *rows = [line.split(",") for line in BESIDE.splitlines()]
+        objects = (dict(zip(names, row, strict=True)) for row in rows)
+        path = write("".join(json.dumps(one) + "\n" for one in objects), "a.jsonl")
+    else:
+        path = write(BESIDE)
+    with pytest.raises(DataFileError, match="has 2 rows with missing numbers"):
+        load_dataset(path, number_column="n")
+    with pytest.warns(DsncWarning, match="left out 2 rows with missing numbers"):
+        data = load_dataset(path, number_column="n", missing="drop")
+    assert [text.split()[0] for text in data.X] == ["one", "three", "five"]
+    assert data.labels.tolist() == ["a", "a", "b"]
+    data = load_dataset(path, number_column="n", missing="mean")
+    assert data.columns.fill == [3.0]
+    assert data.X[1].split()[1] == data.X[2].split()[1]
+    data = load_dataset(path, number_column="n", missing="zero")
+    assert data.X[1] == "two nq0"
+
+
+@pytest.mark.parametrize("row", ["six,hello,a\n", 'six,"1,5",a\n', "six,inf,a\n"])
+def test_an_unreadable_number_beside_a_text_is_refused(write, row):
+    with pytest.raises(DataFileError, match="line 2: has a value that is not a number.*'n'"):
+        load_dataset(write(f"text,n,label\n{row}one,1,b\n"), number_column="n")
+    columns = load_dataset(write("text,n,label\none,1,b\n"), number_column="n").columns
+    table = open_table(write(f"text,n,label\n{row}", "b.csv"), "csv", known=["text"])
+    with pytest.raises(DataFileError, match="line 2: has a value that is not a number"):
+        list(stream_table(table, columns))
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["beside a text", "alone"])
+def test_a_row_that_is_to_be_dropped_keeps_its_place_in_prediction(write, text):
+    columns = Columns(text=("text",) if text else (), numbers=("n",), edges=[[2.0]])
+    path = write("text,n\none,1\ntwo,\nthree,3\n")
+    with pytest.raises(DataFileError, match=r"has 1 row with missing numbers \(line 3\)"):
+        list(stream_table(open_table(path, "csv"), columns))
+    (block,) = stream_table(open_table(path, "csv"), replace(columns, missing="drop"))
+    assert block.errors == ["", NO_NUMBER, ""]
+    assert len(block.X) == 3
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "k0", "k1"]), st.booleans()), min_size=1, max_size=12)
+)
+def test_id_and_label_of_each_row_are_those_of_the_file(tmp_path_factory, rows):
+    """Rows without a label or a number are left out; the others keep what is theirs."""
+    lines = [f"{i},{'' if gap else i},{k}" for i, (k, gap) in enumerate(rows)]
+    path = tmp_path_factory.mktemp("rows") / "a.csv"
+    path.write_text("\n".join(["id,n,label", "0,0,k0", *lines]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DsncWarning)
+        data = load_dataset(path, missing="drop", number_column="n", label_column="label")
+    kept = [i for i, (label, gap) in enumerate(rows) if label and not gap]
+    assert data.ids.tolist()[1:] == [str(i) for i in kept]
+    assert data.X[1:, 0].tolist() == kept
+    assert data.labels.tolist()[1:] == [rows[i][0] for i in kept]
+    assert data.lines.tolist()[1:] == [i + 3 for i in kept]

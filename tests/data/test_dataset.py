@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsnc.data import Dataset
@@ -197,3 +197,48 @@ def test_what_was_never_learned_is_left_out_with_a_warning():
     with pytest.warns(DsncWarning, match="eye has 1 values of features above the 2"):
         assert dataset.of_width(2).X.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]
     assert dataset.of_width(5).X.shape == (3, 5)
+
+
+PARTS = ("take", "split", "subset_classes", "predefined_split", "as_label_sets")
+
+
+def numbered(n, labels, *, is_text=False, splits=None):
+    """Return rows that carry their number in X, as line and as id; each label is known by it."""
+    X = np.array([f"row {i}" for i in range(n)], dtype=object) if is_text else np.arange(n)[:, None]
+    own = {"lines": np.arange(n) + 2, "ids": np.array([f"id {i}" for i in range(n)], dtype=object)}
+    return Dataset.from_labels(X, labels, splits=splits, **own)
+
+
+def part_of(data, operation, draw):
+    """Return what an operation makes of a data set."""
+    if operation == "take":
+        return data.take(draw(st.permutations(range(len(data)))))
+    if operation == "split":
+        return data.split(0.5, 0.3, 0.2, random_state=draw(st.integers(0, 9))).train
+    if operation == "subset_classes":
+        n = draw(st.integers(1, data.n_classes))
+        return data.subset_classes(n, random_state=draw(st.integers(0, 9)))
+    if operation == "predefined_split":
+        return data if data.splits is None else data.predefined_split().test
+    return data.as_label_sets()
+
+
+@given(data=st.data(), operations=st.lists(st.sampled_from(PARTS), max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_every_part_keeps_what_belongs_to_a_row(data, operations):
+    n = data.draw(st.integers(1, 12))
+    labels = data.draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
+    splits = {"test": np.array(data.draw(st.permutations(range(n)))[: n // 2], dtype=np.int64)}
+    part = numbered(n, labels, is_text=data.draw(st.booleans()), splits=splits)
+    for operation in operations:
+        part = part_of(part, operation, data.draw)
+    rows = [int(line) - 2 for line in part.lines]
+    assert [str(x).split()[-1].strip("[]") for x in part.X] == [str(row) for row in rows]
+    assert part.ids.tolist() == [f"id {row}" for row in rows]
+    assert part.label_lists() == [[labels[row]] for row in rows]
+
+
+@pytest.mark.parametrize("what", ["lines", "ids"])
+def test_there_is_a_line_and_an_id_for_each_row(dataset, what):
+    with pytest.raises(InputError, match=f"X has 10 rows, but there are {what} for 9"):
+        replace(dataset, **{what: np.arange(9)})

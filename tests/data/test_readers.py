@@ -86,6 +86,7 @@ def test_text_parts_with_new_labels_in_the_test_file(tmp_path):
     (tmp_path / "dev.tsv").write_text("label\ttext\nd\tthree\n")
     (tmp_path / "test.tsv").write_text("label\ttext\na\tfour\n")
     dataset = load_dataset(tmp_path)
+    assert dataset.lines.tolist() == [2, 3, 2, 2] and dataset.ids is None
     assert dataset.classes.tolist() == ["a", "b", "d"]
     assert dataset.labels.tolist() == ["b", "d", "d", "a"]
     assert dataset.predefined_split().validation.X.tolist() == ["three"]

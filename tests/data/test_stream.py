@@ -5,6 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from dsnc.data import Dataset, stream_rows, write_folder
+from dsnc.data.columns import Columns
+from dsnc.data.stream import stream_table, table_kind
+from dsnc.data.tables import TableOptions, open_table
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
 X = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0], [4, 5, 6.5]], dtype=np.float32)
@@ -56,3 +59,60 @@ def test_another_width_is_refused(tmp_path):
         list(stream_rows(str(tmp_path / "x.npy"), 4))
     with pytest.raises(DataFileError, match="does not exist"):
         stream_rows(str(tmp_path / "no"), 3)
+
+
+def test_a_json_list_has_a_text_for_each_item(tmp_path):
+    (tmp_path / "t.json").write_text('[\n "one",\n "", "two\\nlines"]')
+    blocks = list(stream_rows(str(tmp_path / "t.json"), None, batch=2))
+    assert blocks == [["one", ""], ["two\nlines"]]
+    (tmp_path / "t.json").write_text('["one", null]')
+    with pytest.raises(DataFileError, match="item 2 is not a text: 'None'"):
+        list(stream_rows(str(tmp_path / "t.json"), None))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [('[\n {"a": "x"}]', "jsonl"), ('{"a": "x"}', "jsonl"), ('["a", "b"]', None)],
+)
+def test_a_json_file_is_a_table_if_it_has_objects(tmp_path, text, kind):
+    (tmp_path / "t.json").write_text(text)
+    assert table_kind(str(tmp_path / "t.json")) == kind
+    assert table_kind(str(tmp_path / "t.json"), Columns(text=("a",))) == kind
+
+
+TITLES = Columns(text=("t",))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("a.csv", 't\nx\n""\n\ny\n\n', ["x", "", "", "y", ""]),
+        ("a.csv", "t,u\n,\n\nx,1\n,2\n", ["", "", "x", ""]),
+        ("a.tsv", "t\tu\nx\t1\n\n\t\ny\t2\n", ["x", "", "", "y"]),
+        ("a.jsonl", '{"t": "x"}\n{"t": null}\n{"u": 1}\n{"t": ""}\n', ["x", "", "", ""]),
+    ],
+)
+def test_every_row_of_a_table_keeps_its_place(tmp_path, name, content, texts):
+    (tmp_path / name).write_text(content)
+    table = open_table(tmp_path / name, name[2:], known=["t"])
+    (block,) = stream_table(table, TITLES)
+    assert list(block.X) == texts
+    assert [not error for error in block.errors] == [bool(text) for text in texts]
+
+
+@pytest.mark.parametrize("cell", ["5", "true", "[]", "{}"])
+def test_what_json_has_instead_of_a_text_is_no_text(tmp_path, cell):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"t": "x"}}\n{{"t": {cell}}}\n')
+    with pytest.raises(DataFileError, match="line 2: has a value that is not a text in column 't'"):
+        list(stream_table(open_table(path, "jsonl"), TITLES))
+    (block,) = stream_table(open_table(path, "jsonl"), TITLES, skip_errors=True)
+    assert [bool(error) for error in block.errors] == [False, True]
+
+
+def test_blank_lines_before_the_first_row_of_a_file_without_a_header_are_rows(tmp_path):
+    (tmp_path / "a.csv").write_text("\n\nx\ny\n")
+    table = open_table(tmp_path / "a.csv", "csv", TableOptions(header=False))
+    (block,) = stream_table(table, Columns(text=("0",)))
+    assert list(block.X) == ["", "", "x", "y"]
+    assert [row.line for row in block.rows] == [1, 2, 3, 4]

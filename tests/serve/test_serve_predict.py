@@ -156,6 +156,14 @@ def test_tables_come_back_with_columns_added(service, texts, vectors, X):
     as_json = service.predict(body, path, **headers, Accept="application/json")
     assert as_json["labels"] == labels
     assert len(as_json["probabilities"]) == 2
+    body = b'text\na nurse\n""\n\ntram driver\n'  # each row has its answer, or a blank one
+    _, _, answer = service.ask("POST", path, body, headers)
+    rows = answer.decode().splitlines()[1:]
+    labels = [texts.predict([text])[0] for text in ("a nurse", "tram driver")]
+    assert [row.split(",")[1] for row in rows] == [labels[0], "", "", labels[1]]
+    for more, nothing in (("", None), ("&top_k=2", [])):
+        as_json = service.predict(body, path + more, **headers, Accept="application/json")
+        assert as_json["labels"][1:3] == as_json["probabilities"][1:3] == [nothing] * 2
     names = "length,width,Höhe,w/h\n"
     table = names + "".join(",".join(map(str, row)) + "\n" for row in X.tolist())
     status, _, answer = service.ask("POST", "/models/vectors/predict", table.encode(), headers)

@@ -23,7 +23,7 @@ from dsnc.cli.table_options import takes_tables
 from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dsnc.data.columns import Columns
     from dsnc.data.tables import Table
@@ -129,7 +129,8 @@ def predict(
     batch = batch or _BATCH
     from dsnc.cli.output import lines_to
     from dsnc.cli.samples import model_table, stream_for
-    from dsnc.model.answers import Question
+    from dsnc.data.stream import errors_of
+    from dsnc.model.answers import Noticed, Question, features_of
 
     estimator = load_model(model, to_predict=True)
     if jobs is not None:
@@ -144,13 +145,16 @@ def predict(
         return
     to = None if output is None else "utf-8"
     joint = _joint(source, table or {}) if question.top_k is None else Joint()
+    noticed, line = Noticed(), 1
     with deferred(), lines_to(output) as write, plain_errors():
-        rows = stream_for(estimator, source, batch, first_index, table or {})
-        for block in rows:
-            some = _lines(
-                estimator, block, question, joint, encoding=to, proba=proba, as_json=as_json
-            )
-            write(some)
+        for block in stream_for(estimator, source, batch, first_index, table or {}):
+            errors = errors_of(block)
+            lines = range(line, line := line + len(errors))
+            rows = features_of(estimator, block, lines, errors, noticed)
+            form: Any = {"encoding": to, "proba": proba, "as_json": as_json}
+            write(_lines(estimator, rows, errors, question, joint, **form))
+    for sentence in noticed.sentences():
+        note(sentence)
 
 
 def _joint(source: str, options: dict[str, Any]) -> Joint:
@@ -182,6 +186,8 @@ def _predict_table(
         written = write_answers(
             model, table, columns, file, question, batch=batch, skip_errors=skip, kind=kind
         )
+    for sentence in written.noticed.sentences():
+        note(sentence)
     if written.errors:
         note(f"{written.errors:,} rows could not be read; their column 'error' says why")
 
@@ -189,6 +195,7 @@ def _predict_table(
 def _lines(
     model: Any,
     rows: Any,
+    errors: list[str],
     question: "Question",
     joint: Joint,
     *,
@@ -200,15 +207,16 @@ def _lines(
     from dsnc.model.answers import answers
 
     plain = question.reject_below is None and question.unknown is None
-    k = question.top_k
-    if k == 1 and plain and not (proba or as_json):
-        yield from (escape(label) for label in model.predict(rows).tolist())
-        return
-    if k is None and plain and not (proba or as_json):
-        sets = model.predict_sets(rows)
-        yield from (joint.separator.join(map(joint.written, names)) for names in sets)
-        return
-    for names, shares in answers(model, rows, question):
+    found: Iterable[tuple[list[Any], list[float]]]
+    if plain and question.top_k in (1, None) and not (proba or as_json):
+        is_one = question.top_k == 1
+        several = model.predict(rows)[:, None].tolist() if is_one else model.predict_sets(rows)
+        found = ((names, []) for names in several)
+    else:
+        found = answers(model, rows, question)
+    for (names, shares), error in zip(found, errors, strict=True):
+        if error:
+            names, shares = [], []
         if as_json:
             record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
             yield json_text(record, encoding=encoding)

@@ -1,6 +1,7 @@
 """Data for a model: the right columns, and labels that it knows."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -141,7 +142,10 @@ def stream_for(
 
     found = model_table(model, name, options)
     if found is not None:
-        return (block.X for block in stream_table(*found, batch=batch))
+        table, columns = found
+        if columns.missing == "drop":  # nothing would tell which rows were
+            columns = replace(columns, missing="refuse")
+        return (block.X for block in stream_table(table, columns, batch=batch))
     n_features = None if look.takes_text(model) else model.n_features_in_
     first = look.first_index(model) if first_index is None else first_index
     told: dict[str, Any] = {} if first is None else {"first_index": first}

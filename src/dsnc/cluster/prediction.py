@@ -17,7 +17,7 @@ from dsnc.data.columns import Roles
 from dsnc.data.tables import TableOptions
 from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
 from dsnc.model import FittedModel, columns_of, read_fitted
-from dsnc.model.answers import Question, columns_in, write_answers
+from dsnc.model.answers import Noticed, Question, columns_in, write_answers
 from dsnc.persistence.layout import HEADER_FILE
 from dsnc.progress import progress_bar
 
@@ -41,6 +41,8 @@ class Done(NamedTuple):
         Number of actors that predicted.
     seconds : float
         How long the call took.
+    noticed : Noticed
+        How many of these rows have no text, number or known feature.
     """
 
     parts: int
@@ -49,6 +51,7 @@ class Done(NamedTuple):
     resumed: int
     workers: int
     seconds: float
+    noticed: Noticed
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def predict(
     folder, units = place(job.target), job.units
     there = _resumed(folder, job)
     left = [unit.number for unit in units if unit.part not in there]
-    rows = errors = n_workers = 0
+    rows, errors, n_workers, noticed = 0, 0, 0, Noticed()
     if left:
         with connected(ray, "dsnc.cluster.predict") as cluster:
             local = [Path(job.target)] if folder.is_local else []
@@ -146,10 +149,11 @@ def predict(
                     if one["problem"]:
                         raise DataFileError(one["problem"])
                     rows, errors, done = rows + one["rows"], errors + one["errors"], done + 1
+                    noticed.counts += one["noticed"]
                     advance(done, f"{rows:,} rows")
         folder.sweep()
     seconds = time.monotonic() - begin
-    return Done(len(units), rows, errors, len(units) - len(left), n_workers, seconds)
+    return Done(len(units), rows, errors, len(units) - len(left), n_workers, seconds, noticed)
 
 
 def make_job(
@@ -203,7 +207,8 @@ class Predicts:
         except (DsncError, TypeError, ValueError) as error:
             named = unit.name in str(error)
             return {**told, "problem": str(error) if named else f"{unit.name}: {error}"}
-        return {**told, "rows": written.rows, "errors": written.errors}
+        noticed = written.noticed.counts
+        return {**told, "rows": written.rows, "errors": written.errors, "noticed": noticed}
 
 
 def _load(path: Path) -> FittedModel:

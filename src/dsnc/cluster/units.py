@@ -19,6 +19,7 @@ from typing import Any
 from dsnc.cluster.places import Place, place
 from dsnc.data.columns import TEXT_NAMES, Columns
 from dsnc.data.stream import stream_rows
+from dsnc.data.table_rows import check_text
 from dsnc.data.tables import KINDS, Row, Table, TableOptions, open_table, parquet_table
 from dsnc.errors import DataFileError, require
 
@@ -170,7 +171,13 @@ class Reading:
                 if row.whole is not None:  # keys of JSON come in any order
                     cells = [row.whole.get(name) for name in names]
                 pairs = zip(cells, texts, strict=True)
-                yield Row(row.line, [_text(cell) if is_text else cell for cell, is_text in pairs])
+                typed = [_text(cell) if is_text else cell for cell, is_text in pairs]
+                try:
+                    for name in self.columns.text if row.whole is not None else ():
+                        check_text(table.path, row.line, name, row.whole.get(name))
+                    yield Row(row.line, typed)
+                except DataFileError as error:
+                    yield Row(row.line, error, typed)
 
         typed = Table(
             table.path,

@@ -7,9 +7,12 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 
 def is_missing(cell: Any) -> bool:
     """Tell whether a cell holds nothing."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in _MISSING
-    return cell is None or cell != cell  # noqa: PLR0124 - NaN differs from itself
+    return cell.strip().lower() in _MISSING if isinstance(cell, str) else is_null(cell)
+
+
+def is_null(cell: Any) -> bool:
+    """Tell whether a cell of JSON or Parquet holds nothing."""
+    return cell is None or bool(cell != cell)  # noqa: PLR0124 - NaN differs from itself
 
 
 def is_number(cell: Any) -> bool:
@@ -44,4 +47,4 @@ def labels_in(cell: Any, separator: str | None = None) -> list[Any]:
     several = isinstance(cell, str) and separator is not None
     items = cell.split(separator) if several else cell if isinstance(cell, list) else [cell]
     stripped = (item.strip() if isinstance(item, str) else item for item in items)
-    return [item for item in stripped if not (item is None or item == "" or item != item)]  # noqa: PLR0124 - NaN
+    return [item for item in stripped if not (is_null(item) or item == "")]

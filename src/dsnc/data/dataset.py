@@ -90,12 +90,13 @@ class Dataset:
             raise InputError(
                 "Give either y (one class a row) or Y (label sets), not both or neither."
             )
-        n_labelled = len(self.y) if self.y is not None else self.Y.shape[0]
-        if n_labelled != len(self):
-            raise InputError(
-                f"X has {len(self)} rows, but there are labels for {n_labelled}; give labels for "
-                "each row."
-            )
+        labels = self.y if self.y is not None else self.Y
+        for what, values in {"labels": labels, "lines": self.lines, "ids": self.ids}.items():
+            if values is not None and (n := np.shape(values)[0]) != len(self):
+                raise InputError(
+                    f"X has {len(self)} rows, but there are {what} for {n}; give {what} for each "
+                    "row."
+                )
         if self.y is not None:
             object.__setattr__(self, "y", _class_numbers(self.y, self.n_classes))
         elif self.Y.shape[1] != self.n_classes:
@@ -274,7 +275,7 @@ class Dataset:
         splits = None
         if self.splits is not None:
             splits = {s: np.flatnonzero(np.isin(rows, part)) for s, part in self.splits.items()}
-        return replace(self, X=self.X[rows], classes=self.classes[kept], splits=splits, **labels)
+        return replace(self.take(rows), classes=self.classes[kept], splits=splits, **labels)
 
     def numbered_from(self, first_index: int | None) -> Self:
         """Return the data set with columns as if svmlight's first feature had this number.

@@ -114,6 +114,11 @@ def head(path: str | os.PathLike[str], n_lines: int = 5) -> list[bytes]:
     return lines[:n_lines]
 
 
+def begins_json(text: bytes, marks: tuple[bytes, ...]) -> bool:
+    """Tell whether a text begins with one of these marks, blanks left out."""
+    return b"".join(text[:1024].removeprefix(b"\xef\xbb\xbf").split()).startswith(marks)
+
+
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Tell by its first bytes whether a file is Parquet."""
     try:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel, fit_width
-from dsnc.data.files import head, is_parquet, stem
+from dsnc.data.files import begins_json, head, is_parquet, stem
 from dsnc.data.folder import is_folder, read_folder
 from dsnc.data.svmlight import looks_like_svmlight, read_svmlight
 from dsnc.data.text import read_csv, read_fasttext, read_jsonl, read_parquet, read_tsv
@@ -118,7 +118,7 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
         raise DataFileError.at(path, "is empty", expected="a data file")
     if any(line.startswith(b"__label__") for line in lines):
         return "fasttext"
-    if lines[0].lstrip(b"\xef\xbb\xbf ").startswith((b"{", b"[{")):
+    if begins_json(b"".join(lines), (b"{", b"[{")):
         return "jsonl"
     endings = Path(path).name.lower().split(".")[1:]
     for name in ("tsv", "csv", "jsonl"):
@@ -204,11 +204,14 @@ def _stack_parts(parts: Mapping[str, Dataset]) -> Dataset:
     first = min((m.first_index for m in members if m.first_index is not None), default=None)
     members = [member.numbered_from(first) for member in members]
     classes = _shared_classes(members)
-    labels: dict[str, Any] = {"y": None}
+    fields: dict[str, Any] = {"y": None}
     if any(part.is_multilabel for part in members):
-        labels["Y"] = sp.vstack([_label_sets(part, classes) for part in members], format="csr")
+        fields["Y"] = sp.vstack([_label_sets(part, classes) for part in members], format="csr")
     else:
-        labels["y"] = np.concatenate([_renumber(part, classes)[part.y] for part in members])
+        fields["y"] = np.concatenate([_renumber(part, classes)[part.y] for part in members])
+    for what in ("lines", "ids"):
+        own = [getattr(member, what) for member in members]
+        fields[what] = None if any(some is None for some in own) else np.concatenate(own)
     return Dataset(
         _stack_rows([part.X for part in members]),
         classes=classes,
@@ -218,7 +221,7 @@ def _stack_parts(parts: Mapping[str, Dataset]) -> Dataset:
         columns=members[0].columns
         if all(m.columns == members[0].columns for m in members)
         else None,
-        **labels,
+        **fields,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dsnc.data.cells import is_missing, labels_in, number
 from dsnc.data.tables import Table
-from dsnc.errors import DataFileError, InputError, did_you_mean
+from dsnc.errors import InputError, did_you_mean
 
 Names = str | int | Sequence[str | int] | None
 
@@ -84,7 +84,7 @@ class Seek:
         """Yield what stands in a column of the sample."""
         place = self._place[name]
         for row in self.table.sample:
-            if not isinstance(row.cells, DataFileError):
+            if isinstance(row.cells, list) and not row.is_blank:
                 yield row.cells[place]
 
     def labels(self, name: str) -> Iterator[str]:

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from dsnc.data.columns import Columns
 from dsnc.data.dataset import fit_width, warn_of_beyond
-from dsnc.data.files import STDIN, decode, head, is_parquet, read_batches
+from dsnc.data.files import STDIN, begins_json, decode, head, is_parquet, read_batches
 from dsnc.data.folder import read_rows_of
 from dsnc.data.svmlight import parse_lines
-from dsnc.data.table_rows import RowMaker, refuse_missing
-from dsnc.data.tables import KINDS, Row, Table, TableOptions
+from dsnc.data.table_rows import FIELD, RowMaker, refuse_missing
+from dsnc.data.tables import KINDS, Row, Table, TableOptions, json_items
 from dsnc.errors import DataFileError, InputError, shorten, warn
 
+NO_TEXT, NO_NUMBER = "without a text", "with missing numbers"  # rows that get no answer
 _LABEL = b"__label__"  # begins a label in fastText lines
 
 
@@ -32,7 +33,7 @@ class Block(NamedTuple):
 
     rows: list[Row]
     X: Any
-    errors: list[str]  # "" where a row could be read
+    errors: list[str]  # why a row is not to be answered; "" where it is
 
 
 def table_kind(name: str, known: Columns | None = None) -> str | None:
@@ -48,9 +49,12 @@ def table_kind(name: str, known: Columns | None = None) -> str | None:
         return "parquet"
     endings = path.name.lower().split(".")[1:]
     kind = next((kind for kind in KINDS if kind in endings), None)
-    if kind is not None or known is None or not path.is_file():
+    if kind is not None or not path.is_file():
         return kind
-    return _kind_by_columns(next(iter(head(path, 1)), b""), known)
+    begin = b"".join(head(path))
+    if {"json", "ndjson"} & set(endings) and begins_json(begin, (b"{", b"[{")):
+        return "jsonl"
+    return _kind_by_columns(begin.partition(b"\n")[0], known)
 
 
 def _first_of_stdin() -> bytes:
@@ -67,7 +71,7 @@ def _kind_by_columns(line: bytes, known: Columns | None) -> str | None:
     cells = {cell.strip(' "\ufeff').lower() for cell in re.split("[,;|\t:{}]", first)}
     if not {name.lower() for name in known.names} <= cells:
         return None
-    return "jsonl" if first.startswith("{") else "tsv" if "\t" in first else "csv"
+    return "jsonl" if first.startswith(("{", "[")) else "tsv" if "\t" in first else "csv"
 
 
 def is_fasttext(name: str) -> bool:
@@ -81,6 +85,9 @@ def stream_table(
     table: Table, columns: Columns, *, batch: int = 4096, skip_errors: bool = False
 ) -> Iterator[Block]:
     """Yield the rows of a table, block by block, as a model with these columns takes them.
+
+    Each row keeps its place. One that has no text at all, or that is to be dropped as a number is
+    missing, says so in `errors`.
 
     Parameters
     ----------
@@ -97,24 +104,33 @@ def stream_table(
         raise InputError(
             "missing='mean': the model knows no means; train it with --missing mean, or use zero."
         )
-    fills = {"zero": [0.0] * len(columns.numbers), "mean": columns.fill}
-    fill = fills.get(columns.missing)
+    nothing: Any = "" if columns.text else [0.0] * (columns.width or 0)
     rows = table.rows()
     while some := list(islice(rows, batch)):
         X, errors = [], []
         for row in some:
             try:
-                X.append(maker.text(row.known()) if columns.text else maker.numbers(row, fill))
-                if not columns.text and any(value != value for value in X[-1]):  # noqa: PLR0124
+                x, error = maker.row(row), ""
+                if x is None and columns.missing != "drop":
                     raise refuse_missing(table.path, [row.line])
-                errors.append("")
-            except DataFileError as error:
+                if x is None:
+                    error = NO_NUMBER
+                elif columns.text:
+                    [error] = errors_of([x])
+            except DataFileError as problem:
                 if not skip_errors:
                     raise
-                del X[len(errors) :]
-                X.append("" if columns.text else [0.0] * (columns.width or 0))
-                errors.append(str(error))
+                x, error = None, str(problem)
+            X.append(nothing if x is None else x)
+            errors.append(error)
         yield Block(some, X if columns.text else np.array(X, dtype=np.float32), errors)
+
+
+def errors_of(X: Any) -> list[str]:
+    """Return why each row is not to be answered: it is a text without anything in it."""
+    if not isinstance(X, list):
+        return [""] * X.shape[0]
+    return ["" if text.strip() and text.replace(FIELD, " ").strip() else NO_TEXT for text in X]
 
 
 def stream_rows(
@@ -149,10 +165,23 @@ def stream_rows(
     if n_features is None:
         options = TableOptions(encoding=encoding, decode_errors=decode_errors)
         options.check()
+        is_json = name != STDIN and "json" in path.name.lower().split(".")[1:]
+        if is_json and begins_json(b"".join(head(path)), (b"[",)):
+            return _json_texts(name, batch, options)
         return _texts(name, batch, options)
     if name != STDIN and (path.is_dir() or path.suffix in (".npy", ".npz")):
         return _blocks(name, read_rows_of(path)[0], batch, n_features)
     return _numbers(name, batch, n_features, first_index)
+
+
+def _json_texts(name: str, batch: int, options: TableOptions) -> Iterator[list[str]]:
+    """Yield the texts of a JSON file that is a list of them."""
+    texts = [text for _, text in json_items(name, options)]
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            problem = f"item {number} is not a text"
+            raise DataFileError.at(name, problem, text=str(text), expected="texts throughout")
+    return (texts[start : start + batch] for start in range(0, len(texts), batch))
 
 
 def _texts(name: str, batch: int, options: TableOptions) -> Iterator[list[str]]:

@@ -80,10 +80,12 @@ class TableWriter:
                 self._parquet.close()  # at its end it would complain that its file is closed
 
     def _cells(self, row: Row) -> list[Any]:
-        """Return the cells of a row; of one that cannot be read, none."""
-        if isinstance(row.cells, DataFileError):
-            return [None] * len(self._table.names)
-        return row.cells
+        """Return the cells of a row; of one that cannot be read, those that there are."""
+        if not isinstance(row.cells, DataFileError):
+            return row.cells
+        width = len(self._table.names)
+        cells = row.whole if isinstance(row.whole, list) else []
+        return [*cells, *[None] * width][:width]
 
     def _delimited(self, lines: Sequence[Sequence[Any]]) -> bytes:
         text = io.StringIO()
@@ -103,7 +105,9 @@ class TableWriter:
     def _objects(self, rows: Sequence[Row], added: Sequence[Added]) -> bytes:
         lines = []
         for row, more in zip(rows, added, strict=True):
-            whole = row.whole or dict(zip(self._table.names, self._cells(row), strict=True))
+            whole = row.whole
+            if not isinstance(whole, dict):
+                whole = dict(zip(self._table.names, self._cells(row), strict=True))
             record = {**whole, **dict(zip(self._added, more, strict=True))}
             lines.append(json.dumps(record, ensure_ascii=False, default=str) + "\n")
         return "".join(lines).encode("utf-8", "backslashreplace")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.data.cells import is_missing, labels_in, number
+from dsnc.data.cells import is_missing, is_null, labels_in, number
 from dsnc.data.columns import Columns
 from dsnc.data.tables import Row, Table
 from dsnc.errors import DataFileError, InputError, warn
@@ -19,7 +19,7 @@ FIELD = "\x1f"  # between texts with n-grams of their own, as `dsnc.features` ha
 _CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
 _LARGEST = 3e38  # float32 has little more
 _MOST_VALUES = 1000  # of a category
-_SHOWN = 5  # lines that a message names
+SHOWN = 5  # lines that a message names
 
 
 class Made(NamedTuple):
@@ -58,38 +58,53 @@ class RowMaker:
             (place[name], {value: i for i, value in enumerate(values)}, len(values))
             for name, values in columns.categories.items()
         ]
-        self.label = None if columns.label is None else place[columns.label]
-        self.id = None if columns.id is None else place[columns.id]
+        self._label = None if columns.label is None else place[columns.label]
+        self._id = None if columns.id is None else place[columns.id]
+        fills = {"zero": [0.0] * len(columns.numbers), "mean": columns.fill}
+        self._fill = fills.get(columns.missing)  # for a missing number; empty if to be learned
 
-    def text(self, cells: list[Any]) -> str:
-        """Return the text of a row; numbers and categories beside it become words of it."""
+    def row(self, row: Row) -> Any:
+        """Return a row of X: a text or a list of numbers; None if a number is missing."""
+        values = self._values(row)
+        if any(value != value for value in values):  # noqa: PLR0124 - NaN
+            return None
+        cells = row.known()
+        chosen = [(i, known, _category(cells[i])) for i, known, _ in self._categories]
+        if not self._text:
+            one_hot = [float(value == own) for _, known, own in chosen for value in known]
+            return values + one_hot
+        self._check_texts(row)
         joint = FIELD if self.columns.separate else " "
-        text = joint.join("" if cells[i] is None else str(cells[i]) for i in self._text)
-        words = []
-        for name, place, edges in zip(
-            self.columns.numbers, self._numbers, self.columns.edges, strict=False
+        words = [joint.join("" if is_null(cells[i]) else str(cells[i]) for i in self._text)]
+        for name, value, edges in zip(
+            self.columns.numbers, values, self.columns.edges, strict=False
         ):
-            value = number(cells[place], decimal_comma=self.table.decimal_comma)
-            if value is not None and not is_missing(cells[place]):
-                words.append(f"{_word(name)}q{bisect_right(edges, value)}")
-        for name, (place, known, _) in zip(self.columns.categories, self._categories, strict=True):
-            category = "" if cells[place] is None else str(cells[place]).strip()
-            words += [f"{_word(name)}{_word(category)}"] if category in known else []
-        return " ".join([text, *words])
+            words.append(f"{_word(name)}q{bisect_right(edges, value)}")
+        for name, (_, known, own) in zip(self.columns.categories, chosen, strict=True):
+            words += [f"{_word(name)}{_word(own)}"] if own in known else []
+        return " ".join(words)
 
     def _has_to_learn(self) -> bool:
         """Tell whether all rows must be seen before the first can be made."""
         columns = self.columns
         cuts = bool(columns.text and columns.numbers and not columns.edges)
-        return cuts or not all(columns.categories.values())
+        return cuts or self._lacks_means() or not all(columns.categories.values())
+
+    def _lacks_means(self) -> bool:
+        return self._fill == [] and len(self._numbers) > 0
 
     def _learned(self, rows: Sequence[Row]) -> "RowMaker":
-        """Return a maker that knows all categories, and where to cut numbers beside texts."""
-        columns, comma, edges = self.columns, self.table.decimal_comma, []
-        for place in self._numbers if columns.text else ():
+        """Return a maker that knows categories, means, and where to cut numbers beside texts."""
+        columns, comma, edges, means = self.columns, self.table.decimal_comma, [], []
+        for place in self._numbers:
             values = (number(row.known()[place], decimal_comma=comma) for row in rows)
             kept = [value for value in values if value is not None and np.isfinite(value)]
             edges.append(np.unique(np.quantile(kept, _CUTS)).tolist() if kept else [])
+            means.append(float(np.mean(kept)) if kept else 0.0)
+        if not columns.edges and columns.text:
+            columns = replace(columns, edges=edges)
+        if self._lacks_means():
+            columns = replace(columns, fill=means)
         categories = {}
         for name, (place, _, _) in zip(columns.categories, self._categories, strict=True):
             cells = (row.known()[place] for row in rows)
@@ -99,10 +114,9 @@ class RowMaker:
                     f"category_column={name!r} has {len(categories[name]):,} different values, and "
                     f"each becomes a column of X; at most {_MOST_VALUES:,} are allowed."
                 )
-        columns = replace(columns, edges=edges, categories=categories)
-        return RowMaker(self.table, columns, self.multilabel)
+        return RowMaker(self.table, replace(columns, categories=categories), self.multilabel)
 
-    def numbers(self, row: Row, fill: Sequence[float] | None) -> list[float]:
+    def _values(self, row: Row) -> list[float]:
         """Return the numbers of a row; NaN where one is missing and nothing fills it."""
         cells, values, comma = row.known(), [], self.table.decimal_comma
         for column, place in enumerate(self._numbers):
@@ -112,7 +126,7 @@ class RowMaker:
                 continue
             value = number(value, decimal_comma=comma)
             if is_missing(cells[place]):
-                value = float("nan") if fill is None else fill[column]
+                value = float("nan") if self._fill is None else self._fill[column]
             elif value is None or not abs(value) <= _LARGEST:
                 raise DataFileError.at(
                     self.table.path,
@@ -122,42 +136,40 @@ class RowMaker:
                     expected="a finite number",
                 )
             values.append(value)
-        for place, known, width in self._categories:
-            one_hot = [0.0] * width
-            found = known.get("" if cells[place] is None else str(cells[place]).strip())
-            if found is not None:
-                one_hot[found] = 1.0
-            values += one_hot
         return values
 
-    def _check_kinds(self, line: int, label: Any, cells: list[Any]) -> None:
-        """Refuse objects of JSON where a text or a label should be."""
-        labels = label if isinstance(label, list) else [label]
-        texts = (cells[place] for place in self._text)
-        if any(isinstance(cell, dict | list) for cell in (*labels, *texts)):
-            raise DataFileError.at(
-                self.table.path,
-                "label or text has the wrong type",
-                line=line,
-                expected="a string as text, and a string, a number or a list of them as label",
-            )
+    def _check_texts(self, row: Row) -> None:
+        """Refuse what JSON or Parquet may have instead of a text."""
+        for name, place in zip(self.columns.text, self._text, strict=True):
+            cell = row.known()[place]
+            # In Parquet, all values of a column are of one type.
+            if isinstance(cell, dict | list) or self.table.kind == "jsonl":
+                check_text(self.table.path, row.line, name, cell)
 
     def make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:
         """Return all of the rows as they are learned from, and the columns with what they tell.
 
         Rows without a label have the empty set where others have sets, and are left out elsewhere,
-        with a warning; so are those with a number missing where that is wished.
+        with a warning; so are those with a number missing where that is wished. Blank lines are no
+        rows here.
         """
+        rows = (row for row in rows if not row.is_blank)
         if not self._has_to_learn():
             return self._make(rows)
         rows = list(rows)
         return self._learned(rows)._make(rows)
 
-    def _label(self, row: Row) -> Any:
+    def _label_of(self, row: Row) -> Any:
         """Return the label of a row, the list of those that it has, or None."""
-        cells = row.known()
-        cell = cells[self.label] if self.label is not None else None
-        self._check_kinds(row.line, cell, cells)
+        cell = None if self._label is None else row.known()[self._label]
+        labels = cell if isinstance(cell, list) else [cell]
+        if any(isinstance(label, dict | list) for label in labels):
+            raise DataFileError.at(
+                self.table.path,
+                "has a label of the wrong type",
+                line=row.line,
+                expected="a string, a number or a list of them",
+            )
         found = labels_in(cell, self.columns.label_separator)
         if self.multilabel is False and len(found) > 1:
             raise DataFileError.at(
@@ -172,78 +184,61 @@ class RowMaker:
         return found[0] if found else None
 
     def _make(self, rows: Iterable[Row]) -> tuple[Made, Columns]:
-        X: list[Any] = []
-        labels: list[Any] = []
-        ids: list[Any] = []
-        lines: list[int] = []
-        unlabelled: list[Row] = []
-
-        def add(row: Row, label: Any) -> None:
-            cells = row.known()
-            X.append(self.text(cells) if self._text else self.numbers(row, None))
-            labels.append(label)
-            lines.append(row.line)
-            if self.id is not None:
-                ids.append(cells[self.id])
-
+        found: list[list[Any]] = []  # label, row of X, line and id
         for row in rows:
-            label = self._label(row)
-            if label is None:
-                unlabelled.append(row)
-            else:
-                add(row, label)
-        if any(isinstance(label, list) for label in labels):
-            for row in unlabelled:  # the empty set, which only the others tell
-                add(row, [])
-            order = np.argsort(lines).tolist()
-            X, labels, ids = ([items[i] for i in order if items] for items in (X, labels, ids))
-            lines.sort()
-        elif unlabelled:
-            warn(
-                f"{os.fspath(self.table.path)}: {len(unlabelled):,} rows without a label are left "
-                f"out: {_some_lines([row.line for row in unlabelled])}."
-            )
-        made = Made(X, labels, ids if self.id is not None else None, np.array(lines, np.int64))
-        return self._finished(made)
+            label = self._label_of(row)
+            x = row if label is None else self.row(row)
+            found.append([label, x, row.line, None if self._id is None else row.known()[self._id]])
+        if any(isinstance(one[0], list) for one in found):  # only they tell what no label means
+            for one in found:
+                one[:2] = one[:2] if one[0] is not None else ([], self.row(one[1]))
+        found = self._leave_out(found, 0, "without a label")
+        gaps = [one[2] for one in found if one[1] is None]
+        if gaps and self.columns.missing != "drop":
+            raise refuse_missing(self.table.path, gaps)
+        found = self._leave_out(found, 1, "with missing numbers")
+        labels, X, lines, ids = map(list, zip(*found, strict=True)) if found else ([], [], [], [])
+        is_text = self._text or not X
+        rows_of_X = object_array(X) if is_text else np.array(X, dtype=np.float32)
+        own_ids = None if self._id is None else ids
+        return Made(rows_of_X, labels, own_ids, np.array(lines, np.int64)), self.columns
 
-    def _finished(self, made: Made) -> tuple[Made, Columns]:
-        if self._text or not len(made.lines):
-            return made._replace(X=object_array(made.X)), self.columns
-        X = np.array(made.X, dtype=np.float32)
-        gaps = np.isnan(X)
-        bad, missing = gaps.any(axis=1), self.columns.missing
-        if missing == "refuse" and bad.any():
-            raise refuse_missing(self.table.path, made.lines[bad].tolist())
-        if missing == "drop" and bad.any():
-            keep = np.flatnonzero(~bad)
-            ids = None if made.ids is None else [made.ids[i] for i in keep]
-            labels = [made.labels[i] for i in keep]
-            warn(
-                f"{os.fspath(self.table.path)}: {int(bad.sum()):,} rows with missing numbers are "
-                f"left out: {_some_lines(made.lines[bad].tolist())}."
-            )
-            return Made(X[keep], labels, ids, made.lines[keep]), self.columns
-        if missing not in ("zero", "mean"):
-            return made._replace(X=X), self.columns
-        X = X[:, : len(self._numbers)]  # categories have no gaps
-        gaps, rest = gaps[:, : X.shape[1]], np.array(made.X, dtype=np.float32)[:, X.shape[1] :]
-        fill = np.array(self.columns.fill)  # of the rows that the model learned from
-        if missing == "zero":
-            fill = np.zeros(X.shape[1])
-        elif not len(fill):
-            sums = np.where(gaps, 0, X).sum(axis=0, dtype=np.float64)
-            fill = sums / np.maximum((~gaps).sum(axis=0), 1)
-        X = np.hstack([np.where(gaps, fill.astype(np.float32), X), rest])
-        return made._replace(X=X), replace(self.columns, fill=fill.tolist())
+    def _leave_out(self, found: list[list[Any]], place: int, what: str) -> list[list[Any]]:
+        """Return the rows that have something in this place, and say which have not."""
+        kept = [one for one in found if one[place] is not None]
+        if len(kept) < len(found):
+            lines = [one[2] for one in found if one[place] is None]
+            warn(f"{os.fspath(self.table.path)}: left out {some_rows(lines, what)}.")
+        return kept
+
+
+def check_text(path: Any, line: int, name: str, cell: Any) -> None:
+    """Refuse a value of JSON that is neither a text nor null."""
+    if not isinstance(cell, str) and not is_null(cell):
+        raise DataFileError.at(
+            path,
+            f"has a value that is not a text in column {name!r}",
+            line=line,
+            text=str(cell),
+            expected="a text in quotes, or null",
+        )
 
 
 def refuse_missing(path: Any, lines: list[int]) -> DataFileError:
     """Return the error about numbers that are not there."""
     return DataFileError.at(
         path,
-        f"{len(lines):,} rows have missing numbers, in {_some_lines(lines)}",
+        f"has {some_rows(lines, 'with missing numbers')}",
         expected="numbers throughout; or --missing zero, mean or drop (missing=)",
     )
+
+
+def some_rows(lines: list[int], what: str, n_rows: int | None = None) -> str:
+    """Return how many rows there are of a kind, and the first of their lines."""
+    n_rows = len(lines) if n_rows is None else n_rows
+    s, more = "s" if n_rows > 1 else "", ", ..." if n_rows > SHOWN else ""
+    shown = ", ".join(f"{line:,}" for line in lines[:SHOWN])
+    return f"{n_rows:,} row{s} {what}" + (f" (line{s} {shown}{more})" if lines else "")
 
 
 def _word(text: str) -> str:
@@ -251,6 +246,5 @@ def _word(text: str) -> str:
     return "".join(letter for letter in text if letter.isalnum())
 
 
-def _some_lines(lines: list[int]) -> str:
-    shown = ", ".join(f"{line:,}" for line in lines[:_SHOWN])
-    return f"line{'s' if len(lines) > 1 else ''} {shown}{', ...' if len(lines) > _SHOWN else ''}"
+def _category(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip()

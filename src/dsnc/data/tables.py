@@ -23,11 +23,16 @@ _SAMPLE = 1000  # rows that decide
 
 
 class Row(NamedTuple):
-    """Where a row begins, and its cells; or the error that says why there are none."""
+    """Where a row begins, and its cells; or the error that says why it cannot be read."""
 
     line: int
     cells: list[Any] | DataFileError
-    whole: Any = None  # of JSON lines, the object, with keys that are not columns
+    whole: Any = None  # of JSON, the object with all keys; beside an error, what cells there are
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether a line of delimited text has nothing in it."""
+        return isinstance(self.cells, list) and all(cell == "" for cell in self.cells)
 
     def known(self) -> list[Any]:
         """Return the cells, or raise the error."""
@@ -162,20 +167,22 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
     within = options.label_separator
     delimiter = options.delimiter or sniff_delimiter(first[:_SAMPLE], kind, within)
     rows = _split(path, chain(first, chain.from_iterable(batches)), delimiter, bad)
-    top = next(rows, None)
+    blank: list[Row] = []  # before the first that is not
+    while (top := next(rows, None)) is not None and top.is_blank:
+        blank.append(top)
     if top is None:
         raise DataFileError.at(path, "has only empty cells", expected="rows of cells")
     names = [str(cell).strip() for cell in top.known()]
     # From stdin, the sample is what has come so far: nobody should wait for more.
-    size = _SAMPLE if path != STDIN else max(0, len([line for line in first if line.strip()]) - 1)
+    size = _SAMPLE if path != STDIN else max(0, len(first) - top.line)
     below = list(islice(rows, size))
     has_names = options.header
     if has_names is None:
-        whole = [row.cells for row in below if not isinstance(row.cells, DataFileError)]
+        whole = [row.known() for row in below if isinstance(row.cells, list) and any(row.cells)]
         fitting = [cells for cells in whole if len(cells) == len(names)]
         has_names = has_header(path, names, fitting, known)
     if not has_names:
-        names, below = [str(number) for number in range(len(names))], [top, *below]
+        names, below = [str(number) for number in range(len(names))], [*blank, top, *below]
     how = f"{DELIMITERS.get(delimiter, repr(delimiter))}, {'header' if has_names else 'no header'}"
     checked = _of_width(path, chain(below, rows), len(names))
     return Table(
@@ -238,15 +245,16 @@ def _split(
                 expected="cells in double quotes, with each quote inside written twice",
             ) from error
         end = reader.line_num + 1
-        if cells and any(cells):
-            wrong = [bad.pop(number) for number in range(start, end) if number in bad]
-            yield Row(start, wrong[0] if wrong else cells)
+        wrong = [bad.pop(number) for number in range(start, end) if number in bad]
+        yield Row(start, wrong[0], cells) if wrong else Row(start, cells)
         start = end
 
 
 def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
     for row in rows:
-        if not isinstance(row.cells, DataFileError) and len(row.cells) != width:
+        if row.is_blank:
+            row = Row(row.line, [""] * width)
+        elif isinstance(row.cells, list) and len(row.cells) != width:
             error = DataFileError.at(
                 path,
                 f"has {len(row.cells)} columns",
@@ -254,7 +262,7 @@ def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
                 text="\t".join(row.cells),
                 expected=f"{width}, as in the first line",
             )
-            row = Row(row.line, error)
+            row = Row(row.line, error, row.cells)
         yield row
 
 
@@ -264,7 +272,7 @@ def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
 def _open_jsonl(path: Any, options: TableOptions) -> Table:
     begin = next((chunk for _, chunk in read_chunks(path)), b"") if path != STDIN else b"{"
     if begin.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"["):
-        rows: Iterator[tuple[int, Any]] = _json_array(path, options)
+        rows = _json_objects(path, json_items(path, options))
     else:
         rows = _json_lines(path, options)
     first = list(islice(rows, _SAMPLE if path != STDIN else 1))
@@ -296,14 +304,18 @@ def _json_lines(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
                 yield number, _json_object(path, number, line.strip())
 
 
-def _json_array(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
-    """Yield the objects of a file that is one array; such a file is read whole."""
+def json_items(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
+    """Return the items of a file that is one array, numbered; such a file is read whole."""
     raw = b"".join(chunk for _, chunk in read_chunks(path))
     try:
         items = json.loads(raw.decode(options.encoding, options.decode_errors))
     except (ValueError, RecursionError) as error:
         raise DataFileError.at(path, f"is not JSON ({error})") from None
-    for number, item in enumerate(items, 1):
+    return enumerate(items, 1)
+
+
+def _json_objects(path: Any, items: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    for number, item in items:
         if isinstance(item, dict):
             yield number, item
         else:

@@ -1,17 +1,24 @@
 """What a model is asked about rows, and tables that come back with its answers."""
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, NamedTuple
 
+import numpy as np
+import scipy.sparse as sp
+
 from dsnc.data.columns import TEXT_NAMES, Columns, Roles, choose_columns, columns_for_rows
-from dsnc.data.stream import stream_table, table_kind
+from dsnc.data.stream import NO_NUMBER, NO_TEXT, stream_table, table_kind
 from dsnc.data.table_output import TableWriter
+from dsnc.data.table_rows import SHOWN, some_rows
 from dsnc.data.tables import Table, TableOptions, open_table
 from dsnc.errors import InputError, shorten, warn
 from dsnc.model.facts import columns_of, takes_text
 from dsnc.model.sets import SetModel
+
+NO_FEATURE = "without any known feature"  # rows whose answer is the same for all of them
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,62 @@ class Question:
         return replace(self, top_k=min(self.top_k, len(model.classes_)))
 
 
+@dataclass
+class Noticed:
+    """Rows that a user should know of: how many of each kind, and the lines of the first."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    lines: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, kind: str, line: int) -> None:
+        """Count a row."""
+        self.counts[kind] += 1
+        if self.counts[kind] <= SHOWN:
+            self.lines[kind].append(line)
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for each kind."""
+        return [
+            f"{some_rows(self.lines[kind], kind, n)}: "
+            + ("the same prediction for all such rows" if kind == NO_FEATURE else "no prediction")
+            for kind, n in self.counts.items()
+        ]
+
+
 class Written(NamedTuple):
-    """How many rows were written, and how many of them could not be read."""
+    """How many rows were written, how many of them could not be read, and what else was noticed."""
 
     rows: int
     errors: int
+    noticed: Noticed
+
+
+def features_of(
+    model: Any, X: Any, lines: Sequence[int], errors: Sequence[str], noticed: Noticed
+) -> Any:
+    """Return texts as rows of features, numbers as they are; notice rows that have none.
+
+    Parameters
+    ----------
+    model : FittedModel
+    X : list of str, ndarray or sparse matrix
+    lines : sequence of int
+        Where each row stands.
+    errors : sequence of str
+        Why a row is not to be answered; "" where it is.
+    noticed : Noticed
+        What rows without text, number or known feature are added to.
+    """
+    for line, error in zip(lines, errors, strict=True):
+        if error in (NO_TEXT, NO_NUMBER):
+            noticed.add(error, line)
+    if isinstance(X, list):
+        X = model.predictor_.features.rows(X)
+    if sp.issparse(X):
+        for row in np.flatnonzero(np.diff(X.indptr) == 0).tolist():
+            if not errors[row]:
+                noticed.add(NO_FEATURE, lines[row])
+    return X
 
 
 def answers(model: Any, rows: Any, question: Question) -> Iterator[tuple[list[Any], list[float]]]:
@@ -151,18 +209,20 @@ def write_answers(
     separator = table.label_separator or separator_of(columns, table.delimiter)
     if k is None and table.kind in ("csv", "tsv") and kind is None:
         _warn_of_separator(model, separator)
-    n_rows = n_errors = 0
+    n_rows, n_errors, noticed = 0, 0, Noticed()
     with TableWriter(file, table, added, kind, separator) as writer:
         for block in stream_table(table, columns, batch=batch, skip_errors=skip_errors):
             cells = []
-            found = answers(model, block.X, question)
+            lines = [row.line for row in block.rows]
+            X = features_of(model, block.X, lines, block.errors, noticed)
+            found = answers(model, X, question)
             for (labels, shares), error in zip(found, block.errors, strict=True):
                 some = [None] * width if error else _cells(labels, shares, width, k)
                 cells.append([*some, error] if skip_errors else some)
-                n_errors += bool(error)
+                n_errors += error not in ("", NO_TEXT, NO_NUMBER)
             writer.write(block.rows, cells)
             n_rows += len(cells)
-    return Written(n_rows, n_errors)
+    return Written(n_rows, n_errors, noticed)
 
 
 def _cells(labels: list[Any], shares: list[float], width: int, k: int | None) -> list[Any]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.checks import real, whole
@@ -177,6 +178,7 @@ class CodeModel(FittedModel):
         if are_texts(X):
             rows = TextRows.of(X, self.predictor_.features)
             X, texts = rows.numbers(), rows.texts
+        if self.predictor_.features is not None and sp.issparse(X):
             is_empty = np.diff(X.indptr) == 0
         classes = self.predictor_.predict(X, n_jobs=self._n_jobs())
         logits = self.predictor_.logits(X)

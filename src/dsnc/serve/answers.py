@@ -86,23 +86,23 @@ def _answer_block(served: Served, rows: Any, options: Options) -> Block:
         labels = found.tolist()
         if options.probabilities:
             probabilities = np.round(shares.astype(np.float64), _DIGITS).tolist()
-    if options.unknown is not None:
-        _name_unknown(model.is_unknown(rows, options.unknown_share), labels, probabilities, options)
     if options.explain:
         most = None if options.explain is True else int(options.explain)
         explanations = [_explained(one.as_dict(), most) for one in model.explain(rows)]
-    return Block(labels, probabilities, explanations)
+    block = Block(labels, probabilities, explanations)
+    if options.unknown is None:
+        return block
+    strange = model.is_unknown(rows, options.unknown_share)
+    return relabel(block, strange, options.unknown, several=options.top_k is not None)
 
 
-def _name_unknown(
-    which: Any, labels: list[Any], probabilities: list[Any] | None, options: Options
-) -> None:
-    """Give unknown rows the label that they shall have, which has no probability."""
-    several = options.top_k is not None
+def relabel(block: Block, which: Any, label: str | None, *, several: bool) -> Block:
+    """Return answers where some rows have another label, or none, without a probability."""
     for place in np.flatnonzero(which).tolist():
-        labels[place] = [options.unknown] if several else options.unknown
-        if probabilities is not None:
-            probabilities[place] = [] if several else None
+        block.labels[place] = [label] * (label is not None) if several else label
+        if block.probabilities is not None:
+            block.probabilities[place] = [] if several else None
+    return block
 
 
 def _explained(explanation: dict[str, Any], most: int | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import io
 import tempfile
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from dsnc.data.table_output import TableWriter
 from dsnc.data.tables import Table, open_table
 from dsnc.errors import DsncError
 from dsnc.model import columns_of, feature_names
-from dsnc.serve.answers import Block, Go, answer, as_json
+from dsnc.serve.answers import Block, Go, answer, as_json, relabel
 from dsnc.serve.options import Options
 from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Served
@@ -48,14 +48,17 @@ def _answer_file(
         added[f"prediction{name}"] = str
         if options.probabilities:
             added[f"probability{name}"] = float
+    several = options.top_k is not None or served.has_sets
     output, blocks, n_rows = io.BytesIO(), [], 0
     writer = TableWriter(output, table, added)
     for part in stream_table(table, columns, batch=1024):
         n_rows += len(part.rows)
         if n_rows > most:
             raise too_large(f"The table has more than {most:,} rows; send fewer at a time.")
+        errors = iter(part.errors)
         for block in answer(served, part.X, options, go):
-            blocks.append(block)
+            nothing = [bool(error) for error in islice(errors, len(block.labels))]
+            blocks.append(relabel(block, nothing, None, several=several))
         if not to_json:
             writer.write(part.rows, _cells(blocks, len(added)))
             blocks.clear()
@@ -75,7 +78,7 @@ def _open(served: Served, path: Path) -> tuple[Table, Columns]:
 def _cells(blocks: list[Block], width: int) -> list[list[Any]]:
     """Return what is added to each row: a label and its probability, once or several times.
 
-    A row that is unknown has one label, without a probability.
+    A row that is unknown has one label, without a probability; one without a text has neither.
     """
     lines = []
     for block in blocks:
