@@ -89,6 +89,13 @@ def test_all_rows_tell_which_categories_there_are(write):
         load_dataset(write(f"n,color,label\n{many}"), category_column="color")
 
 
+def test_means_of_other_rows_leave_categories_as_they_were(write):
+    columns = load_dataset(write("n,c,label\n1,x,a\n2,y,b\n"), category_column="c").columns
+    path = write("n,c,label\n1,z,a\n,y,b\n", "b.csv")
+    other = load_dataset(path, columns=columns, missing="mean")
+    assert other.X.tolist() == [[1, 0, 0], [1, 0, 1]]
+
+
 def test_rows_with_missing_numbers_may_be_dropped(write):
     with pytest.warns(DsncWarning, match=r"left out 2 rows with missing numbers \(lines 3, 4\)"):
         data = load_dataset(write(GAPS), missing="drop")

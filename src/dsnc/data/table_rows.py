@@ -55,7 +55,7 @@ class RowMaker:
         self._text = [place[name] for name in columns.text]
         self._numbers = [place[name] for name in columns.numbers]
         self._categories = [
-            (place[name], {value: i for i, value in enumerate(values)}, len(values))
+            (place[name], {value: i for i, value in enumerate(values)})
             for name, values in columns.categories.items()
         ]
         self._label = None if columns.label is None else place[columns.label]
@@ -69,10 +69,13 @@ class RowMaker:
         if any(value != value for value in values):  # noqa: PLR0124 - NaN
             return None
         cells = row.known()
-        chosen = [(i, known, _category(cells[i])) for i, known, _ in self._categories]
+        chosen = [(known, _category(cells[i])) for i, known in self._categories]
         if not self._text:
-            one_hot = [float(value == own) for _, known, own in chosen for value in known]
-            return values + one_hot
+            for known, own in chosen:
+                values += [0.0] * len(known)
+                if own in known:
+                    values[known[own] - len(known)] = 1.0
+            return values
         self._check_texts(row)
         joint = FIELD if self.columns.separate else " "
         words = [joint.join("" if is_null(cells[i]) else str(cells[i]) for i in self._text)]
@@ -80,7 +83,7 @@ class RowMaker:
             self.columns.numbers, values, self.columns.edges, strict=False
         ):
             words.append(f"{_word(name)}q{bisect_right(edges, value)}")
-        for name, (_, known, own) in zip(self.columns.categories, chosen, strict=True):
+        for name, (known, own) in zip(self.columns.categories, chosen, strict=True):
             words += [f"{_word(name)}{_word(own)}"] if own in known else []
         return " ".join(words)
 
@@ -106,9 +109,10 @@ class RowMaker:
         if self._lacks_means():
             columns = replace(columns, fill=means)
         categories = {}
-        for name, (place, _, _) in zip(columns.categories, self._categories, strict=True):
+        for name, (place, known) in zip(columns.categories, self._categories, strict=True):
             cells = (row.known()[place] for row in rows)
-            categories[name] = sorted({str(cell).strip() for cell in cells if not is_missing(cell)})
+            found = {str(cell).strip() for cell in cells if not is_missing(cell)}
+            categories[name] = list(known) or sorted(found)
             if not columns.text and len(categories[name]) > _MOST_VALUES:
                 raise InputError(
                     f"category_column={name!r} has {len(categories[name]):,} different values, and "
