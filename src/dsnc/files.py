@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TextIO
 
 from dsnc.errors import OutputError, OutputExistsError
 
@@ -23,8 +23,65 @@ def write_whole(path: Path, content: bytes | Callable[[IO[bytes]], object]) -> P
         with whole_file(path) as file:
             file.write(content) if isinstance(content, bytes) else content(file)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error}); choose another file.") from error
+        raise OutputError(f"{path} cannot be written {why(error, 'file')}.") from error
     return path
+
+
+@contextlib.contextmanager
+def locked(path: Path, doing: str) -> Iterator[None]:
+    """Let one process at a time write `path`, or refuse to; one that is killed holds no lock.
+
+    ``.NAME.lock`` beside it says which process holds it, and what that is `doing`. Its folder is
+    made; one that cannot be written to is refused here, before there is anything to lose.
+    """
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f".{target.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = _locked_file(lock)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written {why(error)}.") from error
+    with file:
+        if not file.writable():
+            raise OutputError(
+                f"{file.read() or 'Another process is writing'} {path}. Wait until it has ended, "
+                "or choose another folder."
+            )
+        file.truncate(0)
+        file.write(f"Process {os.getpid()} is {doing}")
+        file.flush()
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _locked_file(lock: Path) -> TextIO:
+    """Return the file to write to when it is locked; if another process has the lock, to read."""
+    import fcntl  # here, as few need it
+
+    while True:
+        file = lock.open("a", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            with contextlib.suppress(FileNotFoundError):
+                return lock.open(encoding="utf-8")
+            continue
+        except OSError:  # a file system without locks
+            return file
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # whoever held it has just removed it
+
+
+def why(error: Exception, place: str = "folder") -> str:
+    """Say in parentheses why something cannot be written, and then what to do."""
+    number = getattr(error, "errno", None)  # torch has none where the disk is full
+    room = "" if number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None) else "free space or "
+    reason = getattr(error, "strerror", None) or error
+    return f"({reason}); {room}choose another {place}"
 
 
 @contextlib.contextmanager

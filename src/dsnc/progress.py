@@ -68,6 +68,18 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def count(n: int, thing: str) -> str:
+    """Return how many there are of something.
+
+    Examples
+    --------
+    >>> count(1, "class"), count(2500, "class"), count(0, "row")
+    ('1 class', '2,500 classes', '0 rows')
+    """
+    ending = "" if n == 1 else "es" if thing.endswith("s") else "s"
+    return f"{n:,} {thing}{ending}"
+
+
 def settings_text(settings: Mapping[str, Any]) -> str:
     """Return settings in one line, numbers short."""
     shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in settings.items()}

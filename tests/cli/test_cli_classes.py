@@ -26,7 +26,7 @@ def test_add_replaces_the_model(run, model, tmp_path):
     rows = "label\ttext\n" + "welder\tmig welder\nwelder\tsenior tig welder\n" * 5
     (tmp_path / "new.tsv").write_text(rows)
     said = run("classes", "add", model, tmp_path / "new.tsv").stderr
-    assert "1 classes added from 10 rows; 13 classes in all" in said
+    assert "1 class added from 10 rows; 13 classes in all" in said
     assert "welder" in dsnc.load(model).classes_
     assert "Changes since training" in (model / "README.md").read_text()
 

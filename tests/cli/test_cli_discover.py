@@ -34,7 +34,7 @@ def test_named_classes_are_added(run, model, titles, tmp_path, ending):
     text = file.read_text()
     file.write_text(text.replace("new class 1", "flying nurse").replace("new class 2", ""))
     said = run("classes", "add", model, titles, "--names", file).stderr
-    assert "1 classes added from" in said
+    assert "1 class added from" in said
     changed = dsnc.load(model)
     assert changed.classes_[-1] == "flying nurse"
     assert len(changed.classes_) == 13
@@ -83,7 +83,7 @@ def test_bad_names(run, model, titles, tmp_path, content, message):
 def test_refusals(run, model, titles, tmp_path):
     command = ("classes", "discover", model, titles)
     assert "must end in one of" in run(*command, "-o", tmp_path / "p.txt", code=1).stderr
-    assert "n_classes=999" in run(*command, "--classes", 999, code=1).stderr
+    assert "--classes 999" in run(*command, "--classes", 999, code=1).stderr
     (tmp_path / "none.txt").write_text("")
     said = run("classes", "discover", model, tmp_path / "none.txt", code=1).stderr
     assert "has no rows" in said

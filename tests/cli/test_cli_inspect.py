@@ -61,7 +61,7 @@ def told(page):
         (["--bit", "16"], "bit 16 is not one of the codes' bits, 0 to 15"),
         (["--data", "no.tsv"], "error: --data no.tsv: does not exist. Expected a file, a folder"),
         (["--data", "nowhere"], "or a catalog name (aloi, "),
-        (["--html", "."], "cannot be written"),
+        (["--html", "."], "--html . is a folder; give the name of a file"),
     ],
 )
 def test_wrong_uses(run, files, arguments, message):

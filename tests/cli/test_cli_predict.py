@@ -159,8 +159,8 @@ def test_bad_lines_are_named(run, files, text, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["predict", "no", "-"], "MODEL='no' does not exist; give the folder"),
-        (["predict", "a.npy", "-"], "MODEL='a.npy' is a file"),
+        (["predict", "no", "-"], "error: no does not exist; give the folder"),
+        (["predict", "a.npy", "-"], "a.npy is a file"),
         (["predict", "empty", "-"], "model.json: is missing"),
         (["predict", "vectors", "no.svm"], "no.svm: does not exist"),
         (["predict", "vectors", "a.npy"], "has 2 features; the model was trained on 8"),
@@ -235,7 +235,7 @@ def test_json_is_json_in_every_encoding(odd_labels, tmp_path, encoding):
 
 def test_a_file_gets_what_stdout_gets(run, odd_labels, tmp_path):
     for options in ([], ["--json"]):
-        run("predict", "odd", "x.npy", "-o", "out.txt", *options)
+        run("predict", "odd", "x.npy", "-o", "out.txt", "--force", *options)
         expected = run("predict", "odd", "x.npy", *options).stdout
         assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
         assert "\\udcff" in expected
@@ -263,7 +263,7 @@ def test_the_target_of_a_link_is_replaced(run, files, tmp_path):
     (tmp_path / "a.txt").write_text("night nurse\n")
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "link.txt").symlink_to("old.txt")
-    run("predict", files / "texts", "a.txt", "-o", "link.txt")
+    run("predict", files / "texts", "a.txt", "-o", "link.txt", "--force")
     assert (tmp_path / "link.txt").is_symlink()
     assert (tmp_path / "old.txt").read_text() == "night nurse\n"
 
@@ -289,7 +289,7 @@ def test_codes(run, files, tmp_path):
     assert out == ["".join("01"[bit] for bit in row) for row in bits.astype(int)]
     hexes = run("encode", files / "texts", "-", input=text).stdout.split()
     assert [f"{int(code, 16):016b}" for code in hexes] == out
-    arguments = ["encode", files / "texts", "-", "-o", "codes.npy", "--batch", 3]
+    arguments = ["encode", files / "texts", "-", "-o", "codes.npy", "--force", "--batch", 3]
     run(*arguments, input=text)
     assert np.array_equal(np.load(tmp_path / "codes.npy"), model.encode(TITLES).words)
     run(*arguments, input="")

@@ -80,11 +80,11 @@ def test_unknown_validation_labels_are_dropped_and_counted(run, files, tmp_path)
 def test_a_model_is_not_overwritten_and_nothing_is_learned_in_vain(run, files, tmp_path):
     (tmp_path / "m").mkdir()
     arguments = ["train", "no such file.svm", "-o", "m", *QUICK]  # the output is looked at first
-    assert "-o m exists; choose another folder, or replace it with --force" in (
+    assert "m exists; choose another folder, or replace it with --force" in (
         run(*arguments, code=1).stderr
     )
     (tmp_path / "m" / "thesis.tex").touch()
-    assert "Not even --force" in run(*arguments, "--force", code=1).stderr
+    assert "holds 'thesis.tex'" in run(*arguments, "--force", code=1).stderr
     (tmp_path / "m" / "thesis.tex").unlink()
     run("train", files / "train.svm", "-o", "m", *QUICK, "--force")
     run("train", files / "train.svm", "-o", "m", *QUICK, "--force")
@@ -96,16 +96,19 @@ def test_a_model_is_not_overwritten_and_nothing_is_learned_in_vain(run, files, t
     [
         (["no.svm", "-o", "m"], "no.svm: does not exist"),
         (["train.svm", "-o", "m", "--set", "schedule=round"], "schedule='round' is not known"),
-        (["train.svm", "-o", "m", "--beta", "-1"], "beta=-1.0 must be a number 0 or more"),
+        (["train.svm", "-o", "m", "--beta", "-1"], "error: --beta -1.0 must be a number 0 or more"),
         (["train.svm", "-o", "m", "--bits", "64", "--decoder", "table"], "at most 28 bits"),
-        (["train.svm", "-o", "m", "--device", "gpu"], "device='gpu' cannot be used"),
-        (["train.svm", "-o", "m", "--reader", "svm"], "reader='svm' is not known"),
-        (["train.svm", "-o", "m", "--bits", "1000000"], "n_bits=40 for a thousand"),
+        (["train.svm", "-o", "m", "--device", "gpu"], "--device 'gpu' cannot be used"),
+        (["train.svm", "-o", "m", "--reader", "svm"], "--reader 'svm' is not known"),
+        (["train.svm", "-o", "m", "--bits", "1000000"], "--bits 40 for a thousand"),
         (["train.svm", "-o", "m", "--validation", "train.tsv"], "not of the same kind"),
         (["sets.svm", "-o", "m", "--method", "mlp"], "--method mlp learns one label a row"),
         (["one.svm", "-o", "m"], "at least 2 classes"),
         (["nan", "-o", "m"], "Input X contains NaN."),
-        (["train.svm", "-o", "train.svm/m"], "is a file, not a folder"),
+        (
+            ["train.svm", "-o", "train.svm/m"],
+            "train.svm/m cannot be written (File exists)",
+        ),
     ],
 )
 def test_wrong_uses(run, files, tmp_path, arguments, message):

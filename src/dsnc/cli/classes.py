@@ -1,5 +1,7 @@
 """``dsnc classes``: classes come to a model and go, without training anew."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +10,10 @@ import typer
 from dsnc.cli.common import (
     AsJson,
     FirstIndex,
+    Force,
     Model,
     Reader,
+    check_model,
     escape,
     load_model,
     note,
@@ -19,6 +23,8 @@ from dsnc.cli.common import (
 from dsnc.cli.discover import discover
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError, did_you_mean
+from dsnc.files import locked
+from dsnc.progress import count
 
 app = typer.Typer(help="Add classes to a trained model, or remove some, without retraining.")
 
@@ -65,6 +71,7 @@ def add_classes(
         ),
     ] = None,
     output: Output = None,
+    force: Force = False,
     reader: Reader = None,
     first_index: FirstIndex = None,
     table: Any = None,
@@ -80,18 +87,17 @@ def add_classes(
     from dsnc.cli.evaluate import Part, load_labelled
     from dsnc.cli.samples import rows_of
 
-    estimator = _changeable(model)
-    if names is not None:
-        X, y = _named_rows(estimator, data, names, first_index, table or {})
-    else:
-        reading = {"reader": reader, **(table or {})}
-        dataset = load_labelled(estimator, data, reading, Part.all, first_index)
-        X, y = rows_of(dataset), dataset.labels
-    before = len(estimator.classes_)
-    with plain_errors():
+    with _changing(model, output, force=force) as (estimator, said):
+        if names is not None:
+            X, y = _named_rows(estimator, data, names, first_index, table or {})
+        else:
+            reading = {"reader": reader, **(table or {})}
+            dataset = load_labelled(estimator, data, reading, Part.all, first_index)
+            X, y = rows_of(dataset), dataset.labels
+        before = len(estimator.classes_)
         estimator.add_classes(X, y)
-    added = len(estimator.classes_) - before
-    _save(estimator, model, output, f"{added:,} classes added from {len(y):,} rows")
+        added = len(estimator.classes_) - before
+        said.append(f"{count(added, 'class')} added from {count(len(y), 'row')}")
 
 
 @app.command("describe")
@@ -105,6 +111,7 @@ def describe_classes(
         ),
     ],
     output: Output = None,
+    force: Force = False,
     reader: Reader = None,
     table: Any = None,
 ) -> None:
@@ -119,13 +126,12 @@ def describe_classes(
     """
     from dsnc.cli.descriptions import load_descriptions
 
-    estimator = _changeable(model)
-    ((kind, said),) = load_descriptions(file, {"reader": reader, **(table or {})}).items()
-    before = len(estimator.classes_)
-    with plain_errors():
-        estimator.add_described_classes(list(said), **{kind: list(said.values())})
-    added = len(estimator.classes_) - before
-    _save(estimator, model, output, f"{len(said):,} classes described, {added:,} of them new")
+    with _changing(model, output, force=force) as (estimator, said):
+        ((kind, told),) = load_descriptions(file, {"reader": reader, **(table or {})}).items()
+        before = len(estimator.classes_)
+        estimator.add_described_classes(list(told), **{kind: list(told.values())})
+        added = len(estimator.classes_) - before
+        said.append(f"{count(len(told), 'class')} described, {added:,} of them new")
 
 
 @app.command("remove")
@@ -139,6 +145,7 @@ def remove_classes(
         typer.Option("--from", metavar="FILE", help="A file of classes to remove, one per line."),
     ] = None,
     output: Output = None,
+    force: Force = False,
 ) -> None:
     """Remove classes from a model, so that they are not predicted any more.
 
@@ -146,22 +153,22 @@ def remove_classes(
 
     Example: dsnc classes remove model "night nurse" "drone pilot"
     """
-    estimator = _changeable(model)
     wanted = list(labels or [])
     if file is not None:
         lines = file.read_text(encoding="utf-8").splitlines()
         wanted += [line for line in lines if line.strip()]
     if not wanted:
         raise InputError("LABEL is missing; name the classes to remove, or give --from FILE.")
-    known = {str(label): label for label in estimator.classes_.tolist()}
-    for name in wanted:
-        if name not in known:
-            raise InputError(
-                f"LABEL={name!r} is not one of the {len(known):,} classes."
-                f"{did_you_mean(name, list(known))}"
-            )
-    estimator.remove_classes([known[name] for name in wanted])
-    _save(estimator, model, output, f"{len(wanted):,} classes removed")
+    with _changing(model, output, force=force) as (estimator, said):
+        known = {str(label): label for label in estimator.classes_.tolist()}
+        for name in wanted:
+            if name not in known:
+                raise InputError(
+                    f"{name!r} is not one of the {len(known):,} classes."
+                    f"{did_you_mean(name, list(known))}"
+                )
+        estimator.remove_classes([known[name] for name in wanted])
+        said.append(f"{count(len(wanted), 'class')} removed")
 
 
 def _named_rows(
@@ -176,15 +183,21 @@ def _named_rows(
     return [rows[row] for row in chosen] if is_text else rows[chosen], labels
 
 
-def _changeable(model: Path) -> Any:
+@contextmanager
+def _changing(model: Path, output: Path | None, *, force: bool) -> Iterator[tuple[Any, list[str]]]:
+    """Yield a model to change, and a list for what was done; save it if nothing went wrong."""
     from dsnc.cli.samples import has_label_sets
+    from dsnc.persistence import check_target
 
-    estimator = load_model(model)
-    if not hasattr(estimator, "add_classes") or has_label_sets(estimator):
-        raise InputError(f"{model}: the classes of a model of kind {estimator.kind!r} are fixed.")
-    return estimator
-
-
-def _save(estimator: Any, model: Path, output: Path | None, said: str) -> None:
-    estimator.save(output or model, overwrite=output is None)
-    note(f"{output or model}: {said}; {len(estimator.classes_):,} classes in all")
+    check_model(model)
+    target, replaces = output or model, output is None or force
+    with locked(target, "changing"), plain_errors():
+        check_target(target, overwrite=replaces)
+        estimator = load_model(model)
+        if not hasattr(estimator, "add_classes") or has_label_sets(estimator):
+            kind = repr(estimator.kind)
+            raise InputError(f"{model}: the classes of a model of kind {kind} are fixed.")
+        said: list[str] = []
+        yield estimator, said
+        estimator.save(target, overwrite=replaces)
+        note(f"{target}: {said[0]}; {count(len(estimator.classes_), 'class')} in all")

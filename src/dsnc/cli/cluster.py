@@ -36,13 +36,13 @@ def refuse_workers(workers: int | None) -> None:
         raise InputError(f"--workers {workers} is for a cluster; add --ray, or use --jobs.")
 
 
-def refuse_lines(*, as_json: bool, first_index: int | None) -> None:
+def refuse_lines(*, as_json: bool, first_index: int | None, force: bool) -> None:
     """Refuse options of lines: a cluster reads tables and texts, and writes Parquet."""
-    given = {"--json": as_json, "--first-index": first_index is not None}
+    given = {"--json": as_json, "--first-index": first_index is not None, "--force": force}
     for name in (name for name, is_given in given.items() if is_given):
         raise InputError(
             f"{name} is for lines; leave it out, since --ray reads tables and texts, and writes "
-            "Parquet."
+            "a folder of Parquet parts that an earlier run may have begun."
         )
 
 

@@ -31,12 +31,9 @@ class RayRun(Run):
                 "out."
             )
 
-    def run(self, *, as_json: bool) -> None:
-        """Check, learn, save, report."""
+    def _run(self, *, as_json: bool) -> None:
+        """Learn, save, report."""
         begin, train = time.monotonic(), self.config.train
-        self.model._check_parameters()
-        self._check_output()
-        self.model._require_extras("dsnc train --ray")
         on_screen = sys.stderr.isatty() and not STATE.quiet
         reading = {key: value for key, value in self.config.reading.items() if key != "reader"}
         options: dict[str, Any] = {"ray": self._ray, "workers": self._workers, **reading}

@@ -1,12 +1,17 @@
 """Kinds of commands that typer does not have, options of parts, and unknown options."""
 
 import difflib
+import re
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from dsnc.errors import InputError
+
+_PARAMETER = re.compile(  # what stands in quotes is the user's
+    r"(?<!\w)(?:'[^']*'|\"[^\"]*\")|(?<![\w.-])(?P<name>[a-z]\w*)=(?P<value>'[^']*'|[^\s,;:)]*)"
+)
 
 
 class Several(TyperCommand):
@@ -73,6 +78,33 @@ def name_nearest_option(error: Any) -> None:
     asked = error.option_name.strip("-").replace("_", "-").lower()
     near = [asked] if asked in known else difflib.get_close_matches(asked, known, n=1)
     error.possibilities = [known[name] for name in near]
+
+
+def in_options(message: str, group: Any) -> str:
+    """Return a message of the library in words of the shell: ``reader='x'`` as ``--reader 'x'``."""
+    options = options_by_parameter(group)
+
+    def said(found: re.Match[str]) -> str:
+        name, value = found["name"], found["value"]
+        if name not in options:
+            return found[0]
+        yes, no = options[name]
+        if value in ("True", "False"):
+            return yes if value == "True" else no
+        return f"{yes} {value}".rstrip()
+
+    return _PARAMETER.sub(said, message)
+
+
+def options_by_parameter(group: Any) -> dict[str, tuple[str, str]]:
+    """Return what each parameter is called in the shell: its option, and that of False."""
+    found = {"overwrite": ("--force", "--force"), "k": ("--top-k", "--top-k")}
+    for command in getattr(group, "commands", {}).values():
+        found |= options_by_parameter(command)
+        for option in (p for p in command.params if p.param_type_name == "option"):
+            names = option.opts[0], (option.secondary_opts or option.opts)[0]
+            found.setdefault(option.name, names)
+    return found
 
 
 def decoder_option(help_: str, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 import codecs
 import json
 import logging
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ Batch = Annotated[int, typer.Option("--batch", min=1, help="Maximum number of ro
 WholeFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="The file to write, completely or not at all.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace what exists.")]
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="A file, a folder, or a name from the catalog.")
 ]
@@ -65,10 +67,14 @@ _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN if code >= 0x7F}
 
 
 class InterruptedRun(BaseException):
-    """Ctrl-C, with a sentence about what is kept.
+    """Ctrl-C or SIGTERM, with a sentence about what is kept, and the number of the signal.
 
     No `KeyboardInterrupt`: the training loop would catch that, and go on to choose a decoder.
     """
+
+    def __init__(self, said: str = "", number: int = signal.SIGINT) -> None:
+        super().__init__(said)
+        self.number = number
 
 
 @dataclass
@@ -189,12 +195,17 @@ def load_model(path: Path, *, to_predict: bool = False) -> Any:
     """
     import dsnc
 
-    if not path.is_dir():
-        what = "is a file" if path.exists() else "does not exist"
-        raise InputError(f"MODEL={str(path)!r} {what}; give the folder that dsnc train -o wrote.")
+    check_model(path)
     model = None
     if to_predict:
         from dsnc.model import read_fitted
 
         model = read_fitted(path)
     return dsnc.load(path) if model is None else model
+
+
+def check_model(path: Path) -> None:
+    """Refuse what is no folder."""
+    if not path.is_dir():
+        what = "is a file" if path.exists() else "does not exist"
+        raise InputError(f"{path} {what}; give the folder of a model that dsnc train -o wrote.")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import AsJson, Reader, note, print_json, print_table
+from dsnc.cli.common import AsJson, Force, Reader, note, print_json, print_table
+from dsnc.cli.output import check_new_files
 from dsnc.cli.table_options import takes_tables
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def show_data(
         Path | None,
         typer.Option(help="Where to write a contact sheet, if the data are pictures."),
     ] = None,
+    force: Force = False,
     reader: Reader = None,
     as_json: AsJson = False,
     table: Any = None,
@@ -57,6 +59,7 @@ def show_data(
     """
     from dsnc.data import DATASETS, load_dataset
 
+    check_new_files({"--picture": picture}, force=force)
     entry = None if Path(name_or_path).exists() else DATASETS.get(name_or_path)
     if entry is not None and not entry.is_here():
         _describe(entry, as_json)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dsnc.cli.common import STATE, InterruptedRun, note, percent, print_table, size
+from dsnc.cli.common import STATE, note, percent, print_table, size
+from dsnc.cli.progress import interruptible
 from dsnc.cli.reproduce import tell_failures
 from dsnc.errors import require
 from dsnc.progress import duration
@@ -47,12 +48,10 @@ def demo(
     begin, runs = time.monotonic(), output / "runs"
     _show_tour(output, classes, epochs)
     note(f"\nDrawing {classes} characters 60 times each, then training six models.")
-    try:
+    with interruptible(lambda: f"finished models are kept in {runs}; run it again."):
         records = run_demo(
             runs, n_classes=classes, max_epochs=epochs, n_jobs=jobs, progress=not STATE.quiet
         )
-    except KeyboardInterrupt:
-        raise InterruptedRun(f"finished models are kept in {runs}; run it again.") from None
     failed = tell_failures(records)
     rows = [
         [

@@ -11,6 +11,7 @@ from dsnc.cli.common import (
     STATE,
     AsJson,
     FirstIndex,
+    Force,
     Model,
     Source,
     escape,
@@ -20,7 +21,8 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
-from dsnc.cli.table_files import check_new_files, check_table, write_table
+from dsnc.cli.output import check_new_files
+from dsnc.cli.table_files import check_table, write_table
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import DataFileError, InputError, require
 
@@ -66,7 +68,7 @@ def discover(
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page about them; needs the extra report."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    force: Force = False,
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 uses all cores.")] = None,
     first_index: FirstIndex = None,
     as_json: AsJson = False,

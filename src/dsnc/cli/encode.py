@@ -8,6 +8,7 @@ import typer
 from dsnc.cli.common import (
     Batch,
     FirstIndex,
+    Force,
     Model,
     Source,
     WholeFile,
@@ -39,6 +40,7 @@ def encode(
     ] = None,
     batch: Batch = 4096,
     first_index: FirstIndex = None,
+    force: Force = False,
     table: Any = None,
 ) -> None:
     """Print the binary code of every row, or write them as an array.
@@ -63,11 +65,11 @@ def encode(
     with deferred(), plain_errors():
         rows = stream_for(estimator, source, batch, first_index, table or {})
         if form is Format.npy and output is not None:
-            with aside(output) as file:
+            with aside(output, force=force) as file:
                 n_rows = _write_words(file, estimator, rows)
             note(f"{n_rows:,} codes of {estimator.predictor_.n_bits} bits: {output}")
             return
-        with lines_to(output) as write:
+        with lines_to(output, force=force) as write:
             for block in rows:
                 write(_texts(estimator.encode(block), form))
 

@@ -11,6 +11,7 @@ from dsnc.cli.commands import ListsDecoders, Several, decoder_option
 from dsnc.cli.common import (
     AsJson,
     FirstIndex,
+    Force,
     Model,
     Reader,
     load_model,
@@ -19,7 +20,8 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
-from dsnc.cli.table_files import check_new_files, check_table, write_table
+from dsnc.cli.output import check_new_files
+from dsnc.cli.table_files import check_table, write_table
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 
@@ -96,7 +98,7 @@ def evaluate(
             metavar="FILE", help="Rows of no known class; measure how well they are told from DATA."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    force: Force = False,
     reader: Reader = None,
     first_index: FirstIndex = None,
     as_json: AsJson = False,

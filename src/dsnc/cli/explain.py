@@ -10,6 +10,7 @@ import typer
 
 from dsnc.cli.common import (
     FirstIndex,
+    Force,
     Model,
     escape,
     json_text,
@@ -18,6 +19,7 @@ from dsnc.cli.common import (
     plain_errors,
     print_table,
 )
+from dsnc.cli.output import check_new_files
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError, require
 from dsnc.kernels import deferred
@@ -60,6 +62,7 @@ def explain(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for every row.")
     ] = False,
+    force: Force = False,
     first_index: FirstIndex = None,
     table: Any = None,
 ) -> None:
@@ -70,6 +73,7 @@ def explain(
 
     Example: dsnc explain model "night nurse, surgical ward"
     """
+    check_new_files({"--html": html}, force=force)
     if html is not None:
         require("jinja2", extra="report", caller="dsnc explain --html")
     estimator = load_model(model, to_predict=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dsnc.cli.common import AsJson, Model, escape, load_model, note, print_json, print_table
+from dsnc.cli.common import AsJson, Force, Model, escape, load_model, note, print_json, print_table
+from dsnc.cli.output import check_new_files
 from dsnc.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def inspect_model(
         Path | None,
         typer.Option(help="Write one HTML file to explore: a map, search, codes, bits to flip."),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is inside a model: parts, sizes, and what its codes mean.
@@ -45,6 +47,7 @@ def inspect_model(
     """
     from dsnc import inspection as look
 
+    check_new_files({"--html": html}, force=force)
     estimator = load_model(model)
     facts = look.model_facts(estimator, model)
     near = None if label is None else look.nearest_classes(estimator, label, neighbors)

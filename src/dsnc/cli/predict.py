@@ -2,14 +2,14 @@
 
 import itertools
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from dsnc.cli.cluster import Ray, Workers, predict_on_ray, refuse_lines, refuse_workers
 from dsnc.cli.common import (
     FirstIndex,
+    Force,
     Model,
     Source,
     WholeFile,
@@ -104,6 +104,7 @@ def predict(
     first_index: FirstIndex = None,
     ray: Ray = None,
     workers: Workers = None,
+    force: Force = False,
     table: Any = None,
 ) -> None:
     r"""Predict labels: one line for every row, immediately, even from a pipe that is still open.
@@ -118,7 +119,7 @@ def predict(
     """
     skip = on_error is OnError.skip
     if ray is not None:
-        refuse_lines(as_json=as_json, first_index=first_index)
+        refuse_lines(as_json=as_json, first_index=first_index, force=force)
         told: dict[str, Any] = {"ray": ray, "workers": workers, "cpus_per_worker": jobs or 1}
         told |= {"top_k": top_k, "reject_below": reject_below, "unknown": unknown}
         told |= {"unknown_share": unknown_share, "skip_errors": skip}
@@ -127,7 +128,7 @@ def predict(
         return
     refuse_workers(workers)
     batch = batch or _BATCH
-    from dsnc.cli.output import lines_to
+    from dsnc.cli.output import bytes_to, lines_to
     from dsnc.cli.samples import model_table, stream_for
     from dsnc.data.stream import errors_of
     from dsnc.model.answers import Noticed, Question, features_of
@@ -138,15 +139,15 @@ def predict(
     question = Question(top_k, reject_below, unknown, unknown_share).of(estimator)
     found = model_table(estimator, source, table or {})
     if found is not None:
-        with deferred(), plain_errors():
+        with deferred(), plain_errors(), bytes_to(output, force=force) as file:
             _predict_table(
-                estimator, *found, output, question, batch=batch, skip=skip, as_json=as_json
+                estimator, *found, file, question, batch=batch, skip=skip, as_json=as_json
             )
         return
     to = None if output is None else "utf-8"
     joint = _joint(source, table or {}) if question.top_k is None else Joint()
     noticed, line = Noticed(), 1
-    with deferred(), lines_to(output) as write, plain_errors():
+    with deferred(), lines_to(output, force=force) as write, plain_errors():
         for block in stream_for(estimator, source, batch, first_index, table or {}):
             errors = errors_of(block)
             lines = range(line, line := line + len(errors))
@@ -170,7 +171,7 @@ def _predict_table(
     model: Any,
     table: "Table",
     columns: "Columns",
-    output: Path | None,
+    file: IO[bytes],
     question: "Question",
     *,
     batch: int,
@@ -178,14 +179,12 @@ def _predict_table(
     as_json: bool,
 ) -> None:
     """Write a table with columns added."""
-    from dsnc.cli.output import bytes_to
     from dsnc.model.answers import write_answers
 
     kind = "jsonl" if as_json else None
-    with bytes_to(output) as file:
-        written = write_answers(
-            model, table, columns, file, question, batch=batch, skip_errors=skip, kind=kind
-        )
+    written = write_answers(
+        model, table, columns, file, question, batch=batch, skip_errors=skip, kind=kind
+    )
     for sentence in written.noticed.sentences():
         note(sentence)
     if written.errors:

@@ -47,17 +47,20 @@ def log_epochs(
 
 @contextmanager
 def interruptible(what_is_kept: Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end what runs inside at once, with a sentence about what is kept."""
-    here = threading.current_thread() is threading.main_thread()  # signals are its affair
-    if not here or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield  # who started us in the background does not want us to hear Ctrl-C
+    """Let Ctrl-C or SIGTERM end what runs inside at once, with a sentence about what is kept."""
+    if threading.current_thread() is not threading.main_thread():  # signals are its affair
+        yield
         return
 
-    def stop(*_: Any) -> None:
-        raise InterruptedRun(what_is_kept())
+    def stop(number: int, _: Any) -> None:
+        raise InterruptedRun(what_is_kept(), number)
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        for number, old in before.items():
+            if old is not signal.SIG_IGN:  # who started us does not want us to hear it
+                signal.signal(number, stop)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dsnc.cli.common import note
+from dsnc.cli.common import Force, note
 
 
 def report(
@@ -16,7 +16,7 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path(
         "report.html"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a page with tables and figures that opens in any browser, even offline."""
     from dsnc.paper.report import write_report

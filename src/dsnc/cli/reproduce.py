@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dsnc.cli.commands import Several
-from dsnc.cli.common import STATE, AsJson, InterruptedRun, complain, note, print_json, print_table
+from dsnc.cli.common import STATE, AsJson, complain, note, print_json, print_table
 from dsnc.cli.config import assignment
 from dsnc.cli.methods import option
+from dsnc.cli.progress import interruptible
 from dsnc.errors import require
 
 if TYPE_CHECKING:
@@ -133,14 +134,11 @@ def reproduce(
     plan = _plan(preset, chosen, _given(max_epochs=epochs, device=device), settings)
     names = list(EXPERIMENTS) if experiment is Experiment.all else [str(experiment)]
     check_data(data)
-    try:
+    kept = f"the finished runs are kept in {output}; the same command continues from there."
+    with interruptible(lambda: kept):
         tables, records = run(
             names, data, plan, output, beside=beside, n_jobs=jobs, progress=not STATE.quiet
         )
-    except KeyboardInterrupt:
-        raise InterruptedRun(
-            f"the finished runs are kept in {output}; the same command continues from there."
-        ) from None
     failed = tell_failures(records)
     if as_json:
         print_json([table.to_dict() for table in tables])

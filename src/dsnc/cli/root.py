@@ -6,6 +6,7 @@ A new command is a function in a file of its own and a line at the end of this o
 import contextlib
 import gc
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -31,13 +32,12 @@ from dsnc.cli import (
     train,
     tune,
 )
-from dsnc.cli.commands import ListsDecoders, name_nearest_option, show_no_type_of_flags
+from dsnc.cli.commands import ListsDecoders, in_options, name_nearest_option, show_no_type_of_flags
 from dsnc.cli.common import STATE, InterruptedRun, complain, configure
 from dsnc.errors import DsncError, DsncWarning
 
 _EVERYWHERE = ("--quiet", "-q", "--verbose", "-v", "--debug")
 _PIPE_CLOSED = 128 + 13  # what the shell calls a program that SIGPIPE ended
-_INTERRUPTED = 128 + 2
 
 
 class Root(TyperGroup):
@@ -76,21 +76,27 @@ class Root(TyperGroup):
             raise typer.Exit(_PIPE_CLOSED) from None
         except (KeyboardInterrupt, InterruptedRun) as error:
             complain(f"interrupted: {error}" if str(error) else "interrupted")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(128 + getattr(error, "number", signal.SIGINT)) from None
         except Exception as error:
             if _is_typers(error):
                 name_nearest_option(error)
                 raise
             if STATE.debug:
                 traceback.print_exc()
-            complain(_in_words(error))
+            complain(in_options(_in_words(error), typer.main.get_command(app)))
             raise typer.Exit(1) from None
 
 
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(100_000)  # what is imported stays: looking for garbage there takes a tenth
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # what is half done is cleared away
+        signal.signal(signal.SIGTERM, _end)
     app()
+
+
+def _end(number: int, _: Any) -> None:
+    raise InterruptedRun(number=number)
 
 
 def _is_typers(error: Exception) -> bool:
@@ -116,7 +122,7 @@ def _in_words(error: Exception) -> str:
 def _show_warning(message: Any, category: type[Warning], *place: Any) -> None:
     """Show our own warnings as sentences; those of other packages only to who wants details."""
     if issubclass(category, DsncWarning):
-        complain(f"warning: {message}")
+        complain(in_options(f"warning: {message}", typer.main.get_command(app)))
     elif STATE.verbose:
         complain(f"warning: {category.__name__}: {message}")
 

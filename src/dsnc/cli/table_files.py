@@ -7,27 +7,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from dsnc.cli.common import escape, json_text
-from dsnc.errors import InputError, OutputError, OutputExistsError
+from dsnc.errors import InputError
 from dsnc.files import write_whole
 
 Rows = Iterable[Sequence[Any]]
-
-
-def check_new_files(files: dict[str, Path | None], *, force: bool) -> None:
-    """Refuse files that would be refused at the end; keys are the options that name them."""
-    seen: dict[Path, str] = {}
-    for option, path in files.items():
-        if path is None:
-            continue
-        if path.is_dir():
-            raise OutputError(f"{option} {path} is a folder; give the name of a file.")
-        if path.is_file() and not force:
-            raise OutputExistsError(
-                f"{option} {path} exists; choose another name, or replace it with --force."
-            )
-        other = seen.setdefault(path.resolve(), option)
-        if other != option:
-            raise InputError(f"{other} and {option} both name {path}; give each a file of its own.")
 
 
 def check_table(option: str, path: Path | None) -> None:

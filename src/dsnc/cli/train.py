@@ -31,10 +31,17 @@ from dsnc.cli.measure_sets import answer_sets
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, Trainer, kind_of, option
 from dsnc.cli.progress import interruptible, log_epochs
 from dsnc.cli.quality import tell_quality
-from dsnc.cli.samples import has_label_sets, known_rows, load_parts, rows_of, trained_sets
+from dsnc.cli.samples import (
+    has_label_sets,
+    known_rows,
+    load_parts,
+    rows_of,
+    trained_sets,
+)
 from dsnc.cli.table_options import takes_tables
 from dsnc.cli.train_report import Report
-from dsnc.errors import CheckpointError, InputError, OutputExistsError
+from dsnc.errors import CheckpointError, InputError
+from dsnc.files import locked
 
 if TYPE_CHECKING:
     from dsnc.classifier.one_vs_rest import Comparison
@@ -159,14 +166,22 @@ class Run:
         self.compared: Comparison | None = None  # with one-vs-rest
 
     def run(self, *, as_json: bool) -> None:
-        """Check, load, learn, save, report."""
-        begin = time.monotonic()
+        """Refuse what can be refused beforehand, then do it; nobody else trains this model now."""
         self.model._check_parameters()
         if self._only_of_sets():
             self.config.make_model(sets=True)._check_parameters()
-        self._check_output()
         if self.learns:
             self.model._require_extras("dsnc train")
+        from dsnc.persistence import check_target
+
+        with locked(self.output, "training"):
+            check_target(self.output, overwrite=self.force)
+            self._check_checkpoint()
+            self._run(as_json=as_json)
+
+    def _run(self, *, as_json: bool) -> None:
+        """Load, learn, save, report."""
+        begin = time.monotonic()
         with interruptible(self._what_is_kept):
             train = self.config.train
             parts = load_parts(
@@ -266,27 +281,6 @@ class Run:
             )
         elif self.compared.verdict == "worse":
             note("For so few classes, --method one_vs_rest is the better choice.")
-
-    def _check_output(self) -> None:
-        """Refuse what would be refused after hours of training."""
-        from dsnc.persistence import is_part
-
-        if self.output.exists() or self.output.is_symlink():
-            if not self.force:
-                raise OutputExistsError(
-                    f"-o {self.output} exists; choose another folder, or replace it with --force."
-                )
-            files = self.output.iterdir() if self.output.is_dir() else [self.output]
-            foreign = sorted(file.name for file in files if not is_part(file))
-            if foreign:
-                raise OutputExistsError(
-                    f"-o {self.output} is not a model: it holds {foreign[0]!r}. Not even --force "
-                    "replaces it; choose another folder."
-                )
-        nearest = next(parent for parent in self.folder.parents if parent.exists())
-        if not nearest.is_dir():
-            raise OutputExistsError(f"-o {self.output}: {nearest} is a file, not a folder.")
-        self._check_checkpoint()
 
     def _check_checkpoint(self) -> None:
         if not self.folder.exists():

@@ -14,7 +14,7 @@ from dsnc.cli.common import (
     AsJson,
     ConfigFile,
     Data,
-    InterruptedRun,
+    Force,
     Reader,
     Settings,
     Validation,
@@ -24,6 +24,8 @@ from dsnc.cli.common import (
     print_json,
     print_table,
 )
+from dsnc.cli.output import check_output
+from dsnc.cli.progress import interruptible
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError, require
 from dsnc.progress import settings_text
@@ -74,6 +76,7 @@ def tune(
     jobs: Jobs = 1,
     seed: Seed = 0,
     output: Output = None,
+    force: Force = False,
     as_json: AsJson = False,
     table: Any = None,
 ) -> None:
@@ -88,7 +91,10 @@ def tune(
 
     whole = c.read_config(config)
     c.apply_settings(whole, settings)
-    _check_output(output)
+    if output is not None:
+        with contextlib.suppress(OSError):  # why it fails is said below
+            output.parent.mkdir(parents=True, exist_ok=True)
+        check_output(output, force=force)
     model = whole.make_model()
     ranges = dict(_range(item) for item in space) if space else dict(PAPER_SPACE)
     require("torch", extra="torch", caller="dsnc tune")
@@ -102,24 +108,22 @@ def tune(
         )
     labels = parts.train.labels
     held_out = known_rows(parts.validation, parts.train) if len(parts.validation) else None
-    try:
-        with plain_errors():
-            found = run(
-                model,
-                rows_of(parts.train),
-                labels,
-                space=ranges,
-                validation=held_out,
-                n_trials=trials,
-                time_limit=None if time_limit is None else c.seconds_of(time_limit),
-                study=study,
-                n_jobs=jobs,
-                random_state=seed,
-                progress=not STATE.quiet,
-            )
-    except KeyboardInterrupt:
-        kept = f"the trials are kept in {study}; the same command continues from there."
-        raise InterruptedRun(kept if study else "to keep trials, give --study FILE.") from None
+    kept = f"the trials are kept in {study}; the same command continues from there."
+    kept = kept if study else "to keep trials, give --study FILE."
+    with interruptible(lambda: kept), plain_errors():
+        found = run(
+            model,
+            rows_of(parts.train),
+            labels,
+            space=ranges,
+            validation=held_out,
+            n_trials=trials,
+            time_limit=None if time_limit is None else c.seconds_of(time_limit),
+            study=study,
+            n_jobs=jobs,
+            random_state=seed,
+            progress=not STATE.quiet,
+        )
     if as_json:
         best = {"parameters": found.parameters, "validation_accuracy": found.accuracy}
         print_json({**best, "trials": found.trials})
@@ -135,18 +139,6 @@ def tune(
         }
         write_whole(output, c.print_config(whole).encode())
         note(f"Next: dsnc train {data} --config {output} -o model")
-
-
-def _check_output(path: Path | None) -> None:
-    from dsnc.cli.output import check_output
-
-    if path is None:
-        return
-    if path.exists():
-        raise typer.BadParameter(f"{path} exists; choose another file.", param_hint="-o")
-    with contextlib.suppress(OSError):  # why it fails is said below
-        path.parent.mkdir(parents=True, exist_ok=True)
-    check_output(path)
 
 
 def _print_trials(found: "TuningResult", names: Iterable[str]) -> None:

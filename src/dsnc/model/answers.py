@@ -47,7 +47,7 @@ class Question:
         has_sets = isinstance(model, SetModel)
         if self.unknown is not None and (not hasattr(model, "novelty") or has_sets):
             raise InputError(
-                f"unknown={self.unknown!r} (--unknown): a model of kind {model.kind!r} cannot "
+                f"unknown={self.unknown!r}: a model of kind {model.kind!r} cannot "
                 "recognize unknown rows."
             )
         if self.top_k is None:

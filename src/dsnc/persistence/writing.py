@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dsnc.errors import DsncError, InputError, ModelWriteError, OutputExistsError
-from dsnc.files import sync, whole_folder
+from dsnc.files import sync, whole_folder, why
 from dsnc.persistence.card import CARD_FILE, carry_over, is_part
 from dsnc.persistence.layout import (
     ARRAY_NAME,
@@ -60,7 +60,7 @@ def write_model(
     text = _header_text(header)
     tensors = _storable(arrays)
     try:
-        _check_target(target, overwrite=overwrite)
+        check_target(folder, overwrite=overwrite)
         with whole_folder(target, replace=overwrite, durable=True) as aside:
             text["sha256"] = _json(_write_file(aside / ARRAYS_FILE, _safetensors(tensors)))
             text["arrays"] = _json(_table(tensors))
@@ -83,7 +83,7 @@ def adopt_model(source: Path, folder: Path) -> None:
     """
     target = Path(os.path.realpath(folder))
     try:
-        _check_target(target, overwrite=True)
+        check_target(folder, overwrite=True)
         with whole_folder(target, replace=True, durable=True) as aside:
             for file in source.iterdir():
                 try:
@@ -101,8 +101,7 @@ def adopt_model(source: Path, folder: Path) -> None:
 
 def _write_error(target: Path, error: OSError) -> ModelWriteError:
     failure = ModelWriteError(
-        f"{target}: the model could not be written ({error.strerror or error}). What was there "
-        "before is unchanged; make room, or choose another folder."
+        f"{target}: the model could not be written {why(error)}. What was there is unchanged."
     )
     failure.errno = error.errno
     return failure
@@ -201,11 +200,15 @@ def _write_file(path: Path, pieces: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _check_target(target: Path, *, overwrite: bool) -> None:
+def check_target(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a folder in whose place a model cannot be written."""
+    target = Path(os.path.realpath(folder))
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise OutputExistsError(f"{target} exists; write elsewhere, or pass overwrite=True.")
+        raise OutputExistsError(
+            f"{folder} exists; choose another folder, or replace it with overwrite=True."
+        )
     if not target.is_dir():
         raise OutputExistsError(f"{target} is not a folder; a model cannot replace it.")
     foreign = sorted(file.name for file in target.iterdir() if not is_part(file))

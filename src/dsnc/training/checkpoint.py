@@ -5,6 +5,7 @@ fingerprint of data and settings. Since an epoch's random numbers depend on the 
 alone, a run that is killed anywhere and resumed ends with the same bits as one that was not.
 """
 
+import contextlib
 import hashlib
 import os
 from abc import ABC, abstractmethod
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar, Self
 
 from dsnc.errors import CheckpointError
-from dsnc.files import whole_file
+from dsnc.files import whole_file, why
 from dsnc.training.examples import Examples, fingerprint
 from dsnc.training.settings import FREE, RunSettings
 
@@ -75,9 +76,11 @@ class Checkpoint(ABC):
                     if attempt == _ATTEMPTS - 1:
                         raise
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            with contextlib.suppress(OSError):  # it is empty: there is no previous one
+                self.path.parent.rmdir()
             raise CheckpointError(
-                f"checkpoint={str(self.path.parent)!r} cannot be written ({error}). Free some "
-                "space or choose another folder; the previous checkpoint, if any, is intact."
+                f"The checkpoint in {self.path.parent} cannot be written {why(error)}; the "
+                "previous checkpoint, if any, is intact."
             ) from error
 
     def _put(self, state: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dsnc.codes import PackedCodes
 from dsnc.decoders import DECODERS, Decoder
 from dsnc.errors import OutputError
-from dsnc.files import whole_folder
+from dsnc.files import whole_folder, why
 from dsnc.paper.experiments.definition import Definition
 from dsnc.paper.experiments.methods import METHODS, RECIPES
 
@@ -134,9 +134,7 @@ def write_record(
                 }
                 np.savez(aside / _DECODERS, logits=logits, **kept)
     except OSError as error:
-        raise OutputError(
-            f"{target} cannot be written: {error}. Make room, or choose another folder."
-        ) from error
+        raise OutputError(f"{target} cannot be written {why(error)}.") from error
 
 
 _PLAIN = ("outcomes", "codes", "history", "rows", "seconds", "versions", "machine", "error")

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import queue
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -171,6 +172,7 @@ def serve(line: Connection, runs: str, n_threads: int) -> None:
     from dsnc.paper.experiments.trial import run
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(n_threads)
     with threadpool_limits(n_threads):
         while True:
@@ -183,6 +185,14 @@ def serve(line: Connection, runs: str, n_threads: int) -> None:
                 line.send("")
             except Exception:  # whatever it is, it goes into the record
                 line.send(traceback.format_exc())
+
+
+def _end_with_parent() -> None:
+    """Leave no process behind, however the parent ends."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

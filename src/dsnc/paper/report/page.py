@@ -51,7 +51,7 @@ def write_report(
         raise OutputError(f"{path} is a folder; give the name of a file, such as report.html.")
     if path.exists() and not overwrite:
         raise OutputExistsError(
-            f"{path} exists; choose another name, or replace it with --force (overwrite=True)."
+            f"{path} exists; choose another name, or replace it with overwrite=True."
         )
     require("jinja2", extra="report", caller=_CALLER)
     with look(_CALLER):  # at the door: what is missing is said before records are read
