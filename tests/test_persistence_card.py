@@ -6,7 +6,7 @@ import os
 import pytest
 
 from dsnc.errors import ModelWriteError, OutputExistsError
-from dsnc.persistence import card_facts, read_model, sealed, write_model
+from dsnc.persistence import adopt_model, card_facts, read_model, sealed, write_model
 
 HEADER = {"kind": "x"}
 CARD = sealed("# A model\n\nIt -> works.", {"date": "2030-01-01", "data": {"train": "a-->b.tsv"}})
@@ -52,16 +52,19 @@ def test_a_card_as_it_was_written_is_replaced(model):
 
 
 def test_no_edit_is_ever_lost(model):
-    edits = []
-    for number in range(3):
-        edits.append(edit(model, f"is edit {number}"))
-        write_model(model, HEADER, {}, card=CARD, overwrite=True)
-        assert (model / "README.md").read_text() == CARD
-    kept = ["README.old.md", "README.old.2.md", "README.old.3.md"]
-    assert [(model / name).read_text() for name in kept] == edits
-    (model / "README.md").write_text(edits[1])  # the same once more is kept once
-    write_model(model, HEADER, {}, overwrite=True)
-    assert names(model) == sorted([*kept, "model.json", "model.safetensors"])
+    edited = edit(model, "is mine")
+    for card in (CARD, None):
+        write_model(model, HEADER, {}, card=card, overwrite=True)
+        assert (model / "README.md").read_text() == edited
+    assert names(model) == ["README.md", "model.json", "model.safetensors"]
+
+
+def test_a_kept_card_does_not_change_the_model_that_was_adopted(model, tmp_path):
+    write_model(tmp_path / "source", HEADER, {}, card=CARD)
+    edited = edit(model, "is mine")
+    adopt_model(tmp_path / "source", model)
+    assert (model / "README.md").read_text() == edited
+    assert (tmp_path / "source" / "README.md").read_text() == CARD
 
 
 @pytest.mark.parametrize(
@@ -83,10 +86,10 @@ def test_any_other_card_is_a_persons(model, content):
     (model / "README.md").write_bytes(content)
     assert card_facts(model)["edited"]
     write_model(model, HEADER, {}, card=CARD, overwrite=True)
-    assert (model / "README.old.md").read_bytes() == content
+    assert (model / "README.md").read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["readme.md", "README.old.x.md", "README.rst", "notes.md"])
+@pytest.mark.parametrize("name", ["readme.md", "README.old.md", "README.rst", "notes.md"])
 def test_other_files_are_foreign_as_ever(model, name):
     (model / name).touch()
     with pytest.raises(OutputExistsError, match="not part of a model"):

@@ -54,13 +54,12 @@ def test_the_same_run_from_other_names_is_the_same_model(run, files, tmp_path):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-def test_force_replaces_the_card_and_keeps_an_edited_one(run, files, tmp_path):
+def test_force_keeps_an_edited_card(run, files, tmp_path):
     arguments = ["train", files / "train.svm", "-o", "m", *QUICK]
     run(*arguments)
     (tmp_path / "m" / "README.md").write_text("mine")
     run(*arguments, "--force")
-    run(*arguments, "--force")
-    assert (tmp_path / "m" / "README.old.md").read_text() == "mine"
+    assert (tmp_path / "m" / "README.md").read_text() == "mine"
     assert dsnc.load("m").n_bits == 16
 
 

@@ -157,8 +157,7 @@ def test_a_label_may_have_any_name(changed):
 def test_a_card_that_was_edited_is_kept(changed, path):
     (path / "README.md").write_text("mine")
     changed[0].fold(at_once=True)
-    assert (path / "README.old.md").read_text() == "mine"
-    assert "\n# jobs\n" in (path / "README.md").read_text()
+    assert (path / "README.md").read_text() == "mine"
 
 
 def test_a_folder_that_cannot_be_replaced_waits(changed, path, notes):

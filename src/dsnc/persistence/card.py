@@ -1,8 +1,8 @@
 """The card of a model: ``README.md``, a text for people, who may edit it.
 
 Its last line is a comment for programs: when and from what the model was made, and a checksum of
-the card. A card that does not fit its checksum was edited; when the model is replaced it is kept as
-``README.old.md``. Nothing is ever computed from a card.
+the card. A card that does not fit its checksum was edited, and stays when the model is replaced.
+Nothing is ever computed from a card.
 """
 
 import contextlib
@@ -17,16 +17,13 @@ from dsnc.files import sync
 from dsnc.persistence.layout import ARRAYS_FILE, HEADER_FILE
 
 CARD_FILE = "README.md"
-_OLD = re.compile(r"README\.old(?:\.([0-9]{1,9}))?\.md")
 _LAST_LINE = re.compile(r"<!-- dsnc: (\{.*\}) -->\s*\Z")
 _MOST = 1 << 20  # bytes of a card that are looked at
 
 
 def is_part(file: Path) -> bool:
     """Tell whether a file of a folder belongs to a model."""
-    if file.name in (HEADER_FILE, ARRAYS_FILE):
-        return True
-    return file.is_file() and (file.name == CARD_FILE or _OLD.fullmatch(file.name) is not None)
+    return file.name in (HEADER_FILE, ARRAYS_FILE) or (file.name == CARD_FILE and file.is_file())
 
 
 def sealed(text: str, facts: Mapping[str, Any]) -> str:
@@ -50,31 +47,15 @@ def card_facts(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def carry_over(folder: Path, aside: Path) -> None:
-    """Copy what people wrote: cards that were kept before, and the card if it was edited."""
-    if not folder.is_dir():
+def keep_edited(folder: Path, aside: Path) -> None:
+    """Let a card that a person has edited take the place of the one that was written for it."""
+    facts = card_facts(folder)
+    if facts is None or not facts["edited"]:
         return
-    kept = {}
-    for file in sorted(folder.iterdir()):
-        if _OLD.fullmatch(file.name) and file.is_file():
-            kept[file.name] = file.read_bytes()
-    card = folder / CARD_FILE
-    if card.is_file():
-        content = card.read_bytes()
-        if _facts(content)["edited"] and content not in kept.values():
-            kept[_free_name(kept)] = content
-    for name, content in kept.items():
-        with (aside / name).open("wb") as copy:
-            copy.write(content)
-            sync(copy)
-
-
-def _free_name(taken: Mapping[str, Any]) -> str:
-    name, number = "README.old.md", 1
-    while name in taken:
-        number += 1
-        name = f"README.old.{number}.md"
-    return name
+    (aside / CARD_FILE).unlink(missing_ok=True)  # it may be linked to that of another folder
+    with (aside / CARD_FILE).open("wb") as copy:
+        copy.write((folder / CARD_FILE).read_bytes())
+        sync(copy)
 
 
 def _facts(content: bytes) -> dict[str, Any]:

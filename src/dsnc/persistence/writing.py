@@ -13,7 +13,7 @@ import numpy as np
 
 from dsnc.errors import DsncError, InputError, ModelWriteError, OutputExistsError
 from dsnc.files import sync, whole_folder, why
-from dsnc.persistence.card import CARD_FILE, carry_over, is_part
+from dsnc.persistence.card import CARD_FILE, is_part, keep_edited
 from dsnc.persistence.layout import (
     ARRAY_NAME,
     ARRAYS_FILE,
@@ -53,8 +53,8 @@ def write_model(
         A text for people, as `dsnc.persistence.sealed` returns it.
     overwrite : bool
         Replace the model that is there, as `dsnc.files.whole_folder` does: whenever the power
-        fails, `folder` holds one of the two, complete. A card that a person has edited is kept as
-        ``README.old.md``. A folder with other files in it is never replaced.
+        fails, `folder` holds one of the two, complete. A card that a person has edited stays. A
+        folder with other files in it is never replaced.
     """
     target = Path(os.path.realpath(folder))
     text = _header_text(header)
@@ -68,7 +68,7 @@ def write_model(
             _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
             if card is not None:
                 _write_file(aside / CARD_FILE, [card])
-            carry_over(target, aside)
+            keep_edited(target, aside)
     except DsncError:
         raise
     except OSError as error:
@@ -79,7 +79,7 @@ def adopt_model(source: Path, folder: Path) -> None:
     """Give a model that `write_model` has written elsewhere the place of another, in one step.
 
     Its files are linked where the file system can do that, so that a reader who knows them by
-    their inodes still does. `source` stays; a card that a person has edited is kept.
+    their inodes still does. `source` stays, and so does a card that a person has edited.
     """
     target = Path(os.path.realpath(folder))
     try:
@@ -92,7 +92,7 @@ def adopt_model(source: Path, folder: Path) -> None:
                     shutil.copy2(file, aside / file.name)
                     with (aside / file.name).open("rb+") as copy:
                         sync(copy)
-            carry_over(target, aside)
+            keep_edited(target, aside)
     except DsncError:
         raise
     except OSError as error:
