@@ -14,7 +14,6 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 LITTLE = {
     "bench_accuracy": ["{rows}", "--bits", "16"],
     "bench_additions": ["{rows}", "--bits", "16", "--rows", "1"],
-    "bench_changing": ["--quick", "--only", "lookup"],
     "bench_cluster": ["--only", "train"],
     "bench_decoders": ["{rows}", "--bits", "16", "--epochs", "2"],
     "bench_discovery": ["{rows}", "--bits", "16", "--choices", "0"],

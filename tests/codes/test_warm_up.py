@@ -7,7 +7,7 @@ import pytest
 USE = """
 import numpy as np
 import scipy.sparse as sp
-from dsnc.codes import ChangingIndex, CodeTable, Encoded, HammingIndex, PackedCodes
+from dsnc.codes import CodeTable, Encoded, HammingIndex, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, TableDecoder
 from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.predictor import Predictor
@@ -22,11 +22,6 @@ for n_bits in (5, 36, 64, 100, 200, 300, 600):
     index.search(codes.take(slice(0, 300)), k=3)
     index.prepare()
     index.search_classes(codes.take(slice(0, 9)), 4, np.arange(5000) // 10)
-    changing = ChangingIndex(codes)
-    changing.remove(changing.add(codes.take([0])))
-    changing.change([3, 4], codes.take([4, 3]))
-    for _ in range(3):
-        changing.search(codes.take(slice(0, 2100))), changing.search(codes.take([1]), k=40)
     linear = LinearDecoder(np.zeros((5000, n_bits)), np.zeros(5000))
     encoder = NumpyEncoder([Layer(np.eye(n_bits), np.zeros(n_bits))], row_normalize=True)
     predictor = Predictor(encoder, ShortlistDecoder(linear, codes, np.arange(5000)[::-1]))

@@ -11,19 +11,16 @@ from dsnc.codes.packed import PackedCodes, UniqueCodes
 
 if TYPE_CHECKING:
     from dsnc.codes._warm_up import warm_up
-    from dsnc.codes.changing import ChangingIndex
     from dsnc.codes.index import HammingIndex
     from dsnc.codes.table import CodeTable
 
 _LAZY = {
-    "ChangingIndex": "dsnc.codes.changing",
     "CodeTable": "dsnc.codes.table",
     "HammingIndex": "dsnc.codes.index",
     "warm_up": "dsnc.codes._warm_up",
 }
 
 __all__ = [
-    "ChangingIndex",
     "CodeTable",
     "Encoded",
     "HammingIndex",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dsnc.codes._kernels import changing as kernels
 from dsnc.codes._kernels.scan import BLOCK
 from dsnc.codes.packed import PackedCodes
-from dsnc.codes.scan import CodeScan, octets_of
+from dsnc.codes.scan import CodeScan
 
 Ints = NDArray[np.int64]
 _NARROW_BITS = 254  # up to here distances fit 8 bits, and 255 is left for what is not there
@@ -30,27 +30,6 @@ class Layout(NamedTuple):
         gone = np.full((len(planes), BLOCK), kernels.GONE, dtype=np.uint8)
         gone.reshape(-1)[: len(codes)] = 0
         return cls(planes, gone, np.count_nonzero(gone, axis=1))
-
-    def grown(self, n_blocks: int) -> Self:
-        """Return a copy with more blocks, in which no codes are."""
-
-        def longer(array: NDArray[Any], value: int) -> NDArray[Any]:
-            result = np.full((n_blocks, *array.shape[1:]), value, dtype=array.dtype)
-            result[: len(array)] = array
-            return result
-
-        planes, gone, holes = self
-        return type(self)(longer(planes, 0), longer(gone, kernels.GONE), longer(holes, BLOCK))
-
-    def octets(self, rows: Ints) -> NDArray[np.uint8]:
-        """Return the codes of some rows, octet by octet."""
-        return self.planes[rows // BLOCK, :, rows % BLOCK]
-
-    def search(self, n_rows: int, queries: PackedCodes, keys: Ints) -> None:
-        """Write the nearest of the first rows into the lists of the queries, as keys."""
-        last, n_bits = -(-n_rows // BLOCK), queries.n_bits
-        space = scratch(n_bits, *keys.shape)
-        kernels.search(*self, 0, last, n_bits, octets_of(queries), keys, *space)
 
 
 def scratch(n_bits: int, n_queries: int, k: int) -> tuple[NDArray[Any], Ints, Ints]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from dsnc.codes import ChangingIndex, Encoded, PackedCodes
+from dsnc.codes import Encoded
 from dsnc.data.svmlight import parse_lines
 from dsnc.decoders import HeldOut, LinearDecoder
 from dsnc.decoders.known_codes import weight_codes
@@ -22,13 +22,6 @@ from dsnc.training.settings import Settings
 
 def _reading() -> None:
     parse_lines("-", [b"1 1:1"] * 50_000, 1, 1)
-
-
-def _changes(n_bits: int) -> None:
-    codes = PackedCodes.from_bits(np.eye(n_bits, dtype=bool))
-    index = ChangingIndex(codes)
-    index.remove([0])
-    index.search(codes)
 
 
 def _training(n_bits: int) -> None:
@@ -62,7 +55,5 @@ STEPS: dict[str, Callable[[], None]] = {
     "training of long codes": lambda: _training(512),  # distances in two octets
     "choosing a decoder": _choosing,
     "class vectors": _class_vectors,
-    "codes that change": lambda: _changes(64),
-    "long codes that change": lambda: _changes(512),
 }
 """What there is to compile, piece by piece, in words for who waits."""

@@ -1,4 +1,4 @@
-"""Codes that change in place, and the nearest of them: for kernels that do both.
+"""The nearest of codes that change in place: for kernels that train them.
 
 The codes lie in the planes of the scan, where writing one is a few octets. `gone` has an octet for
 each place of the planes, 255 where no code is and otherwise 0, and `holes` the number of the former
@@ -14,7 +14,7 @@ import numpy as np
 
 from dsnc.codes._kernels.nearest import FREE, ROW_BITS
 from dsnc.codes._kernels.scan import BLOCK, add_all
-from dsnc.codes._kernels.tools import kernel, lowest_bit, part, popcount, smaller, up_to
+from dsnc.codes._kernels.tools import lowest_bit, part, popcount, smaller, up_to
 
 GONE = 255  # in `gone`
 LIMIT, NOTED, WITHIN, COUNTS = 0, 1, 2, 3  # places in the notes of a query
@@ -25,22 +25,6 @@ _SAMPLE = 2  # blocks that tell how far the first rows may be that are noted dow
 def notes_size(n_bits: int, k: int) -> int:
     """Return how long the notes of a query are: counts of all distances, and keys."""
     return COUNTS + n_bits + 1 + 4 * k + 2 * _LANES
-
-
-@part
-def set_code(planes, row, words, which):
-    """Write ``words[which]`` as the code of a row."""
-    block, place = row // BLOCK, row % BLOCK
-    for p in range(planes.shape[1]):
-        planes[block, p, place] = np.uint8(words[which, p >> 3] >> np.uint64(8 * (p & 7)))
-
-
-@part
-def set_gone(gone, holes, row, is_gone):
-    """Say whether there is a code in a row."""
-    block, place, value = row // BLOCK, row % BLOCK, np.uint8(GONE if is_gone else 0)
-    holes[block] += np.int64(value > 0) - np.int64(gone[block, place] > 0)
-    gone[block, place] = value
 
 
 @part
@@ -190,18 +174,3 @@ def _sort(notes, n_bits, keys):
                 keys[place] = noted[x]
     for place in range(filled, k):
         keys[place] = FREE
-
-
-@kernel
-def change(planes, gone, holes, rows, words, is_gone):
-    """Write codes into rows, or take those out that are there."""
-    for x in range(rows.shape[0]):
-        if not is_gone:
-            set_code(planes, rows[x], words, x)
-        set_gone(gone, holes, rows[x], is_gone)
-
-
-@kernel
-def search(planes, gone, holes, first, last, n_bits, octets, keys, sums, lows, notes):
-    """Do `nearest_keys`, called from Python."""
-    nearest_keys(planes, gone, holes, first, last, n_bits, octets, keys, sums, lows, notes)
