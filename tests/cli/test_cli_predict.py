@@ -59,9 +59,11 @@ def test_rejected_rows_are_empty(run, files):
     assert record == {"labels": [], "probabilities": []}
 
 
-def test_more_answers_than_classes_are_all(run, files):
-    out = run("predict", files / "texts", "-", "--top-k", 99, input="nurse\n").stdout
-    assert len(out.split("\t")) == 12
+def test_more_answers_than_classes_are_refused(run, files):
+    arguments = (files / "texts", files / "test.tsv", "--top-k", 99)
+    for command in ("predict", "evaluate"):
+        said = run(command, *arguments, code=1).stderr
+        assert "error: --top-k 99 must be a whole number from 1 to 12." in said
 
 
 def test_to_a_file_whole_or_not_at_all(run, files, tmp_path):

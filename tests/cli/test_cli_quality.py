@@ -13,7 +13,7 @@ DOUBTFUL = "\n".join(
     ]
 )
 NOTES = [
-    "warning: a.tsv: 1 rows without a label are left out: line 7.",
+    "warning: a.tsv: left out 1 row without a label (line 7).",
     "rows that repeat another row and its label: 1 (lines 2, 3: 'night nurse')",
     "equal rows that have different labels: 1 (lines 2, 4: 'night nurse' is 'nurse' and",
     "empty rows: 1 (line 5)",

@@ -77,7 +77,7 @@ def failing(error):
         (KeyError("x"), "unexpected error: KeyError: 'x'. Run the same command with --debug"),
         (PermissionError(13, "Permission denied", "f.txt"), "error: f.txt: permission denied."),
         (MemoryError(), "error: there is not enough memory"),
-        (dsnc.errors.InputError("k=0 is wrong."), "error: k=0 is wrong."),
+        (dsnc.errors.InputError("k=0 is wrong."), "error: --top-k 0 is wrong."),
     ],
 )
 def test_a_failure_is_one_line(run, monkeypatch, error, message):

@@ -19,10 +19,10 @@ def model(tmp_path_factory):
     [
         (["nothing"], "nothing: does not exist. Expected the folder that dsnc train -o wrote"),
         (["a/m", "b/m"], "are both called 'm'"),
-        (["nothing", "--token-file", "secrets"], "token_file='secrets' cannot be read"),
+        (["nothing", "--token-file", "secrets"], "--token-file 'secrets' cannot be read"),
         (
             ["nothing", "--host", "256.0.0.1"],
-            "host='256.0.0.1' and port=8000: cannot listen there",
+            "--host '256.0.0.1' and --port 8000: cannot listen there",
         ),
     ],
 )
@@ -48,7 +48,7 @@ def test_a_port_that_is_taken(run, model):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         error = run("serve", model, "--port", port, code=1).stderr
-    assert f"port={port}: cannot listen there" in error and "choose another port" in error
+    assert f"--port {port}: cannot listen there" in error and "choose another port" in error
 
 
 @pytest.mark.parametrize("wrong", [["--workers", "0"], ["--port", "99999"], []])

@@ -180,3 +180,23 @@ def test_rows_without_a_number_keep_their_place(run, tmp_path):
     ]
     result = run("encode", "m", "new.csv", "--missing", "drop", code=1)
     assert "has 1 row with missing numbers" in result.stderr
+
+
+def test_columns_that_are_not_used_are_named(run, tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "Code,Kind,Title\n" + "".join(f"c{i},k{i % 2},title {i}\n" for i in range(9))
+    )
+    roles = ("--label-column", "Kind", "--text-column", "Title")
+    said = run("data", "show", "a.csv", *roles).stdout
+    assert "label 'Kind', text 'Title', not used: 'Code', 9 rows" in said
+    said = run("data", "show", "a.csv", "--label-column", "Title", code=1).stderr
+    assert "it is not clear which of 'Code', 'Kind' is the text" in said
+    assert "or --text-column" in said
+    (tmp_path / "b.csv").write_text("label,text," + ",".join("abcdefg") + "\nx,y" + ",1" * 7 + "\n")
+    assert "not used: 'a', 'b', 'c', 'd', 'e' and 2 more" in run("data", "show", "b.csv").stdout
+
+
+def test_a_separator_inside_labels_is_seen_before_training(run, tmp_path):
+    lines = [f"{a}|{b},text {a}" for a in "pqrs" for b in "pqrs"]
+    (tmp_path / "sets.csv").write_text("\n".join(["label,text", *lines]) + "\n")
+    assert "give --label-separator '|'" in run("data", "show", "sets.csv").stderr

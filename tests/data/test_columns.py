@@ -29,7 +29,7 @@ FLOWERS = "id;length;width;color;species\n1;1,5;2;red;a\n2;3;4,25;blue;b\n3;5;6;
 def test_numbers_with_decimal_commas_are_rows(write):
     with pytest.warns(
         DsncWarning,
-        match="'color' left out, since the values are not numbers; --category-column color",
+        match="'color' left out, since the values are not numbers; category_column='color'",
     ):
         data = load_dataset(write(FLOWERS), label_column="species")
     assert data.X.tolist() == [[1.5, 2], [3, 4.25], [5, 6]]
@@ -37,7 +37,7 @@ def test_numbers_with_decimal_commas_are_rows(write):
     assert data.labels.tolist() == ["a", "b", "a"]
     assert (data.ids.tolist(), data.lines.tolist()) == (["1", "2", "3"], [2, 3, 4])
     assert data.columns.numbers == ("length", "width")
-    assert "semicolon, header, label 'species', 2 numbers, 3 rows" in data.source
+    assert "semicolon, header, label 'species', 2 numbers, not used: 'color', 3 rows" in data.source
 
 
 def test_categories_become_a_column_for_each_value(write):
@@ -51,7 +51,7 @@ GAPS = "x,y,label\n1,2,a\n,4,b\n3,NA,a\n5,6,b\n"
 
 def test_missing_numbers_are_refused_with_their_lines(write):
     with pytest.raises(
-        DataFileError, match=r"has 2 rows with missing numbers \(lines 3, 4\).*--missing"
+        DataFileError, match=r"has 2 rows with missing numbers \(lines 3, 4\).*missing='zero'"
     ):
         load_dataset(write(GAPS))
 
@@ -183,7 +183,7 @@ def test_a_column_alone_is_the_one_text_of_a_model(write, text):
 
 def test_a_model_with_a_name_is_told_how_to_read_a_table_without_names(write):
     path, known = write(BARE, "a.tsv"), Columns(label="Category", text=("Title",))
-    with pytest.raises(InputError, match="model reads 'Title'.*--text-column.*--no-header"):
+    with pytest.raises(InputError, match="model reads 'Title'.*text_column=.*header=False"):
         load_dataset(path, columns=known)
     data = load_dataset(path, columns=known, label_column=0, text_column=1)
     assert data.X[0] == "night nurse" and data.labels[0] == "nurse"
@@ -209,7 +209,7 @@ def test_a_file_of_any_name_is_a_table_if_it_has_the_columns(write):
 def test_a_model_that_knows_no_means_cannot_fill_with_them(write):
     table = open_table(write("x,label\n,a\n"), "csv", known=["x"])
     chosen = choose_columns(table, Roles(missing="mean"), Columns(numbers=("x",)))
-    with pytest.raises(InputError, match="knows no means; train it with --missing mean"):
+    with pytest.raises(InputError, match="knows no means; train it with missing='mean'"):
         next(stream_table(table, chosen))
 
 
@@ -233,9 +233,7 @@ def test_a_model_without_columns_takes_its_text_or_all_numbers(write):
     with pytest.raises(InputError, match="has 1 features; the model was trained on 3"):
         columns_for_rows(table, Roles(), 3)
     table = open_table(write("a,b\nx y,z w\nx z,q\n"), "csv", known=["a"])
-    with pytest.raises(
-        InputError, match="which of the columns .* holds the texts. .*--text-column"
-    ):
+    with pytest.raises(InputError, match="which of the columns .* holds the texts. .*text_column="):
         columns_for_rows(table, Roles(), None)
 
 

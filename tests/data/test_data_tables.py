@@ -116,11 +116,11 @@ def test_a_header_is_never_a_row_without_a_word(tmp_path):
     path = tmp_path / "a.csv"
     rows = "".join(f"a text {i},c{i % 2}\n" for i in range(8))
     path.write_text("Description,Source\n" + rows)
-    with pytest.warns(DsncWarning, match=r"column names.*--no-header \(header=False\)"):
+    with pytest.warns(DsncWarning, match=r"column names.*header=False"):
         assert open_table(path, "csv").names == ["Description", "Source"]
     assert open_table(path, "csv", TableOptions(header=False)).names == ["0", "1"]
     path.write_text("one,a\ntwo,b\n")
-    with pytest.warns(DsncWarning, match="is read as data; with --header"):
+    with pytest.warns(DsncWarning, match="is read as data; with header=True"):
         assert not open_table(path, "csv").has_names
 
 
@@ -130,7 +130,7 @@ def test_bad_bytes_are_an_error_of_their_row_or_replaced(tmp_path):
     rows = list(open_table(path, "csv", known=["label"]).rows())
     assert [row.line for row in rows] == [2, 3, 4]
     assert isinstance(rows[1].cells, DataFileError)
-    with pytest.raises(DataFileError, match=r"line 3: is not utf-8 .*--decode-errors replace"):
+    with pytest.raises(DataFileError, match=r"line 3: is not utf-8 .*decode_errors='replace'"):
         rows[1].known()
     options = TableOptions(decode_errors="replace")
     assert [row.known()[1] for row in open_table(path, "csv", options, ["label"]).rows()] == [

@@ -202,7 +202,7 @@ def test_a_separator_is_not_taken_as_delimiter(write):
 
 def test_a_separator_that_never_occurs_is_told(write):
     path = write("a.csv", "labels,text\np;q,a\nq,b\n")
-    with pytest.warns(DsncWarning, match=r"'\|' \(--label-separator.*no cell of column 'labels'"):
+    with pytest.warns(DsncWarning, match=r"label_separator='\|' .*no cell of column 'labels'"):
         dataset = load_dataset(path, label_separator="|", delimiter=",")
     assert dataset.label_lists() == [["p;q"], ["q"]]
 
@@ -226,7 +226,9 @@ def test_rows_keep_their_order_and_names(write):
 
 def test_vectors_are_not_labels(write):
     path = write("a.jsonl", '{"kind": "p", "vector": [0.5, 1], "text": "a b"}\n' * 4)
-    with pytest.raises(DataFileError, match="it is not clear which is the label"):
+    with pytest.raises(
+        DataFileError, match="it is not clear which of 'kind', 'vector' is the label"
+    ):
         load_dataset(path)
 
 

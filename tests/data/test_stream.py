@@ -33,7 +33,7 @@ def test_numbers_in_every_form(tmp_path):
 def test_the_first_feature_may_be_0(tmp_path):
     (tmp_path / "x.svm").write_text("0:1 2:2\n\n1:3\n0:4 1:5 2:6.5\n")
     assert np.array_equal(rows_of(tmp_path / "x.svm", first_index=0), X)
-    with pytest.raises(DataFileError, match="line 1: uses index 0.*--first-index 0"):
+    with pytest.raises(DataFileError, match="line 1: uses index 0.*first_index=0"):
         rows_of(tmp_path / "x.svm")
 
 

@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 from dsnc.errors import InputError
 
 _PARAMETER = re.compile(  # what stands in quotes is the user's
-    r"(?<!\w)(?:'[^']*'|\"[^\"]*\")|(?<![\w.-])(?P<name>[a-z]\w*)=(?P<value>'[^']*'|[^\s,;:)]*)"
+    r"(?<!\w)(?:'[^']*'|\"[^\"]*\")|(?<![\w.-])(?P<name>[a-z]\w*)=(?P<value>'[^']*'|\S*?(?=[.,;:)]*(?:\s|$)))"
 )
 
 

@@ -9,6 +9,7 @@ import typer
 
 from dsnc.cli.common import AsJson, Force, Reader, note, print_json, print_table
 from dsnc.cli.output import check_new_files
+from dsnc.cli.quality import hint_at_sets
 from dsnc.cli.table_options import takes_tables
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def show_data(
         print_json({**asdict(dataset.summary()), "source": dataset.source})
     else:
         _print_dataset(dataset)
+    hint_at_sets(dataset)
     if picture is not None:
         from dsnc.pictures import contact_sheet
 

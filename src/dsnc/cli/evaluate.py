@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dsnc.checks import whole
 from dsnc.cli.commands import ListsDecoders, Several, decoder_option
 from dsnc.cli.common import (
     AsJson,
@@ -123,8 +124,9 @@ def evaluate(
     reading = {"reader": reader, **(table or {})}
     dataset = load_labelled(estimator, data, reading, part, first_index)
     sets = has_label_sets(estimator)
-    wanted = top_k or ([1, 3, 5] if sets else [1, 5])
-    ks = sorted({min(k, len(estimator.classes_)) for k in wanted})
+    n_classes = len(estimator.classes_)
+    usual = [min(k, n_classes) for k in ((1, 3, 5) if sets else (1, 5))]
+    ks = sorted({whole("top_k", k, most=n_classes) for k in top_k or usual})
     answers = (answer_sets if sets else answer)(estimator, dataset, max([1, *ks]))
     figures = answers.figures(ks if sets else [k for k in ks if k > 1])
     if unknown is not None:

@@ -35,8 +35,7 @@ def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
 
     labels = dataset.label_lists() if dataset.is_multilabel else dataset.labels
     findings = check_quality(dataset.X, labels)
-    if dataset.columns is not None and not dataset.is_multilabel:
-        _hint_at_sets(dataset)
+    hint_at_sets(dataset)
     words = _WORDS | (_WORDS_OF_SETS if dataset.is_multilabel else {})
     unit, place = _places(dataset)
     for finding in findings:
@@ -54,8 +53,10 @@ def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
     ]
 
 
-def _hint_at_sets(dataset: "Dataset") -> None:
+def hint_at_sets(dataset: "Dataset") -> None:
     """Say so if the labels of a table look like several of few labels, with a separator between."""
+    if dataset.columns is None or dataset.is_multilabel:
+        return
     labels = [label for label in dataset.classes.tolist() if isinstance(label, str)]
     for separator in _SEPARATORS:
         with_it = [label for label in labels if separator in label]

@@ -174,7 +174,7 @@ def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None
         )
         numbers = numbers or found_numbers
     if label is None or not (text or numbers or categories):
-        raise _unclear(table)
+        raise _unclear(table, label, text)
     if label in text:
         raise InputError(f"label_column and text_column both name {label!r}.")
     unseen: dict[str, list[str]] = {name: [] for name in categories}  # all rows tell, not the first
@@ -207,7 +207,7 @@ def columns_for_rows(
         if not text:
             raise InputError(
                 f"{path}: which of the columns {table.names} holds the texts? Name it with "
-                "--text-column."
+                "text_column=."
             )
         return Columns(text=tuple(text), id=row_id)
     others = {row_id, seek.one(roles.label_column, "label_column", LABEL_NAMES)}
@@ -274,22 +274,24 @@ def _by_cells(
         return label, worded, []
     if worded and numeric:
         few = [name for name in worded if len(seek.values(name)) <= _MOST_CATEGORIES]
-        offer = f"; --category-column {few[0]} would read it as categories" if few else ""
+        offer = f"; category_column={few[0]!r} would read it as categories" if few else ""
         names = ", ".join(map(repr, worded))
         warn(
             f"{os.fspath(table.path)}: {names} left out, since the values are not numbers"
-            f"{offer}; name a column of texts with --text-column (text_column=)."
+            f"{offer}; name a column of texts with text_column=."
         )
     return label, [], numeric
 
 
-def _unclear(table: Table) -> DataFileError:
+def _unclear(table: Table, label: str | None, text: list[str]) -> DataFileError:
     names = table.names
     shown = f"columns {names}" if table.has_names else f"{len(names)} columns without names"
-    return DataFileError.at(
-        table.path,
-        f"has {shown}, and it is not clear which is the label and which is the text",
-        line=1,
-        expected="a header with 'label' and 'text', or --label-column and --text-column "
-        "(label_column=, text_column=)",
-    )
+    rest = [name for name in names if name not in (label, *text)]
+    if len(rest) < 2 or (label is None and not text):
+        problem = f"has {shown}, and it is not clear which is the label and which is the text"
+        expected = "a header with 'label' and 'text', or label_column= and text_column="
+    else:
+        what = "text" if label is not None else "label"
+        problem = f"it is not clear which of {', '.join(map(repr, rest))} is the {what}"
+        expected = f"a header with {what!r}, or {what}_column="
+    return DataFileError.at(table.path, problem, line=1, expected=expected)

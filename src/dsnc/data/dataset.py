@@ -290,7 +290,7 @@ class Dataset:
         if columns.min(initial=0) < 0:
             raise InputError(
                 f"{self.source} has a feature 0, but the features of the earlier data were "
-                "numbered from 1. If the first feature is 0, give first_index=0 (--first-index 0)."
+                "numbered from 1. If the first feature is 0, give first_index=0."
             )
         shape = (len(self), self.X.shape[1] + shift)
         X = sp.csr_array((self.X.data, columns, self.X.indptr), shape=shape)

@@ -82,7 +82,7 @@ def decode(
                 f"is not {encoding} ({error.reason} at byte {error.start})",
                 line=number,
                 text=raw[max(0, error.start - 20) : error.start + 20],
-                expected=f"{encoding} throughout; name another with encoding= or --encoding",
+                expected=f"{encoding} throughout; name another with encoding=",
             ) from error
         yield text.removeprefix("\ufeff") if number == 1 else text
 

@@ -70,7 +70,7 @@ class Seek:
         raise InputError(
             f"{os.fspath(self.table.path)}: has {has}, and the model reads "
             f"{', '.join(map(repr, lost))}.{did_you_mean(lost[0], here)} Name the column so, or "
-            "say which it is with --text-column (and --no-header if the first line is a row); "
+            "say which it is with text_column= (and header=False if the first line is a row); "
             "texts alone may come one per line, from a .txt file or stdin (-)."
         )
 

@@ -71,12 +71,12 @@ def has_header(
     if fresh and repeats:
         warn(
             f"{os.fspath(path)}: the first row, {names}, is read as column names, since its "
-            "cells are in no other row; with --no-header (header=False) it is read as data."
+            "cells are in no other row; with header=False it is read as data."
         )
         return True
     if fresh:
         warn(
-            f"{os.fspath(path)}: the first row, {names}, is read as data; with --header "
-            "(header=True) it is read as column names."
+            f"{os.fspath(path)}: the first row, {names}, is read as data; with "
+            "header=True it is read as column names."
         )
     return False

@@ -102,7 +102,7 @@ def stream_table(
     maker = RowMaker(table, columns)
     if columns.missing == "mean" and columns.numbers and not columns.fill:
         raise InputError(
-            "missing='mean': the model knows no means; train it with --missing mean, or use zero."
+            "missing='mean': the model knows no means; train it with missing='mean', or use 'zero'."
         )
     nothing: Any = "" if columns.text else [0.0] * (columns.width or 0)
     rows = table.rows()

@@ -265,8 +265,7 @@ def _matrix(
             path,
             "uses index 0",
             line=line_of_row(row),
-            expected="indices from 1; where the first feature is 0, give first_index=0 "
-            "(--first-index 0)",
+            expected="indices from 1; where the first feature is 0, give first_index=0",
         )
     shape = (len(rows.values_per_row), int(columns.max(initial=-1)) + 1)
     return sp.csr_array((rows.values, columns, ends), shape=shape)

@@ -233,7 +233,7 @@ def refuse_missing(path: Any, lines: list[int]) -> DataFileError:
     return DataFileError.at(
         path,
         f"has {some_rows(lines, 'with missing numbers')}",
-        expected="numbers throughout; or --missing zero, mean or drop (missing=)",
+        expected="numbers throughout; or missing='zero', 'mean' or 'drop'",
     )
 
 

@@ -221,8 +221,8 @@ def _not_decoded(
         f"is not {encoding} ({error.reason} at byte {error.start})",
         line=line,
         text=raw[max(0, error.start - 20) : error.start + 20],
-        expected=f"{encoding} throughout; name another with --encoding (encoding=), or take what "
-        "can be read with --decode-errors replace (decode_errors='replace')",
+        expected=f"{encoding} throughout; name another with encoding=, or take what can be read "
+        "with decode_errors='replace'",
     )
 
 

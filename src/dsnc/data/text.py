@@ -21,9 +21,11 @@ from dsnc.data.dataset import Classes, Dataset, check_multilabel
 from dsnc.data.files import read_lines, stem
 from dsnc.data.seeking import Names
 from dsnc.data.table_rows import Made, RowMaker
-from dsnc.data.tables import TableOptions, open_table
+from dsnc.data.tables import Table, TableOptions, open_table
 from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import UnknownLabelError, object_array
+
+_SHOWN = 5  # columns that are not used
 
 
 def read_table(
@@ -99,10 +101,7 @@ def read_table(
     if columns is None:
         chosen = replace(chosen, separate=separate_texts and len(chosen.text) > 1)
     if chosen.label is None:
-        raise InputError(
-            f"{os.fspath(path)} has no column of labels; name one with --label-column "
-            "(label_column=)."
-        )
+        raise InputError(f"{os.fspath(path)} has no column of labels; name one with label_column=.")
     made, chosen = RowMaker(table, chosen, multilabel).make(table.rows())
     if (
         label_separator is not None
@@ -110,11 +109,10 @@ def read_table(
         and max(map(len, made.labels), default=2) < 2
     ):
         warn(
-            f"{os.fspath(path)}: {label_separator!r} (--label-separator, label_separator=) occurs "
-            f"in no cell of column {chosen.label!r}, so no row has several labels. Is it the right "
-            "separator?"
+            f"{os.fspath(path)}: label_separator={label_separator!r} occurs in no cell of column "
+            f"{chosen.label!r}, so no row has several labels. Is it the right separator?"
         )
-    return _dataset(path, made, classes, f"{table.how}, {chosen}", chosen)
+    return _dataset(path, made, classes, f"{table.how}, {chosen}{_unused(table, chosen)}", chosen)
 
 
 read_csv = partial(read_table, kind="csv")
@@ -170,6 +168,15 @@ def read_fasttext(
         labels = [label for [label] in labels]
     made = Made(object_array(texts), labels, None, np.array(lines, np.int64))
     return _dataset(path, made, classes, "fastText")
+
+
+def _unused(table: Table, chosen: Columns) -> str:
+    """Say which columns are not read."""
+    used = {chosen.label, chosen.id, *chosen.names}
+    names = [name for name in table.names if name not in used] if table.has_names else []
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f", not used: {shown}{more}" if names else ""
 
 
 def _dataset(

@@ -9,6 +9,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from dsnc.checks import whole
 from dsnc.data.columns import TEXT_NAMES, Columns, Roles, choose_columns, columns_for_rows
 from dsnc.data.stream import NO_NUMBER, NO_TEXT, stream_table, table_kind
 from dsnc.data.table_output import TableWriter
@@ -52,7 +53,8 @@ class Question:
             )
         if self.top_k is None:
             return self if has_sets else replace(self, top_k=1)
-        return replace(self, top_k=min(self.top_k, len(model.classes_)))
+        whole("top_k", self.top_k, most=len(model.classes_))
+        return self
 
 
 @dataclass
@@ -246,5 +248,5 @@ def _warn_of_separator(model: Any, separator: str) -> None:
     if found is not None:
         warn(
             f"the label {shorten(found)} contains {separator!r}, which separates labels; "
-            "choose another --label-separator, or --json."
+            "choose another with label_separator=, or JSON."
         )

@@ -101,7 +101,7 @@ def named_models(folders: Iterable[str | os.PathLike[str]]) -> dict[str, Path]:
         path = Path(os.path.abspath(folder))
         if path.name in named:
             raise InputError(
-                f"MODEL={os.fspath(folder)!r} and {os.fspath(named[path.name])!r} are both called "
+                f"{os.fspath(folder)!r} and {os.fspath(named[path.name])!r} are both called "
                 f"{path.name!r}, and addresses contain that name; rename one of the folders."
             )
         named[path.name] = path
