@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.special import expit
 
 from dsnc.decoders import calibration
-from dsnc.decoders.calibration import fit_temperature
+from dsnc.decoders.calibration import fit_curve, fit_line, fit_temperature
 from dsnc.errors import InputError
 
 
@@ -188,3 +189,52 @@ def test_scores_of_any_size_have_a_temperature():
 def test_what_cannot_be_used_is_named(arguments, message):
     with pytest.raises(InputError, match=message):
         fit_temperature(*arguments)
+
+
+# A curve from scores to log-odds
+
+
+def answers(n, seed=0):
+    """Scores, and whether answers are right: the surer, the less a score says."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=n)
+    return scores, rng.random(n) < expit(3 * np.tanh(scores) - 1)
+
+
+def test_a_curve_bends_where_log_odds_do():
+    scores, is_right = answers(20_000)
+    knots, odds = fit_curve(scores, is_right, np.ones(len(scores)))
+    fresh, truth = answers(20_000, seed=1)
+    likely = expit(np.interp(fresh, knots, odds))
+    slope, intercept = fit_line(scores, is_right, np.ones(len(scores)))
+    off = {}
+    for name, p in (("curve", likely), ("line", expit(slope * fresh + intercept))):
+        ranges = [(p >= low) & (p < low + 0.1) for low in np.arange(0.1, 0.85, 0.1)]
+        off[name] = max(abs(truth[some].mean() - p[some].mean()) for some in ranges)
+    assert off["curve"] < 5 * 0.5 / np.sqrt(1000) < off["line"]
+
+
+def test_a_curve_never_descends():
+    scores, is_right = answers(300)
+    for truth in (is_right, ~is_right, np.zeros(300, bool), np.ones(300, bool)):
+        knots, odds = fit_curve(scores, truth, np.ones(300))
+        assert (np.diff(knots) > 0).all() and (np.diff(odds) > 0).all()
+        assert knots[[0, -1]].tolist() == [scores.min(), scores.max()]
+
+
+def test_a_curve_weighs_answers_in_any_order():
+    scores, is_right = answers(400)
+    number = np.random.default_rng(1).integers(0, 4, 400)
+    wanted = fit_curve(scores, is_right, number.astype(float))
+    copies = np.random.default_rng(2).permutation(np.repeat(np.arange(400), number))
+    found = fit_curve(scores[copies], is_right[copies], np.ones(len(copies)))
+    places = np.linspace(-2, 2, 9)
+    curves = [np.interp(places, *curve) for curve in (wanted, found)]
+    assert curves[0] == pytest.approx(curves[1], abs=0.02)
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_a_curve_of_one_score_is_a_line(n):
+    knots, odds = fit_curve(np.full(n, 2.0), np.arange(n) < 3, np.ones(n))
+    assert knots.tolist() == [0, 1]
+    assert odds[1] > odds[0]

@@ -54,7 +54,25 @@ def test_no_other_threshold_is_better(average):
 def test_scores_that_are_log_odds_stay_so():
     linear, rows, _ = make(n=4000)
     rule = fit_rule(soft(linear), rows, SetSettings(), rows.targets.most)
-    assert rule.slope == pytest.approx(1, abs=0.1) and rule.intercept == pytest.approx(0, abs=0.1)
+    odds = np.float32([-6, -3, -1, 0, 1, 3])
+    assert rule.log_odds(odds) == pytest.approx(odds, abs=0.3)
+
+
+def test_probabilities_hold_in_every_range_where_scores_are_no_log_odds():
+    linear, _, _ = make()
+    decoder, halves = soft(linear), []
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(size=(4000, N_BITS)).astype(np.float32)
+        scores = np.tanh(logits / 2) @ linear.weight.T + linear.bias
+        has = rng.random(scores.shape) < 1 / (1 + np.exp(-4 * np.tanh(scores / 2)))
+        halves.append((HeldOut(Encoded(logits), Targets(sp.csr_array(has), N_LABELS)), scores, has))
+    (rows, _, _), (_, scores, has) = halves
+    rule = fit_rule(decoder, rows, SetSettings(), rows.targets.most)
+    likely = rule.probabilities(scores.astype(np.float32))
+    for low, high in ((0.05, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.95)):
+        some = (likely >= low) & (likely < high)
+        assert has[some].mean() == pytest.approx(likely[some].mean(), abs=2.5 / np.sqrt(some.sum()))
 
 
 def test_a_threshold_of_its_own_for_each_label_that_is_frequent():
@@ -73,7 +91,8 @@ def test_a_threshold_that_is_given():
     rule = fit_rule(soft(linear), rows, SetSettings(0.25), rows.targets.most)
     assert rule.threshold.tolist() == [0.25]
     without = fit_rule(soft(linear), None, SetSettings("micro"), 5)
-    assert (without.slope, without.intercept, without.threshold.tolist()) == (1, 0, [0.5])
+    assert without.log_odds(np.float32([-2, 3])).tolist() == [-2, 3]
+    assert without.threshold.tolist() == [0.5]
 
 
 def test_rows_that_have_no_label_choose_nothing():

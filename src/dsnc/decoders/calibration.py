@@ -22,6 +22,8 @@ _MISSING = -1e30  # no real score is that low: decoders mark candidates that do 
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
 _PRECISION = 1e-9
 _BLOCK = 1 << 18  # scores in a temporary
+_GROUPS, _PIECES = 512, 8  # of scores that count as one, of a curve
+_STEEPNESS = (0.05, 20)  # of a piece of a curve, in comparison with the line through all scores
 
 
 def fit_temperature(scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
@@ -205,6 +207,53 @@ def fit_line(
     found = minimize(loss, [1.0, 0.0], jac=True, bounds=[(0.05, 20), (-20, 20)])
     slope, intercept = found.x.tolist()
     return slope, intercept
+
+
+def fit_curve(
+    scores: NDArray[np.float64], is_right: NDArray[np.bool_], number: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Find the ascending curve from scores to the log-odds of being right: its knots and values.
+
+    The likelihood of the answers chooses the slope of each piece between two knots, with as many
+    answers that are right, and that are not, in one piece as in another. Each fit counts one
+    undecided answer more than there are, for the line through all scores.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    slope, intercept = fit_line(scores, is_right, number)
+    order = np.argsort(scores, kind="stable")
+    order = order[number[order] > 0]
+    if not len(order) or scores[order[0]] == scores[order[-1]]:
+        knots = np.array([0.0, 1.0])
+        return knots, slope * knots + intercept
+    right, wrong = (np.where(is_right == which, number, 0)[order] for which in (True, False))
+    shares = np.cumsum(right) / max(right.sum(), 1) + np.cumsum(wrong) / max(wrong.sum(), 1)
+    starts = np.searchsorted(shares, np.linspace(0, shares[-1], _GROUPS, endpoint=False))
+    starts = np.unique(starts)
+    right, wrong, total = (
+        np.add.reduceat(each, starts) for each in (right, wrong, scores[order] * (right + wrong))
+    )
+    ends = scores[order[[0, -1]]]  # an undecided answer at each: nothing is certain
+    means = np.concatenate([ends, total / (right + wrong)])
+    right, wrong = (np.append([0.5, 0.5], each) for each in (right, wrong))
+    places = np.linspace(0, shares[-1], _PIECES + 1)[1:-1]
+    inner = scores[order][np.searchsorted(shares, places)]
+    knots = np.unique(np.concatenate([ends, inner]))
+    pieces = slope * (np.clip(means[:, None], knots[:-1], knots[1:]) - knots[:-1])
+    terms = np.concatenate([np.ones((len(means), 1)), pieces], axis=1)
+
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        odds, steeper = terms @ parameters, parameters[1:] - 1
+        value = right @ np.logaddexp(0, -odds) + wrong @ np.logaddexp(0, odds)
+        gradient = (wrong * expit(odds) - right * expit(-odds)) @ terms
+        gradient[1:] += steeper
+        return value + 0.5 * steeper @ steeper, gradient
+
+    start = np.append(slope * knots[0] + intercept, np.ones(len(knots) - 1))
+    bounds = [(None, None)] + [_STEEPNESS] * (len(knots) - 1)
+    first, *steepness = minimize(loss, start, jac=True, bounds=bounds).x.tolist()
+    return knots, first + np.append(0, np.cumsum(slope * np.array(steepness) * np.diff(knots)))
 
 
 def _blocks(table: NDArray[Any]) -> list[slice]:

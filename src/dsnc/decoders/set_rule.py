@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import whole
-from dsnc.decoders.checks import Ints, valid_real
+from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
 from dsnc.errors import InputError
 
-_REALS = ("slope", "intercept")
-_ARRAYS = {"size": "int64 1", "threshold": "float32 1", **dict.fromkeys(_REALS, "float32 1")}
-_LARGEST = float(np.finfo(np.float32).max)
+_FLOATS = ("knots", "odds", "threshold")
+_ARRAYS = {"size": "int64 1", **dict.fromkeys(_FLOATS, "float32 1")}
 
 
 @dataclass(frozen=True, eq=False)
 class SetRule:
     """Gives each label a probability of its own, and a row the labels that are probable enough.
 
-        probability[k] = 1 / (1 + exp(-(slope * score[k] + intercept)))
+        probability[k] = 1 / (1 + exp(-curve(score[k])))
 
     Parameters
     ----------
-    slope, intercept : float
-        What makes scores log-odds.
+    knots, odds : float32 arrays of shape (m,)
+        The curve that makes scores log-odds: scores, ascending, and the log-odds that belong to
+        them, not descending. It is a line from knot to knot; the first and the last line go on.
     threshold : float32 array of shape (1,) or (n_classes,)
         The least probability of a label in a set: of all labels, or of each.
     size : int
@@ -40,25 +40,26 @@ class SetRule:
     array([[ True, False]])
     """
 
-    slope: float = 1.0
-    intercept: float = 0.0
+    knots: Any = (0.0, 1.0)
+    odds: Any = (0.0, 1.0)
     threshold: Any = (0.5,)
     size: int = 64
 
     def __post_init__(self) -> None:
         """Check the numbers, and keep them as the float32 that a file holds."""
-        threshold = np.array(self.threshold, dtype=np.float32)
+        arrays = {name: np.array(getattr(self, name), dtype=np.float32) for name in _FLOATS}
+        knots, odds, threshold = arrays.values()
         if threshold.ndim != 1 or not len(threshold) or not (threshold >= 0).all():
             raise InputError("threshold must be one probability, or one for each label.")
-        threshold.flags.writeable = False
-        checked = {
-            "slope": valid_real("slope", self.slope, 0.0, _LARGEST),
-            "intercept": valid_real("intercept", self.intercept, -_LARGEST, _LARGEST),
-            "threshold": threshold,
-            "size": whole("size", self.size),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        if knots.ndim != 1 or knots.shape != odds.shape or len(knots) < 2:
+            raise InputError("knots and odds must be as many numbers, at least 2.")
+        ascends = (np.diff(knots) > 0).all() and (np.diff(odds) >= 0).all()
+        if not (ascends and np.isfinite([knots, odds]).all()):
+            raise InputError("knots and odds must be finite, and ascend.")
+        for name, array in arrays.items():
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "size", whole("size", self.size))
 
     def check_classes(self, n_classes: int) -> None:
         """Refuse thresholds of other classes."""
@@ -70,9 +71,13 @@ class SetRule:
 
     def log_odds(self, scores: Floats) -> Floats:
         """Return the log-odds of labels with these scores, -inf where there is none."""
+        knots, odds = self.knots.astype(np.float64), self.odds.astype(np.float64)
+        first, last = np.diff(odds)[[0, -1]] / np.diff(knots)[[0, -1]]
+        result = np.interp(scores, knots, odds)
         with np.errstate(invalid="ignore"):  # a slope of 0
-            odds = np.float32(self.slope) * scores + np.float32(self.intercept)
-        return np.where(np.isneginf(scores), np.float32(-np.inf), odds)
+            result += first * np.minimum(scores - knots[0], 0)
+            result += last * np.maximum(scores - knots[-1], 0)
+        return np.where(np.isneginf(scores), -np.inf, result).astype(np.float32)
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return the probabilities of labels with these scores, 0 where there is none."""
@@ -87,11 +92,11 @@ class SetRule:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        reals = {name: np.array([getattr(self, name)], dtype=np.float32) for name in _REALS}
-        return reals | {"size": np.array([self.size], dtype=np.int64), "threshold": self.threshold}
+        floats = {name: getattr(self, name) for name in _FLOATS}
+        return floats | {"size": np.array([self.size], dtype=np.int64)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the rule from its arrays, checking them."""
         check_arrays("sets", arrays, _ARRAYS)
-        return cls(threshold=arrays["threshold"], **numbers("sets", arrays, ["size", *_REALS]))
+        return cls(*(arrays[name] for name in _FLOATS), **numbers("sets", arrays, ["size"]))

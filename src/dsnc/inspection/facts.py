@@ -58,8 +58,9 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
     layers: list[tuple[int, int]] = []
     if isinstance(predictor.encoder, NumpyEncoder):
         layers = [layer.weight.shape for layer in predictor.encoder.layers]
-    calibrated = decoder if predictor.rule is None else predictor.rule
-    calibration = {n: getattr(calibrated, n) for n in _CALIBRATION if hasattr(calibrated, n)}
+    calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
+    if predictor.rule is not None:
+        calibration = {"knots": len(predictor.rule.knots)}
     versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})
     card = (card_facts(Path(folder)) if folder is not None else None) or {}
     return ModelFacts(

@@ -16,7 +16,7 @@ from dsnc.decoders import (
     ShortlistDecoder,
     SoftDecoder,
 )
-from dsnc.decoders.calibration import fit_line
+from dsnc.decoders.calibration import fit_curve
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.scoring import TOLERANCE, accuracy
 from dsnc.decoders.set_rule import SetRule
@@ -118,15 +118,14 @@ def fit_rule(stages: Decoder, rows: HeldOut | None, settings: SetSettings, most:
     is_true = sample.targets.contains(classes) & found
     weight = np.ones(len(classes)) if sample.weight is None else sample.weight.astype(np.float64)
     each = np.broadcast_to(weight[:, None], classes.shape)[found]
-    slope, intercept = fit_line(scores[found].astype(np.float64), is_true[found], each)
-    rule = SetRule(slope, intercept, size=size)
+    curve = fit_curve(scores[found].astype(np.float64), is_true[found], each)
     if given is not None:
-        return SetRule(slope, intercept, (given,), size)
-    trial = _Trial(classes, rule.probabilities(scores), is_true, sample)
+        return SetRule(*curve, (given,), size)
+    trial = _Trial(classes, SetRule(*curve).probabilities(scores), is_true, sample)
     threshold = trial.best(str(settings.threshold))
     if settings.per_label:
-        return SetRule(slope, intercept, trial.best_of_each(threshold), size)
-    return SetRule(slope, intercept, (threshold,), size)
+        return SetRule(*curve, trial.best_of_each(threshold), size)
+    return SetRule(*curve, (threshold,), size)
 
 
 @dataclass(frozen=True)
