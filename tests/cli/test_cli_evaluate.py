@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score
 
 import dsnc
 from dsnc.data import load_dataset
@@ -85,3 +86,35 @@ def test_features_that_were_never_learned_are_left_out(run, files, tmp_path):
     (tmp_path / "zero.svm").write_text("1 0:1\n")
     error = run("evaluate", files / "vectors", "zero.svm", code=1).stderr
     assert "has a feature 0" in error
+
+
+@pytest.fixture(scope="module")
+def doubtful(files, tmp_path_factory):
+    """Rows of half of the classes, of which many are answered wrongly, and by other classes."""
+    path = tmp_path_factory.mktemp("doubtful") / "rows.csv"
+    titles = ["bus driver", "sushi cook", "truck", "triage", "night pilot", "cook nurse", "cargo"]
+    labels = ["grill cook", "bus driver", "cargo pilot"]
+    lines = [f"{label},{title}" for label in labels for title in titles for _ in range(2)]
+    path.write_text("\n".join(["label,text", *lines, "night nurse,night nurse"]) + "\n")
+    return path
+
+
+def test_the_most_confident_mistakes_come_first(run, files, doubtful):
+    arguments = ["evaluate", files / "texts", doubtful, "--json", "--errors"]
+    mistakes = json.loads(run(*arguments, 1000).stdout)["errors"]
+    sure = [mistake["probability"] for mistake in mistakes]
+    assert len(set(sure)) > 3 and sure == sorted(sure, reverse=True)
+    assert all(mistake["label"] != mistake["answer"] for mistake in mistakes)
+    assert json.loads(run(*arguments, 3).stdout)["errors"] == mistakes[:3]
+
+
+def test_macro_accuracy_is_that_of_scikit_learn(run, files, doubtful):
+    figures = json.loads(run("evaluate", files / "texts", doubtful, "--json").stdout)
+    data = load_dataset(doubtful)
+    answers = dsnc.load(files / "texts").predict(data.X.tolist())
+    assert not set(answers) <= set(data.labels)  # what is answered, but nobody's label
+    with pytest.warns(UserWarning, match="y_pred contains classes not in y_true"):
+        expected = balanced_accuracy_score(data.labels, answers)
+    assert 0 < expected < 1
+    assert figures["macro_accuracy"] == pytest.approx(expected, abs=1e-12)
+    assert figures["accuracy"] == pytest.approx(np.mean(answers == data.labels), abs=1e-12)

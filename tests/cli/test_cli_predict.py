@@ -1,5 +1,6 @@
 """``dsnc predict`` and ``dsnc encode``: a line in, a line out."""
 
+import csv
 import io
 import json
 import os
@@ -52,11 +53,34 @@ def test_rows_stay_aligned_whatever_ends_a_line(run, files):
     assert run("predict", files / "texts", "-", input="").stdout == ""
 
 
-def test_rejected_rows_are_empty(run, files):
-    arguments = ["predict", files / "texts", "-", "--reject-below", 1]
-    assert run(*arguments, input="nurse\n\n").stdout == "\n\n"
-    record = json.loads(run(*arguments, "--json", input="nurse\n").stdout)
-    assert record == {"labels": [], "probabilities": []}
+@pytest.mark.parametrize("k", [1, 3])
+def test_doubtful_rows_are_left_to_a_person(run, files, tmp_path, k):
+    texts = ["night nurse", "sushi", "", "zzz", "senior truck driver", "nurse cook"]
+    model = dsnc.load(files / "texts")
+    labels, shares = model.predict_top_k(texts, k=k)
+    least = float(np.sort(shares[:, 0])[3])  # of the best labels, whatever k is
+    wanted = ["answer" if share >= least else "person" for share in shares[:, 0]]
+    wanted[2] = "person"  # no text
+    assert {"answer", "person"} == set(wanted)
+    arguments = ["predict", files / "texts", "-", "--top-k", k, "--reject-below", least]
+    lines = run(*arguments, input="\n".join(texts)).stdout.splitlines()
+    assert [line.split("\t")[-1] for line in lines] == wanted
+    assert lines[3].split("\t") == [*labels[3], wanted[3]]
+    out = run(*arguments, "--json", input="\n".join(texts)).stdout.splitlines()
+    assert [json.loads(line)["decision"] for line in out] == wanted
+    assert json.loads(out[3])["labels"] == labels[3].tolist()
+    (tmp_path / "a.csv").write_text("text,n\n" + "".join(f"{text},1\n" for text in texts))
+    arguments[2] = "a.csv"
+    table = list(csv.DictReader(io.StringIO(run(*arguments).stdout)))
+    assert [row["decision"] for row in table] == wanted
+    name = "prediction" if k == 1 else "prediction_1"
+    assert [row[name] for row in table if row["text"]] == np.delete(labels[:, 0], 2).tolist()
+
+
+def test_unknown_rows_are_left_to_a_person(run, files):
+    arguments = ["predict", files / "texts", "-", "--reject-below", 0, "--unknown", "??"]
+    out = run(*arguments, "--unknown-share", 1, input="night nurse\n").stdout
+    assert out == "??\tperson\n"
 
 
 def test_more_answers_than_classes_are_refused(run, files):

@@ -70,8 +70,8 @@ def predict(
         typer.Option(
             min=0,
             max=1,
-            help="Give no label to a row whose best label is less probable than this; from label "
-            "sets, leave out such labels.",
+            help="Leave rows to a person whose best label is less probable than this, by a column "
+            "decision: answer or person. From label sets, leave out such labels.",
         ),
     ] = None,
     unknown: Annotated[
@@ -217,11 +217,14 @@ def _lines(
         if error:
             names, shares = [], []
         if as_json:
-            record = {"labels": names, "probabilities": [round(share, 6) for share in shares]}
+            record: dict[str, Any] = {"labels": names}
+            record["probabilities"] = [round(share, 6) for share in shares]
+            record |= {"decision": question.decision(shares)} if question.decides else {}
             yield json_text(record, encoding=encoding)
             continue
         cells = [joint.written(name) for name in names]
         if proba:
             pairs = itertools.zip_longest(cells, (f"{share:.4f}" for share in shares))
             cells = [x for pair in pairs for x in pair if x is not None]
+        cells += [question.decision(shares)] if question.decides else []
         yield joint.separator.join(cells)

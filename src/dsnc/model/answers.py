@@ -31,7 +31,8 @@ class Question:
     top_k : int, optional
         The k most probable labels; by default the label, of a model of label sets its set.
     reject_below : float, optional
-        Leave a row empty whose best label is less probable; of label sets, leave out such labels.
+        Leave a row to a person whose best label is less probable; of label sets, leave out such
+        labels.
     unknown : str, optional
         The label of rows that seem to belong to no class.
     unknown_share : float
@@ -55,6 +56,15 @@ class Question:
             return self if has_sets else replace(self, top_k=1)
         whole("top_k", self.top_k, most=len(model.classes_))
         return self
+
+    @property
+    def decides(self) -> bool:
+        """Whether rows are left to a person."""
+        return self.reject_below is not None and self.top_k is not None
+
+    def decision(self, shares: list[float]) -> str:
+        """Return whether the best label, with its probability, is the answer."""
+        return "answer" if shares and shares[0] >= (self.reject_below or 0.0) else "person"
 
 
 @dataclass
@@ -127,14 +137,9 @@ def answers(model: Any, rows: Any, question: Question) -> Iterator[tuple[list[An
     is_strange = [False] * len(labels)
     if question.unknown is not None:
         is_strange = model.is_unknown(rows, question.unknown_share).tolist()
-    least = question.reject_below
     found = zip(labels.tolist(), probabilities.tolist(), is_strange, strict=True)
     for names, shares, strange in found:
-        if strange:
-            yield [question.unknown], []
-        else:
-            is_empty = least is not None and shares[0] < least
-            yield ([], []) if is_empty else (names, shares)
+        yield ([question.unknown], []) if strange else (names, shares)
 
 
 def _sets(model: Any, rows: Any, least: float) -> Iterator[tuple[list[Any], list[float]]]:
@@ -207,6 +212,7 @@ def write_answers(
         for place in numbers:
             added |= {f"prediction{place}": str, f"probability{place}": float}
     width = len(added)
+    added |= {"decision": str} if question.decides else {}
     added |= {"error": str} if skip_errors else {}
     separator = table.label_separator or separator_of(columns, table.delimiter)
     if k is None and table.kind in ("csv", "tsv") and kind is None:
@@ -220,6 +226,7 @@ def write_answers(
             found = answers(model, X, question)
             for (labels, shares), error in zip(found, block.errors, strict=True):
                 some = [None] * width if error else _cells(labels, shares, width, k)
+                some += [question.decision([] if error else shares)] if question.decides else []
                 cells.append([*some, error] if skip_errors else some)
                 n_errors += error not in ("", NO_TEXT, NO_NUMBER)
             writer.write(block.rows, cells)
