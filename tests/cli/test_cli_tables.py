@@ -200,3 +200,20 @@ def test_a_separator_inside_labels_is_seen_before_training(run, tmp_path):
     lines = [f"{a}|{b},text {a}" for a in "pqrs" for b in "pqrs"]
     (tmp_path / "sets.csv").write_text("\n".join(["label,text", *lines]) + "\n")
     assert "give --label-separator '|'" in run("data", "show", "sets.csv").stderr
+
+
+def test_exports_of_a_spreadsheet_are_read_or_named(run, start, model, tmp_path):
+    """UTF-16 with its mark is read, from a pipe as well; a workbook is called so everywhere."""
+    text = "Key\tWhat\tGroup\r\n" + "".join("\t".join(row) + "\r\n" for row in titles())
+    (tmp_path / "unicode.txt").write_bytes(text.encode("utf-16"))
+    result = run("predict", model, "unicode.txt")
+    assert result.stdout.splitlines()[0] == "Key\tWhat\tGroup\tprediction\tprobability"
+    out, err = start("predict", model, "-").communicate(text.encode("utf-16"), timeout=60)
+    assert out.decode() == result.stdout, err
+    assert "90 rows" in run("data", "show", "unicode.txt", "--label-column", "Group").stdout
+    assert "accuracy" in run("evaluate", model, "unicode.txt").stdout
+    (tmp_path / "book.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    commands = (["predict", model], ["evaluate", model], ["data", "show"], ["train", "-o", "x"])
+    for command in commands:
+        result = run(*command, "book.xls", code=1)
+        assert "book.xls: is an Excel workbook. Expected text; save it as CSV" in result.stderr

@@ -333,3 +333,19 @@ def test_id_and_label_of_each_row_are_those_of_the_file(tmp_path_factory, rows):
     assert data.X[1:, 0].tolist() == kept
     assert data.labels.tolist()[1:] == [rows[i][0] for i in kept]
     assert data.lines.tolist()[1:] == [i + 3 for i in kept]
+
+
+@pytest.mark.parametrize("text", ["Title", "title", 1])
+def test_a_name_that_two_columns_have_is_refused_where_it_is_used(write, text):
+    path = write("label,Title,Title,note,note\na,one,uno,x,y\nb,two,due,z,w\n")
+    with pytest.raises(InputError, match="a.csv: has 2 columns of the name 'Title'; rename"):
+        load_dataset(path, text_column=text)
+    with pytest.raises(InputError, match="has 2 columns of the name 'Title'"):
+        list(stream_table(open_table(path, "csv", known=["label"]), Columns(text=("Title",))))
+    assert load_dataset(write("label,text,note,note\na,x y,1,2\n", "b.csv")).X.tolist() == ["x y"]
+
+
+def test_names_that_differ_in_case_alone_are_told_apart(write):
+    path = write("label,Title,title\na,one,uno\nb,two,due\n")
+    assert load_dataset(path, text_column="title").X.tolist() == ["uno", "due"]
+    assert load_dataset(path, text_column="Title").X.tolist() == ["one", "two"]

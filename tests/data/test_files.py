@@ -1,9 +1,11 @@
 import gzip
 import sys
+import zipfile
 from types import SimpleNamespace
 
 import pytest
 
+from dsnc.data import load_dataset, stream_rows
 from dsnc.data.files import head, read_batches, read_chunks, read_lines, stem
 from dsnc.errors import DataFileError, InputError
 
@@ -99,3 +101,42 @@ def test_a_line_without_an_end_is_refused(arriving, monkeypatch):
 def test_encodings_that_cannot_be_read_line_by_line(tmp_path, encoding, message):
     with pytest.raises(InputError, match=message):
         list(read_lines(tmp_path / "file", encoding))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("opener", [open, gzip.open])
+def test_utf_16_is_recognized_by_its_mark(tmp_path, encoding, opener):
+    text = "".join(f"{number} schön 🙂\r\n" for number in range(200_000))
+    with opener(tmp_path / "file", "wb") as file:
+        file.write(("\ufeff" + text).encode(encoding))
+    assert "".join(read_lines(tmp_path / "file")) == text
+    (tmp_path / "cut").write_bytes(("\ufeff" + text[:10]).encode(encoding)[:-1])
+    with pytest.raises(DataFileError, match="cut: is damaged or cut off"):
+        list(read_lines(tmp_path / "cut"))
+    (tmp_path / "bare").write_bytes("label\ttext\n".encode(encoding))
+    with pytest.raises(DataFileError, match="bare: seems to be UTF-16 without .*--encoding"):
+        list(read_lines(tmp_path / "bare"))
+
+
+def test_lines_of_old_macs_are_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"a,b\r1,2\r3,4\r")
+    assert list(read_lines(tmp_path / "file")) == ["a,b\n", "1,2\n", "3,4\n"]
+
+
+def workbook(folder, name):
+    """Write what begins like a workbook of Excel."""
+    if name.endswith(".xls"):
+        (folder / name).write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000))
+    else:
+        with zipfile.ZipFile(folder / name, "w") as file:
+            for part in ("[Content_Types].xml", "xl/worksheets/sheet1.xml", "xl/workbook.xml"):
+                file.writestr(part, "<x/>" * 100)
+    return folder / name
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.xls", "a.csv"])
+def test_workbooks_of_excel_are_recognized(tmp_path, name):
+    path = workbook(tmp_path, name)
+    for read in (load_dataset, lambda path: list(stream_rows(str(path), None))):
+        with pytest.raises(DataFileError, match="is an Excel workbook.*save it as CSV UTF-8"):
+            read(path)

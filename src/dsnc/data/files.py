@@ -5,10 +5,12 @@ which whatever has come is handed on, so that whoever types a line gets an answe
 """
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +25,10 @@ STDIN = "-"
 _CHUNK = 1 << 20  # large enough for numpy to be fast, small enough not to count in memory
 _LONGEST = 1 << 28  # of a line, in bytes
 _MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-_BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error)
+_BROKEN = (EOFError, OSError, UnicodeError, lzma.LZMAError, zlib.error)
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # up to Excel 2003
+_SHEETS = re.compile(rb"PK\x03\x04.{26}xl/", re.DOTALL)  # a file inside of a newer workbook
 
 
 def read_chunks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -31,9 +36,10 @@ def read_chunks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     line = 1
     begun: list[bytes] = []  # a line whose end has not come; joined once, however long it is
     with _reading(path) as read:
+        pieces = _as_lines(path, read)
         while True:
             try:
-                data = read(_CHUNK)
+                data = next(pieces, b"")
             except _BROKEN as error:
                 raise _broken(path, line, error) from error
             end = data.rfind(b"\n") + 1
@@ -48,6 +54,32 @@ def read_chunks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 return
             begun = [data[end:]]
             line += chunk.count(b"\n")
+
+
+def _as_lines(path: str | os.PathLike[str], read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Yield pieces of a file: of UTF-16 as UTF-8, and of old Macs with usual ends of lines."""
+    data = read(_CHUNK)
+    if data.startswith(_OFFICE) or (data.startswith(b"PK\3\4") and _SHEETS.search(data)):
+        raise DataFileError.at(
+            path, "is an Excel workbook", expected="text; save it as CSV UTF-8 in Excel"
+        )
+    zeros = [10 * data[i:200:2].count(0) > 9 * len(data[i:200:2]) for i in (0, 1)]
+    decoder = codecs.getincrementaldecoder("utf-16")() if data.startswith(UTF_16) else None
+    if decoder is None and len(data) > 8 and zeros[0] != zeros[1]:
+        raise DataFileError.at(
+            path,
+            "seems to be UTF-16 without a byte-order mark",
+            expected="UTF-8, another --encoding (encoding=), or UTF-16 with its mark",
+        )
+    is_old = path != STDIN and decoder is None and b"\r" in data and b"\n" not in data
+    while data:
+        if decoder is not None:
+            data = decoder.decode(data).encode()
+        if data:
+            yield data.replace(b"\r", b"\n") if is_old else data
+        data = read(_CHUNK)
+    if decoder is not None:
+        decoder.decode(b"", final=True)
 
 
 def read_batches(path: str | os.PathLike[str], size: int) -> Iterator[tuple[int, list[bytes]]]:
@@ -99,8 +131,9 @@ def check_encoding(encoding: str) -> None:
         end = ""
     if end != "\n":
         raise InputError(
-            f"encoding {shorten(encoding)}: its lines do not end with a newline byte; "
-            "convert the texts to UTF-8, and leave the encoding out."
+            f"encoding {shorten(encoding)}: its lines do not end with a newline byte; leave "
+            "--encoding (encoding=) out for UTF-16 with a byte-order mark, or else convert the "
+            "texts to UTF-8."
         )
 
 
@@ -169,5 +202,5 @@ def _broken(path: str | os.PathLike[str], line: int, error: Exception) -> DataFi
     return DataFileError.at(
         path,
         f"is damaged or cut off{where} ({error})",
-        expected="a complete compressed file; fetch or copy it again",
+        expected="a complete file; fetch or copy it again",
     )

@@ -49,7 +49,7 @@ class Seek:
 
     def named(self, name: str) -> str | None:
         """Return the column of this name, in whatever case."""
-        return self._lower.get(name.strip().lower())
+        return name if name in self._place else self._lower.get(name.strip().lower())
 
     def again(self, names: Iterable[str], usual: Sequence[str] = ()) -> list[str]:
         """Return the columns that a model learned from: by name, or those without one by place.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dsnc.data.columns import Columns
 from dsnc.data.dataset import fit_width, warn_of_beyond
-from dsnc.data.files import STDIN, begins_json, decode, head, is_parquet, read_batches
+from dsnc.data.files import STDIN, UTF_16, begins_json, decode, head, is_parquet, read_batches
 from dsnc.data.folder import read_rows_of
 from dsnc.data.svmlight import parse_lines
 from dsnc.data.table_rows import FIELD, RowMaker, refuse_missing
@@ -60,8 +60,10 @@ def table_kind(name: str, known: Columns | None = None) -> str | None:
 def _first_of_stdin() -> bytes:
     """Return the first line that has come, without taking it."""
     stdin: Any = sys.stdin.buffer
-    line: bytes = stdin.peek().split(b"\n")[0] if hasattr(stdin, "peek") else b""
-    return line
+    begin: bytes = stdin.peek() if hasattr(stdin, "peek") else b""
+    if begin.startswith(UTF_16):
+        begin = begin.decode("utf-16", "ignore").encode()
+    return begin.split(b"\n")[0]
 
 
 def _kind_by_columns(line: bytes, known: Columns | None) -> str | None:

@@ -51,7 +51,14 @@ class RowMaker:
         self.table, self.columns = table, columns
         separated = columns.label_separator is not None
         self.multilabel = True if multilabel == "auto" and separated else multilabel
-        place = {name: i for i, name in reversed(list(enumerate(table.names)))}
+        place = {name: i for i, name in enumerate(table.names)}
+        own = [columns.label, columns.id, *columns.names]
+        twice = next((name for name in own if table.names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"{os.fspath(table.path)}: has {table.names.count(twice)} columns of the name "
+                f"{twice!r}; rename all but one."
+            )
         self._text = [place[name] for name in columns.text]
         self._numbers = [place[name] for name in columns.numbers]
         self._categories = [

@@ -238,9 +238,11 @@ def _split(
         except StopIteration:
             return
         except csv.Error as error:
+            is_return = "new-line" in str(error)
+            found = "a carriage return (\\r) inside of a cell" if is_return else str(error)
             raise DataFileError.at(
                 path,
-                f"cannot be split into columns ({error})",
+                f"cannot be split into columns ({found})",
                 line=start,
                 expected="cells in double quotes, with each quote inside written twice",
             ) from error
