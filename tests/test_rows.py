@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dsnc.errors import InputError
-from dsnc.rows import as_rows, row_blocks, unit_rows
+from dsnc.rows import as_rows, far_means, row_blocks, unit_rows, without_means
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 
@@ -92,3 +92,19 @@ def test_an_entry_in_two_pieces_counts_as_their_sum():
     pieces = sp.csr_array((data, [0, 0, 1], [0, 3]), shape=(1, 2))
     np.testing.assert_allclose(unit_rows(pieces).toarray(), [[0.6, 0.8]], rtol=1e-6)
     assert pieces.nnz == 3  # the caller's matrix is as it was
+
+
+def test_means_that_are_far_from_0_are_found_and_subtracted_in_double_precision():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    assert far_means(X) is None and far_means(X.astype(np.float32) + 1e9) is None
+    assert far_means(sp.csr_array(X + 1e9)) is None
+    X[:, 2] = 0.1  # which no feature that never varies needs
+    moved = X + [1e9, 0, 0]
+    means = far_means(moved)
+    assert means[1] == means[2] == 0 and means[0] == pytest.approx(1e9)
+    near = without_means(moved, means)
+    assert near.dtype == np.float32
+    assert near == pytest.approx(X - [X[:, 0].mean(), 0, 0], abs=1e-6)
+    assert np.array_equal(without_means(sp.csr_array(moved), means), near)
+    assert without_means(X, None) is X

@@ -349,3 +349,12 @@ def test_names_that_differ_in_case_alone_are_told_apart(write):
     path = write("label,Title,title\na,one,uno\nb,two,due\n")
     assert load_dataset(path, text_column="title").X.tolist() == ["uno", "due"]
     assert load_dataset(path, text_column="Title").X.tolist() == ["one", "two"]
+
+
+def test_large_numbers_keep_their_digits(write):
+    path = write("t,x,label\n1700000001.25,0.5,a\n1700000002.5,1.5,b\n")
+    data = load_dataset(path, label_column="label", number_column=["t", "x"])
+    assert data.X[:, 0].tolist() == [1700000001.25, 1700000002.5]
+    (block,) = stream_table(open_table(path, "csv", known=["t"]), data.columns)
+    assert block.X.tolist() == data.X.tolist()
+    assert load_dataset(write("x,label\n1.5,a\n2.5,b\n", "b.csv")).X.dtype == np.float32

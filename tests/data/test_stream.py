@@ -47,6 +47,15 @@ def test_what_was_never_learned_and_names_of_columns_are_told(tmp_path):
     assert [block.tolist() for block in blocks] == [[[1, 0, 2]]]
 
 
+def test_large_numbers_keep_their_digits(tmp_path):
+    (tmp_path / "x.csv").write_text("1700000001.25,0,1\n")
+    (block,) = stream_rows(str(tmp_path / "x.csv"), 3)
+    assert block.tolist() == [[1700000001.25, 0, 1]]
+    (tmp_path / "x.csv").write_text("1,0,1\n1,1e39,1\n")
+    with pytest.raises(DataFileError, match="line 2: has NaN or infinity"):
+        list(stream_rows(str(tmp_path / "x.csv"), 3))
+
+
 def test_texts_are_lines(tmp_path):
     (tmp_path / "t.txt").write_bytes("\ufeffone\r\n\nthrée".encode())
     blocks = list(stream_rows(str(tmp_path / "t.txt"), None, batch=2))

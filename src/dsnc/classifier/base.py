@@ -18,6 +18,7 @@ from dsnc.classifier.provenance import plain_number
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
 from dsnc.model import FittedModel, check_table
+from dsnc.rows import far_means, without_means
 
 if TYPE_CHECKING:
     from dsnc.training.history import History
@@ -136,12 +137,19 @@ class PredictorClassifier(FittedModel, ClassifierMixin, BaseEstimator):
     def _check_rows_and_labels(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         y = None if y is None else label_column(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=reset)
-        check_range(X)
+        X = self._near_zero(X, reset=reset)
         with warnings.catch_warnings():
             # Many classes with one row each do not make this a regression.
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(y)
         return X, y
+
+    def _near_zero(self, X: Any, *, reset: bool) -> Any:
+        """Return rows of numbers that float32 can hold, as `_check_rows` does."""
+        check_range(X)
+        if reset:
+            self._far_means = far_means(X)
+        return without_means(X, self._far_means)
 
     def _check_rows(self, X: Any) -> Any:
         if not hasattr(self, "predictor_"):

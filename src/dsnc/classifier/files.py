@@ -19,6 +19,7 @@ from dsnc.features import TextFeatures
 from dsnc.labels import object_array
 from dsnc.model import (
     ENCODER,
+    FAR,
     LABEL_KINDS,
     REMEMBERED,
     USUAL,
@@ -68,6 +69,8 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
         arrays |= {f"{REMEMBERED}{key}": array for key, array in model._memory.arrays().items()}
     if model._novelty is not None:
         arrays |= {f"{USUAL}{key}": array for key, array in model._novelty.arrays().items()}
+    if model._far_means is not None:
+        arrays[FAR] = model._far_means
     usual = _plain_parameters(type(model)())
     card = make_card(model, header, usual, name=Path(path).resolve().name, arrays=arrays)
     write_model(path, header, arrays, card=card, overwrite=overwrite)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from dsnc.classifier.inputs import check_range, row_weights, rows_that_count
+from dsnc.classifier.inputs import row_weights, rows_that_count
 from dsnc.classifier.label_sets import GivenSets
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.errors import InputError, shorten
@@ -105,7 +105,7 @@ class SetLearner(SetModel, LearnedClassifier):
     def _check_rows_and_labels(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         given = GivenSets.of(y)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
-        check_range(X)
+        X = self._near_zero(X, reset=reset)
         if len(given) != X.shape[0]:
             raise InputError(
                 f"X has {X.shape[0]} rows and y has {len(given)}; give one set of labels for each "

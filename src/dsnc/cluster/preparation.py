@@ -73,6 +73,11 @@ def learn_reading(
     reading = replace(reading, columns=columns)
     made, columns = _made(reading, units[0])  # categories, means and the like are of these rows
     reading = replace(reading, columns=columns)
+    if made.X.dtype == np.float64:
+        raise InputError(
+            "the source has numbers that are more than 1,000 standard deviations from 0; subtract "
+            "their mean: a cluster learns in float32, which would lose their digits."
+        )
     if not columns.text:
         return reading, None
     texts = list(made.X)

@@ -125,7 +125,7 @@ def stream_table(
                 x, error = None, str(problem)
             X.append(nothing if x is None else x)
             errors.append(error)
-        yield Block(some, X if columns.text else np.array(X, dtype=np.float32), errors)
+        yield Block(some, X if columns.text else np.array(X, dtype=np.float64), errors)
 
 
 def errors_of(X: Any) -> list[str]:
@@ -264,7 +264,7 @@ def _is_number(cell: bytes) -> bool:
 
 
 def _table_rows(name: str, lines: list[bytes], first: int, n_features: int) -> NDArray[np.float32]:
-    rows = np.zeros((len(lines), n_features), dtype=np.float32)
+    rows = np.zeros((len(lines), n_features), dtype=np.float64)
     for row, line in enumerate(lines):
         cells = line.split(b",") if b"," in line else line.split()
         if not cells:
@@ -279,8 +279,9 @@ def _table_rows(name: str, lines: list[bytes], first: int, n_features: int) -> N
         if len(values) != n_features:
             raise _wrong_width(f"{name}, line {first + row}", len(values), n_features)
         rows[row] = values
-    if not np.isfinite(rows).all():
-        bad = first + int(np.argmin(np.isfinite(rows).all(axis=1)))
+    fits = np.abs(rows) <= np.finfo(np.float32).max
+    if not fits.all():
+        bad = first + int(np.argmin(fits.all(axis=1)))
         raise DataFileError.at(name, "has NaN or infinity", line=bad, expected="finite numbers")
     return rows
 

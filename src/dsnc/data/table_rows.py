@@ -14,6 +14,7 @@ from dsnc.data.columns import Columns
 from dsnc.data.tables import Row, Table
 from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import object_array
+from dsnc.rows import far_means
 
 FIELD = "\x1f"  # between texts with n-grams of their own, as `dsnc.features` has it
 _CUTS = np.arange(1, 16) / 16  # of a range into sixteen parts
@@ -25,7 +26,7 @@ SHOWN = 5  # lines that a message names
 class Made(NamedTuple):
     """What rows of a table became."""
 
-    X: Any  # object array of texts, or float32 array
+    X: Any  # object array of texts, or float32 array; float64 where that would lose digits
     labels: list[Any]  # one a row, or a list of those that it has
     ids: list[Any] | None
     lines: NDArray[np.int64]
@@ -210,7 +211,9 @@ class RowMaker:
         found = self._leave_out(found, 1, "with missing numbers")
         labels, X, lines, ids = map(list, zip(*found, strict=True)) if found else ([], [], [], [])
         is_text = self._text or not X
-        rows_of_X = object_array(X) if is_text else np.array(X, dtype=np.float32)
+        rows_of_X = object_array(X) if is_text else np.array(X, dtype=np.float64)
+        if not is_text and far_means(rows_of_X) is None:
+            rows_of_X = rows_of_X.astype(np.float32)
         own_ids = None if self._id is None else ids
         return Made(rows_of_X, labels, own_ids, np.array(lines, np.int64)), self.columns
 

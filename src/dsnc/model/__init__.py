@@ -9,6 +9,7 @@ from dsnc.model.facts import columns_of, facts_of, feature_names, first_index, t
 from dsnc.model.fitted import FittedModel, check_table
 from dsnc.model.reading import (
     ENCODER,
+    FAR,
     LABEL_KINDS,
     REMEMBERED,
     USUAL,
@@ -22,6 +23,7 @@ from dsnc.model.sets import CodeSetModel, SetModel
 
 __all__ = [
     "ENCODER",
+    "FAR",
     "LABEL_KINDS",
     "REMEMBERED",
     "USUAL",

@@ -61,7 +61,6 @@ class CodeModel(FittedModel):
         """
         if unknown is None:
             return super().predict(X, reject_below=reject_below, rejected=rejected)
-        X = self._check_rows(X)
         labels = super().predict(X, reject_below=reject_below, rejected=rejected)
         return refused(labels, self.is_unknown(X, unknown_share), unknown)
 

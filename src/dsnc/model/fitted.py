@@ -13,7 +13,7 @@ from dsnc.errors import InputError
 from dsnc.features import are_none, are_texts, unframed
 from dsnc.labels import Labels
 from dsnc.predictor import Predictor
-from dsnc.rows import as_rows
+from dsnc.rows import as_rows, without_means
 
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
@@ -30,6 +30,7 @@ class FittedModel:
     _labels: Labels
     _memory: Memory | None = None
     _novelty: Novelty | None = None
+    _far_means: NDArray[np.float64] | None = None  # of features far from 0
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -98,7 +99,10 @@ class FittedModel:
         return n_jobs
 
     def _check_rows(self, X: Any) -> Any:
-        """Return rows of numbers, or texts, as the predictor takes them."""
+        """Return rows of numbers, or texts, as the predictor takes them; to be called once."""
+        return without_means(self._checked_rows(X), self._far_means)
+
+    def _checked_rows(self, X: Any) -> Any:
         if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
             return X  # scikit-learn's checks take longer than predicting a row
         X = unframed(X)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc.arrays import check_arrays
 from dsnc.decoders.memory import Memory
 from dsnc.decoders.novelty import Novelty
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
@@ -22,6 +23,7 @@ from dsnc.predictor import Predictor
 from dsnc.threads import n_threads
 
 REMEMBERED, USUAL = "memory.", "novelty."  # names of arrays of these begin so
+FAR = "far_means"  # the array of what is subtracted from rows
 ENCODER = "layers"  # the only kind that a model file can hold
 LABEL_KINDS: dict[str, Any] = {
     "text": str,
@@ -86,7 +88,10 @@ def restore(
         raise unknown_name("encoder", header["encoder"], [ENCODER])
     remembered = {name: arrays[name] for name in arrays if name.startswith(REMEMBERED)}
     usual = {name: arrays[name] for name in arrays if name.startswith(USUAL)}
-    others = remembered | usual
+    others = remembered | usual | {FAR: None}
+    if FAR in arrays:
+        check_arrays("rows", {FAR: arrays[FAR]}, {FAR: "float64 1"})
+        model._far_means = arrays[FAR]
     arrays = {name: array for name, array in arrays.items() if name not in others}
     predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
     if remembered:
@@ -99,6 +104,9 @@ def restore(
         model._novelty = Novelty.from_arrays(own)
     model.predictor_ = predictor
     model.n_features_in_ = model.predictor_.n_features
+    means = model._far_means
+    if means is not None and (len(means) != model.n_features_in_ or not np.isfinite(means).all()):
+        raise InputError(f"{FAR} is not a finite number for each of the features.")
     names = _labels(header["classes"], header["features"]["label_kind"])
     model._labels = Labels(names, _removed(header["features"].get("removed", []), names))
     if len(model._labels) != model.predictor_.n_classes:
