@@ -83,3 +83,9 @@ def test_files_that_cannot_be_learned_from(tmp_path, rows):
 def test_what_a_cluster_cannot_train_is_said_at_once(tmp_path, estimator, problem):
     with pytest.raises(InputError, match=problem):
         fit(estimator, tmp_path, storage=tmp_path / "storage")
+
+
+def test_numbers_that_float32_would_round_are_refused(tmp_path, rows):
+    X, y = rows
+    with pytest.raises(InputError, match="1,000 standard deviations from 0; subtract"):
+        prepared(write(tmp_path / "rows", X + 1e9, y), tmp_path / "parts")

@@ -263,7 +263,7 @@ def _is_number(cell: bytes) -> bool:
     return True
 
 
-def _table_rows(name: str, lines: list[bytes], first: int, n_features: int) -> NDArray[np.float32]:
+def _table_rows(name: str, lines: list[bytes], first: int, n_features: int) -> NDArray[np.float64]:
     rows = np.zeros((len(lines), n_features), dtype=np.float64)
     for row, line in enumerate(lines):
         cells = line.split(b",") if b"," in line else line.split()

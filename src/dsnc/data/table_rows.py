@@ -2,6 +2,7 @@
 
 import os
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -53,8 +54,10 @@ class RowMaker:
         separated = columns.label_separator is not None
         self.multilabel = True if multilabel == "auto" and separated else multilabel
         place = {name: i for i, name in enumerate(table.names)}
-        own = [columns.label, columns.id, *columns.names]
-        twice = next((name for name in own if table.names.count(name) > 1), None)
+        own = {columns.label, columns.id, *columns.names}
+        twice = next(
+            (name for name, n in Counter(table.names).items() if n > 1 and name in own), None
+        )
         if twice is not None:
             raise InputError(
                 f"{os.fspath(table.path)}: has {table.names.count(twice)} columns of the name "
