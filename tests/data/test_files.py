@@ -114,7 +114,7 @@ def test_utf_16_is_recognized_by_its_mark(tmp_path, encoding, opener):
     with pytest.raises(DataFileError, match="cut: is damaged or cut off"):
         list(read_lines(tmp_path / "cut"))
     (tmp_path / "bare").write_bytes("label\ttext\n".encode(encoding))
-    with pytest.raises(DataFileError, match="bare: seems to be UTF-16 without .*--encoding"):
+    with pytest.raises(DataFileError, match="bare: seems to be UTF-16 without .*encoding="):
         list(read_lines(tmp_path / "bare"))
 
 

@@ -69,7 +69,7 @@ def _as_lines(path: str | os.PathLike[str], read: Callable[[int], bytes]) -> Ite
         raise DataFileError.at(
             path,
             "seems to be UTF-16 without a byte-order mark",
-            expected="UTF-8, another --encoding (encoding=), or UTF-16 with its mark",
+            expected="UTF-8, UTF-16 with its mark, or the name of another with encoding=",
         )
     is_old = path != STDIN and decoder is None and b"\r" in data and b"\n" not in data
     while data:
@@ -131,9 +131,8 @@ def check_encoding(encoding: str) -> None:
         end = ""
     if end != "\n":
         raise InputError(
-            f"encoding {shorten(encoding)}: its lines do not end with a newline byte; leave "
-            "--encoding (encoding=) out for UTF-16 with a byte-order mark, or else convert the "
-            "texts to UTF-8."
+            f"encoding={shorten(encoding)}: its lines do not end with a newline byte; leave "
+            "encoding= out for UTF-16 with a byte-order mark, or else convert the texts to UTF-8."
         )
 
 
