@@ -32,7 +32,6 @@ from dsnc import DSNCClassifier
 from dsnc.fast import class_vectors
 from dsnc.metrics import expected_calibration_error
 from dsnc.selection import VectorTrainer
-from dsnc.selection import class_vectors as trainers
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
@@ -133,7 +132,6 @@ def ablate(parts: Any, options: dict[str, Any]) -> list[dict[str, object]]:
     trainer = VectorTrainer(predictor, examples, "auto", 0)
     table = []
     changed = {
-        "no random rows": patch.object(trainers, "_RANDOM", (0, 0)),
         "no center": patch.object(class_vectors, "_LEAN", 0.0),
         **{
             name: patch.object(class_vectors, "train_class_vectors", by(estimator))

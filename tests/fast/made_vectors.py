@@ -10,7 +10,7 @@ from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 
 N_CLASSES = 5
-RECIPE = ("C", "n_weights", "seed", "n_random")
+RECIPE = ("C", "n_weights", "seed")
 EVERYTHING = 1_000_000  # weights, more than there are
 
 
@@ -43,7 +43,7 @@ def train(
     examples = Examples(X, Targets(np.asarray(y), n_classes), weight, rows)
     chosen = {"C": 1.0, "n_weights": EVERYTHING}
     if candidates is None:
-        candidates, chosen["n_random"] = all_classes(examples.n_rows, n_classes), 0
+        candidates = all_classes(examples.n_rows, n_classes)
     chosen |= {name: more.pop(name) for name in RECIPE if name in more}
     recipe = Recipe(**chosen)
     feed = Feed(examples, scaling or Scaling())
@@ -64,27 +64,14 @@ def same_bits(one, other):
     return all(a == b and np.array_equal(x, y) for (a, x), (b, y) in pairs)
 
 
-def shared_out(sets, candidates, random, seed, n_classes):
+def shared_out(sets, candidates, n_classes):
     """Return the rows of each class's problem; row i as -1 - i where it has the class."""
     problems = [[] for _ in range(n_classes)]
-    width = candidates.shape[1]
     for row, named in enumerate(candidates.tolist()):
         own = np.flatnonzero(sets[row]).tolist()
-        first = seed + row * random + width
-        drawn = [mixed(first + place) % n_classes for place in range(random)]
-        if named[:1] == [-1]:  # it names none and draws none
-            named, drawn = [], []
         for k in own:
             problems[k].append(-1 - row)
-        for k in (*named, *drawn):
+        for k in named:
             if k not in (*own, -1):
                 problems[k].append(row)
     return problems
-
-
-def mixed(x):
-    """Return the random number that splitmix64 has for x."""
-    x = x * 0x9E3779B97F4A7C15 % 2**64
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
-    return x ^ x >> 31

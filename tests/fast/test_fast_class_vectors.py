@@ -32,19 +32,19 @@ def exact(monkeypatch):
     exactly(monkeypatch)
 
 
-@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(0, 4), st.integers(0, 5))
-def test_rows_are_shared_out_as_by_hand(seed, n_classes, width, random):
+@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(0, 4))
+def test_rows_are_shared_out_as_by_hand(seed, n_classes, width):
     rng = np.random.default_rng(seed)
     sets = Targets(sp.csr_array(rng.random((9, n_classes)) < 0.4), n_classes)
     own = sets.lists()
     candidates = rng.integers(-1, n_classes, (9, width)).astype(np.int32)
-    expected = shared_out(sets.classes.toarray(), candidates, random, seed, n_classes)
+    expected = shared_out(sets.classes.toarray(), candidates, n_classes)
     counted = np.zeros(n_classes + 1, np.int64)
-    share_out(*own, candidates, random, seed, counted, np.empty(0, np.int32))
+    share_out(*own, candidates, counted, np.empty(0, np.int32))
     starts = np.cumsum(counted)
     assert np.diff(starts).tolist() == [len(rows) for rows in expected]
     rows = np.empty(starts[-1], np.int32)
-    share_out(*own, candidates, random, seed, starts, rows)
+    share_out(*own, candidates, starts, rows)
     assert rows.tolist() == [row for problem in expected for row in problem]
 
 
@@ -131,7 +131,7 @@ def test_a_block_of_rows_without_features_beside_others(monkeypatch):
     monkeypatch.setattr(class_vectors, "_PAIRS", 1)
     X = sp.csr_array(np.array([[0, 0], [0, 0], [1, 2], [2, 1]], np.float32))
     candidates = np.array([[1], [0], [3], [2]], np.int32)
-    vectors = train(X, np.arange(4), candidates, n_classes=4, n_random=0)
+    vectors = train(X, np.arange(4), candidates, n_classes=4)
     matrix = vectors.matrix().toarray()
     assert not matrix[:2].any()
     assert matrix[2:].any(axis=1).all()
@@ -172,7 +172,7 @@ def test_blocks_do_not_matter(many, monkeypatch, constant, value):
     assert same_bits(train(*many, n_classes=60, n_weights=900), expected)
 
 
-def test_a_seed_draws_the_same_classes_again(many):
+def test_the_seed_decides_the_order_of_rows(many):
     first, same, other = (train(*many, n_classes=60, seed=seed) for seed in (4, 4, 5))
     assert same_bits(first, same)
     assert not same_bits(first, other)
@@ -224,7 +224,7 @@ def test_one_class_and_one_row():
 def test_classes_without_rows_have_no_weights():
     X, y = make_rows()
     nobody = np.full((80, 3), -1, np.int32)
-    vectors = train(X, y, nobody, n_classes=N_CLASSES + 4, n_random=0)
+    vectors = train(X, y, nobody, n_classes=N_CLASSES + 4)
     assert (np.diff(vectors.starts)[N_CLASSES:] == 0).all()
     assert (vectors.bias[N_CLASSES:] == 0).all()
     assert (margins(vectors, X)[np.arange(80), y] > 0).all()  # nothing speaks against

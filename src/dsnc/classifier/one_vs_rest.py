@@ -107,7 +107,7 @@ def _trained(feed: Any, n_classes: int, seed: int, n_jobs: int | None) -> "Class
 
     everything = np.tile(np.arange(n_classes, dtype=np.int32), (feed.n_rows, 1))
     n_weights = n_classes * feed.n_features
-    recipe = Recipe(_COST, n_weights, seed, n_random=0)
+    recipe = Recipe(_COST, n_weights, seed)
     n_threads = threads_to_train(n_jobs)
     return train_class_vectors(feed, everything, n_classes, recipe, n_threads=n_threads)
 

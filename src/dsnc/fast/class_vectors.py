@@ -1,8 +1,8 @@
 """Class vectors of the second stage: a support vector machine for each class, on few rows.
 
-The problem of a class has the rows that have it, those that name it among their candidates, and
-some that draw it at random: what all of them take is rows times candidates, whatever the number of
-classes. Only the largest weights are kept, and no array is as large as classes times features.
+The problem of a class has the rows that have it, and those that name it among their candidates:
+what all of them take is rows times candidates, whatever the number of classes. Only the largest
+weights are kept, and no array is as large as classes times features.
 
 Where rows have length 1, as texts do, the direction of the mean of its rows is added to the vector
 of a class: it knows the features that no mistake in training has asked for.
@@ -44,15 +44,12 @@ class Recipe:
     n_weights : int
         Weights that are kept at most, of all classes: the largest.
     seed : int
-        Decides which rows draw which class, and the order of rows.
-    n_random : int
-        Classes that a row draws, beside its candidates.
+        Decides the order of rows.
     """
 
     C: float
     n_weights: int
     seed: int = 0
-    n_random: int = 20
 
 
 def train_class_vectors(
@@ -127,9 +124,8 @@ class _Problems:
         self._feed, self._recipe, self.n_classes = feed, recipe, n_classes
         self.n_features = feed.n_features
         own = feed.targets.lists()
-        random = min(recipe.n_random, n_classes)
         counted = np.zeros(n_classes + 1, dtype=np.int64)
-        shared: tuple[Any, ...] = (*own, np.ascontiguousarray(candidates), random, recipe.seed)
+        shared: tuple[Any, ...] = (*own, np.ascontiguousarray(candidates))
         share_out(*shared, counted, np.empty(0, dtype=np.int32))
         self._starts = np.cumsum(counted)
         self._rows = np.empty(self._starts[-1], dtype=np.int32)

@@ -23,8 +23,7 @@ _NAMING = 1 << 17  # rows that name candidates, evenly spaced; of more, the othe
 _BUDGET, _MOST_BYTES = 8_000_000, 32_000_000  # half of what the rest of the model has, within these
 _UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
 _SETS_COST = 0.1  # as a share of these, where rows have sets of classes
-_MORE = 4  # candidates for each class that such a row has on average,
-_RANDOM = 20, 60  # and classes that it draws; first of rows with one class
+_MORE = 4  # candidates for each class that such a row has on average
 _ROWS = 1 << 14  # at a time
 _CENTERS = 8  # of a class, at most
 _BESIDE = 16  # bytes of a center, beside one for each feature
@@ -96,8 +95,7 @@ class VectorTrainer:
         if C is None and not self.examples.targets.is_single:
             cost *= _SETS_COST
         n_weights = budget // bytes_of_weight(int(self.examples.X.shape[1]))
-        n_random = _RANDOM[not self.examples.targets.is_single]
-        recipe = Recipe(cost, n_weights, self.seed, n_random)
+        recipe = Recipe(cost, n_weights, self.seed)
         kinds: list[ClassVectors] = []
         with progress_bar(n_classes, self.verbose, "class vector") as draw:
 

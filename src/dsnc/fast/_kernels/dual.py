@@ -13,36 +13,25 @@ _ANY = np.float32(1e30)  # no gradient is as large
 
 
 @kernel
-def share_out(own_starts, own, candidates, random, seed, starts, rows):
-    """Give each class the rows of its problem: those that have it, name it, or draw it.
+def share_out(own_starts, own, candidates, starts, rows):
+    """Give each class the rows of its problem: those that have it, and those that name it.
 
-    The classes that row i has are ``own[own_starts[i] : own_starts[i + 1]]``, ascending. A row
-    whose first candidate is -1 names none and draws none. A row that has the class is written as
-    ``-1 - i``, others as i.
+    The classes that row i has are ``own[own_starts[i] : own_starts[i + 1]]``, ascending; a
+    candidate of -1 is none. A row that has the class is written as ``-1 - i``, others as i.
 
     Called twice: with `rows` empty, ``starts[k + 1]`` counts the rows of class k. Then, with the
     sums of these in `starts`, the rows are written; ``starts[k]`` ends up where class k ends.
     """
     counts = rows.shape[0] == 0
-    n_classes = np.uint64(starts.shape[0] - 1)
     for i in range(candidates.shape[0]):
         mine = own[own_starts[i] : own_starts[i + 1]]
-        for place in range(-mine.shape[0], candidates.shape[1] + random):
+        for place in range(-mine.shape[0], candidates.shape[1]):
             if place < 0:
                 k = np.int64(mine[-1 - place])
-            elif place < candidates.shape[1]:
-                k = np.int64(candidates[i, place])
-                if k < 0 and place == 0:
-                    break
-                if k < 0:
-                    continue
             else:
-                drawn = _mixed(
-                    np.uint64(seed) + np.uint64(i) * np.uint64(random) + np.uint64(place)
-                )
-                k = np.int64(drawn % n_classes)
-            if place >= 0 and _has(mine, k):
-                continue
+                k = np.int64(candidates[i, place])
+                if k < 0 or _has(mine, k):
+                    continue
             if counts:
                 starts[k + 1] += 1
             else:
