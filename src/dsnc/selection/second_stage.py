@@ -291,7 +291,7 @@ class _Trial:
         """Return the shortest reach that loses next to nothing."""
         least = self._accuracy(scores, size) - _LOSS
         below = self.first[:, :1] - self.first[:, 1:size]
-        below = below[np.isfinite(below)]
+        below = np.unique(below[np.isfinite(below)])  # a row of weight 2 counts as two rows
         reaches = np.unique(np.quantile(below, _QUANTILES)).tolist() if len(below) else []
         found = (r for r in reaches if self._accuracy(scores, size, r) >= least)
         return next(found, ALL)

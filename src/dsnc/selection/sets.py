@@ -121,7 +121,7 @@ def fit_rule(stages: Decoder, rows: HeldOut | None, settings: SetSettings, most:
     curve = fit_curve(scores[found].astype(np.float64), is_true[found], each)
     if given is not None:
         return SetRule(*curve, (given,), size)
-    trial = _Trial(classes, SetRule(*curve).probabilities(scores), is_true, sample)
+    trial = _Trial(classes, SetRule(*curve).probabilities(scores), is_true, sample, weight)
     threshold = trial.best(str(settings.threshold))
     if settings.per_label:
         return SetRule(*curve, trial.best_of_each(threshold), size)
@@ -136,15 +136,18 @@ class _Trial:
     probabilities: NDArray[np.float32]
     is_true: NDArray[np.bool_]
     rows: HeldOut
+    weight: NDArray[np.float64]
 
     def best(self, average: str) -> float:
         """Return the threshold with the highest F1."""
         if average == "micro":
             found = self.classes >= 0
-            n_true = int(self.rows.targets.counts().sum())
-            return _best_cut(self.probabilities[found], self.is_true[found], n_true, _UNFITTED)
+            each = np.broadcast_to(self.weight[:, None], found.shape)[found]
+            n_true = float(self._counts().sum())
+            answers = self.probabilities[found], self.is_true[found], each
+            return _best_cut(*answers, n_true, _UNFITTED)
         quantiles = np.linspace(0, 1, _THRESHOLDS)
-        likely = self.probabilities[self.is_true]
+        likely = np.unique(self.probabilities[self.is_true])
         tried = np.unique(np.quantile(likely, quantiles)) if len(likely) else [_UNFITTED]
         return float(max(tried, key=lambda threshold: self._f1(threshold, average)))
 
@@ -154,37 +157,54 @@ class _Trial:
         if average == "samples":
             hits = (chosen & self.is_true).sum(axis=1)
             sizes = chosen.sum(axis=1) + self.rows.targets.sizes()
-        else:
-            n = self.rows.targets.n_classes
-            hits = np.bincount(self.classes[chosen & self.is_true], minlength=n)
-            sizes = np.bincount(self.classes[chosen], minlength=n) + self.rows.targets.counts()
-        return float((2 * hits / np.maximum(sizes, 1)).mean())
+            return float(np.average(2 * hits / np.maximum(sizes, 1), weights=self.weight))
+        hits = self._weigh(chosen & self.is_true)
+        sizes = self._weigh(chosen) + self._counts()
+        return float((2 * hits / np.where(sizes > 0, sizes, 1)).mean())
+
+    def _weigh(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return for each label how much the rows weigh for which it is chosen."""
+        each = np.broadcast_to(self.weight[:, None], chosen.shape)[chosen]
+        return np.bincount(self.classes[chosen], each, minlength=self.rows.targets.n_classes)
+
+    def _counts(self) -> NDArray[np.float64]:
+        """Return for each label how much the rows weigh that have it."""
+        return self.rows.targets.counts(self.weight)
 
     def best_of_each(self, threshold: float) -> NDArray[np.float32]:
         """Return the threshold of each label; rare ones take that of all."""
-        counts = self.rows.targets.counts()
+        counts, weights = self.rows.targets.counts(), self._counts()
         result = np.full(len(counts), threshold, dtype=np.float32)
         found = np.flatnonzero((self.classes >= 0).ravel())
         owners = self.classes.ravel()[found]
         order = found[np.argsort(owners, kind="stable")]
         ends = np.cumsum(np.bincount(owners, minlength=len(counts)))
+        each = np.broadcast_to(self.weight[:, None], self.classes.shape).ravel()
         for k in np.flatnonzero(counts >= _FEW):
             own = order[ends[k - 1] if k else 0 : ends[k]]
             likely, is_true = self.probabilities.ravel()[own], self.is_true.ravel()[own]
-            result[k] = _best_cut(likely, is_true, int(counts[k]), threshold)
+            result[k] = _best_cut(likely, is_true, each[own], float(weights[k]), threshold)
         return result
 
 
 def _best_cut(
-    likely: NDArray[np.float32], is_true: NDArray[np.bool_], n_true: int, otherwise: float
+    likely: NDArray[np.float32],
+    is_true: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    n_true: float,
+    otherwise: float,
 ) -> float:
-    """Return the least probability to accept for the highest F1, halfway to what is left out."""
+    """Return the least probability to accept for the highest F1, halfway to what is left out.
+
+    Answers have weights, and `n_true` is what all right ones weigh, also those that are not here.
+    """
     if not is_true.any():
         return otherwise
     order = np.argsort(-likely, kind="stable")
-    hits, ranked = np.cumsum(is_true[order]), likely[order]
+    ranked, taken = likely[order], np.cumsum(weight[order])
+    hits = np.cumsum(np.where(is_true, weight, 0)[order])
     is_end = np.append(ranked[1:] < ranked[:-1], True)
-    f1 = np.where(is_end, 2 * hits / (np.arange(1, len(hits) + 1) + n_true), 0)
+    f1 = np.where(is_end, 2 * hits / (taken + n_true), 0)
     last = int(f1.argmax())
     beyond = ranked[last + 1] if last + 1 < len(ranked) else 0.0
     return float((ranked[last] + beyond) / 2)
