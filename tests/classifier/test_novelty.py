@@ -45,7 +45,10 @@ def test_files_and_changes_keep_it(model, tmp_path):
     model.save(tmp_path / "model")
     again = dsnc.load(tmp_path / "model")
     assert np.allclose(again.novelty(X[:50]), model.novelty(X[:50]))
+    assert str(again._novelty) == str(model._novelty)
+    assert f"| unknown rows | {model._novelty} |" in (tmp_path / "model/README.md").read_text()
     again.add_classes(X[~OLD & ~TEST], Y[~OLD & ~TEST])
+    assert str(again._novelty) == str(model._novelty)
     assert again.novelty(X[~OLD & TEST]).mean() < model.novelty(X[~OLD & TEST]).mean()
     assert (again.predict(X[OLD & TEST], unknown=-1) == -1).mean() < 0.1
 

@@ -30,6 +30,7 @@ def test_named_classes_are_added(run, model, titles, tmp_path, ending):
     said = run("classes", "discover", model, titles, *options)
     assert "2 proposed classes of 24 rows" in said.stdout
     assert "new class 1" in said.stdout
+    assert "taken for known" not in said.stderr
     assert f"--names {file}" in said.stderr
     text = file.read_text()
     file.write_text(text.replace("new class 1", "flying nurse").replace("new class 2", ""))
@@ -87,3 +88,14 @@ def test_refusals(run, model, titles, tmp_path):
     (tmp_path / "none.txt").write_text("")
     said = run("classes", "discover", model, tmp_path / "none.txt", code=1).stderr
     assert "has no rows" in said
+
+
+def test_how_many_rows_pass_for_known_ones(run, files, model, titles):
+    known = [line.split("\t")[0] for line in (files / "test.tsv").read_text().splitlines()[1:]]
+    titles.write_text(titles.read_text() + "\n".join(known) + "\n")
+    result = run("classes", "discover", model, titles, "--json")
+    found = json.loads(result.stdout)
+    passed, n_rows = found["rows"] - found["novel"], 24 + len(known)
+    assert 0 < passed < n_rows
+    said = f"{passed} of {n_rows} rows were taken for known classes; --unknown-share 0.3 takes more"
+    assert said in result.stderr

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, precision_score, recall_score
 from typer.testing import CliRunner
 
 import dsnc
@@ -74,6 +74,14 @@ def test_figures_are_those_of_the_library(run, place):
         expected = f1_score(data.Y, answers, average=average, zero_division=0)
         assert record[f"{average}_f1"] == pytest.approx(expected)
     assert record["micro_f1"] > 0.9
+    likely = model.predict_proba(texts)
+    for row in record["thresholds"]:
+        chosen = (likely >= row["threshold"]).astype(int)
+        for name, average in (("micro_f1", "micro"), ("macro_f1", "macro")):
+            assert row[name] == pytest.approx(f1_score(data.Y, chosen, average=average))
+        assert row["recall"] == pytest.approx(recall_score(data.Y, chosen, average="micro"))
+        expected = precision_score(data.Y, chosen, average="micro", zero_division=0)
+        assert row["precision"] == pytest.approx(expected)
     missed = {entry["label"]: entry["rows"] for entry in record["missed"]}
     right = data.Y.toarray() & answers.toarray()
     lost = dict(zip(model.classes_, (data.Y.toarray() - right).sum(axis=0).tolist(), strict=True))
@@ -84,6 +92,7 @@ def test_tables_and_a_page(run, place, tmp_path):
     files = ["--per-class", "c.csv", "--predictions", "p.csv", "--html", "e.html"]
     result = run("evaluate", place / "m", place / "test.csv", *files, "--errors", "3", "--top-k", 2)
     assert "P@2" in result.stdout and "P@1" not in result.stdout
+    assert "threshold  precision  recall  micro F1  macro F1" in result.stdout
     rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
     assert list(rows[0]) == ["id", "line", "labels", "predicted", "best", "probability"]
     assert [set(row["labels"].split(";")) - {""} for row in rows] == [
@@ -186,19 +195,19 @@ def test_settings_of_label_sets(run, place, tmp_path):
         "".join(f"{i % 3},{3 + i % 2} {1 + i % 6}:1\n" for i in range(60))
     )
     (tmp_path / "val.svm").write_text("9 1:1\n0 2:1\n1,3 2:1\n")
-    options = ["--set", "threshold=0.4", "--bits", "8", "--epochs", "3", "--validation", "val.svm"]
+    options = ["--threshold", "0.4", "--bits", "8", "--epochs", "3", "--validation", "val.svm"]
     result = run("train", "tags.svm", "-o", "m", *options, "--json")
     assert json.loads(result.stdout)["label_sets"] is True
     assert "1 of 4 labels of the validation rows were not learned, such as 9" in result.stderr
     assert dsnc.load(tmp_path / "m").threshold == 0.4
     assert "0.4 or more (as given)" in run("inspect", "m").stdout
     (tmp_path / "one.svm").write_text("1 1:1\n2 2:1\n" * 5)
-    error = run("train", "no.svm", "-o", "n", "--set", "threshold=best", code=1).stderr
-    assert "threshold='best' is not one of micro, macro, samples" in error
+    error = run("train", "no.svm", "-o", "n", "--threshold", "best", code=1).stderr
+    assert "--threshold 'best' is not one of micro, macro, samples" in error
     printed = run("train", "tags.svm", "-o", "n", "--print-config").stdout
-    assert "# For label sets: The F1 that" in printed and "# threshold is not set" in printed
+    assert "# For label sets: Least prob" in printed and "# threshold is not set" in printed
     error = run("train", "one.svm", "-o", "n", "--set", "threshold=0.4", code=1).stderr
-    assert "threshold=0.4 is for label sets, but each row of one has one label" in error
+    assert "--threshold 0.4 is for label sets, but each row of one has one label" in error
 
 
 def test_no_label_in_any_row(run, place, tmp_path):

@@ -14,7 +14,8 @@ from dsnc.data import Dataset, write_folder
 def test_all_files_and_a_report(run, files):
     parts = ["--validation", files / "validation.svm", "--test", files / "test.svm"]
     result = run("train", files / "train.svm", "-o", "m", *parts, *QUICK, "-v")
-    for line in ("validation accuracy", "decoder", "test accuracy", "test macro accuracy"):
+    lines = ("validation accuracy", "decoder", "unknown rows", "test accuracy", "test macro")
+    for line in lines:
         assert line in result.stdout
     assert "240 rows, 60 to validate, 60 to test, 8 features, 12 classes" in result.stderr
     assert "epoch 3/3: loss" in result.stderr

@@ -136,6 +136,9 @@ def test_hostile_arrays_are_refused(memory, name, array):
         ("signs", np.ones((2, 2), np.float32)),
         ("quantiles", np.zeros(5, np.float32)),
         ("quantiles", np.full(1001, np.nan, np.float32)),
+        ("hidden", np.zeros(2, np.float32)),
+        ("hidden", np.float32([0, 1.5, 0])),
+        ("hidden", np.float32([0, np.nan, 0])),
     ],
 )
 def test_hostile_novelty_is_refused(name, array):

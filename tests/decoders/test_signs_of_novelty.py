@@ -9,6 +9,7 @@ from dsnc.codes.soft import SoftCodes
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.memory import Memory
 from dsnc.decoders.novelty import Hidden, Novelty, signs_of_novelty
+from dsnc.metrics import novelty_auroc
 from oracles import signs_of_strangeness
 
 RNG = np.random.default_rng(3)
@@ -77,3 +78,17 @@ def test_novelty_is_measured_in_deviations_of_known_rows():
     assert abs(found.mean()) < 1e-4 and abs(found.std() - 1) < 1e-4
     assert np.mean(found > novelty.threshold(0.1)) == pytest.approx(0.1, abs=0.01)
     assert Novelty.of(known[:10], hidden[:10]) is None
+
+
+def test_what_novelty_is_good_for_is_measured_on_hidden_rows():
+    known, hidden = RNG.normal(size=(2, 800, 4)) + np.repeat([[[0.0]], [[0.7]]], 4, axis=2)
+    hidden[:, 0] = hidden[:, 0].round(1)
+    novelty = Novelty.of(known, hidden)
+    found, by_novelty, by_doubt = novelty.hidden
+    inside, outside = novelty.measure(known), novelty.measure(hidden)
+    assert found == pytest.approx((outside > novelty.threshold(0.05)).mean())
+    assert by_novelty == pytest.approx(novelty_auroc(inside, outside))
+    assert by_doubt == pytest.approx(novelty_auroc(known[:, 0], hidden[:, 0]))
+    assert by_novelty > by_doubt
+    said = f"{100 * found:.0f} % of unknown rows found where 5 % of known ones are lost"
+    assert str(novelty).startswith(said)

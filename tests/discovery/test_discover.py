@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 import dsnc
+from dsnc.discovery.marks import marking_words
 from dsnc.errors import InputError
 from dsnc.metrics import clustering_accuracy
 
@@ -108,6 +109,16 @@ def test_texts_are_marked_by_words():
     assert len(first.texts) == 5
     assert set(first.marks) <= set(words)
     assert first.texts[0] == new[60:][first.rows[0]]
+
+
+def test_pieces_of_words_are_shown_as_the_words():
+    texts = ["The arteries of Zoë", "an arterial road", "arterial blood", "blood"]
+    features = dsnc.features.TextFeatures(words=None, characters=(3, 4), min_rows=1).fit(texts)
+    excess = np.zeros(features.n_features_)
+    names = {gram: column for column, [gram, *_] in features.names(texts).items()}
+    for place, gram in enumerate(("'ter'", "'arte'", "' zo'", "'loo'", "' ro'")):
+        excess[names[gram]] = 9 - place
+    assert marking_words(excess, features, texts) == ["arterial", "zoë", "blood", "road"]
 
 
 @pytest.mark.parametrize(

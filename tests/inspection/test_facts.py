@@ -33,6 +33,7 @@ def test_facts(model, tmp_path):
     assert facts.files["model.json"] == (tmp_path / "m" / "model.json").stat().st_size
     assert facts.versions["dsnc"] == dsnc.__version__
     assert look.model_facts(model).files == {}
+    assert dict(look.summary(facts))["unknown rows"] == str(model._novelty)
 
 
 @pytest.mark.parametrize("decoder", ["soft", "linear", "shortlist", "table"])

@@ -119,6 +119,7 @@ def _what(
         (width, f"{predictor.n_bits:,}" if model.width else ""),
         ("decoder", f"{predictor.decoder.name}{reason}"),
         ("second stage", str(predictor.reranker or "")),
+        ("unknown rows", str(model._novelty or "")),
         ("arrays", f"{size:,} bytes"),
     ]
     table = "\n".join(f"| {what} | {value} |" for what, value in lines if value)

@@ -306,7 +306,7 @@ class OpenWorld(LearnedClassifier):
             before = _first_stage(self.predictor_, self._memory, memory.held_out)
         except InputError:  # a decoder that needs the rows themselves, which nobody remembers
             return known
-        return MovedNovelty(Novelty(known.usual, known.quantiles), before, after)
+        return MovedNovelty(Novelty(known.usual, known.quantiles, known.hidden), before, after)
 
     def _rows_of_new_classes(self, y: Any) -> Any:
         """Return which rows have labels that were never seen before; none where nothing was."""

@@ -123,7 +123,7 @@ def read_config(path: Path | None) -> Config:
 
 def set_parameters(config: Config, given: Mapping[str, Any]) -> None:
     """Put options of the command line in, under the names that the method has for them."""
-    valid = model_defaults(config.method)
+    valid = model_defaults(config.method) | sets_defaults(config.method)
     for name, value in given.items():
         if name == "n_bits" and "n_units" in valid:
             name = "n_units"
@@ -139,6 +139,8 @@ def _option_value(parameter: str, value: Any) -> Any:
     """Return the value of an option as the estimator takes it."""
     if parameter == "time_limit":
         return seconds_of(value)
+    if parameter == "threshold":
+        return value_of(value)
     if parameter not in ("learning_rate", "batch_size") or value == "auto":
         return str(value) if isinstance(value, StrEnum) else value
     kind, what = (int, "a whole number") if parameter == "batch_size" else (float, "a number")

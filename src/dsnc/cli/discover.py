@@ -99,6 +99,11 @@ def discover(
             unknown_share=unknown_share,
             verbose=sys.stderr.isatty() and not STATE.quiet,
         )
+    if passed := found.n_rows - found.n_novel:
+        note(
+            f"{passed:,} of {found.n_rows:,} rows were taken for known classes; --unknown-share "
+            f"{min(1, max(0.3, 2 * unknown_share)):g} takes more for new, 1 takes all"
+        )
     if output is not None:
         write_table(output, _COLUMNS, _lines(found), " ")
         note(

@@ -25,6 +25,7 @@ from dsnc.cli.output import check_new_files
 from dsnc.cli.table_files import check_table, write_table
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
+from dsnc.progress import figure_name
 
 if TYPE_CHECKING:
     from dsnc.cli.measure import Answers
@@ -114,7 +115,7 @@ def evaluate(
     Example: dsnc evaluate model test.tsv --errors 10 --html test.html
     """
     from dsnc.cli.measure import answer, figure_rows
-    from dsnc.cli.measure_sets import answer_sets
+    from dsnc.cli.measure_sets import answer_sets, by_threshold
     from dsnc.cli.samples import has_label_sets
 
     _check_files(per_class, predictions, html, force=force)
@@ -132,6 +133,7 @@ def evaluate(
     if unknown is not None:
         strange = load_labelled(estimator, unknown, reading, Part.all, first_index)
         figures |= _of_strangers(estimator, dataset, strange, answers)
+    thresholds = by_threshold(estimator, dataset, answers) if sets else []
     mistakes = _mistakes(answers, dataset, errors)
     _write_files(answers, dataset, per_class, predictions)
     if html is not None:
@@ -139,10 +141,13 @@ def evaluate(
     if as_json:
         record: dict[str, Any] = {"model": str(model), "data": data, **figures}
         record |= {"errors": mistakes} if errors else {}
+        record |= {"thresholds": thresholds} if sets else {}
         record["missed" if sets else "confusions"] = answers.confusions()
         print_json(record)
         return
     print_table(["", ""], figure_rows(figures))
+    if sets:
+        _print_thresholds(thresholds)
     if errors:
         _print_mistakes(mistakes)
     if confusions:
@@ -236,6 +241,12 @@ def _print_confusions(found: list[dict[str, Any]], *, sets: bool) -> None:
     if found:
         columns = ["rows", *(name for name in found[0] if name != "rows")]
         print_table(columns, [[str(one[name]) for name in columns] for one in found])
+
+
+def _print_thresholds(table: list[dict[str, float]]) -> None:
+    typer.echo("\nSets of the labels that have at least this probability:")
+    columns = [figure_name(name) for name in table[0]]
+    print_table(columns, [[f"{value:.4g}" for value in row.values()] for row in table])
 
 
 def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dsnc.targets import Targets
 
 _ROWS = 8192  # at a time
+THRESHOLD_COLUMNS = ("threshold", "precision", "recall", "micro_f1", "macro_f1")
+_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,29 @@ def answer_sets(model: Any, dataset: "Dataset", k: int) -> SetAnswers:
         propensity=_propensity(model, len(sets.strange)),
         seconds=seconds,
     )
+
+
+def by_threshold(model: Any, dataset: "Dataset", answers: Any) -> list[dict[str, float]]:
+    """Return how good sets would be that have all labels of at least some probability."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    rows, truth = rows_of(dataset), answers.truth
+    starts = range(0, len(dataset), _ROWS)
+    parts = [model.predict_proba(rows[start : start + _ROWS], sparse=True) for start in starts]
+    found, n = sp.vstack(parts, format="coo"), np.int64(truth.n_classes)
+    true, support = truth.classes.tocoo(), truth.counts()
+    is_right = np.isin(found.row * n + found.col, true.row * n + true.col)
+    table = []
+    for threshold in _THRESHOLDS:
+        given = found.data >= threshold
+        hits, sizes = (np.bincount(found.col[k], minlength=n) for k in (given & is_right, given))
+        both, total = sizes + support, hits.sum()
+        sums = sizes.sum(), support.sum(), both.sum() / 2
+        macro = (2 * hits / np.maximum(both, 1)).sum() / max(1, np.count_nonzero(both))
+        figures = [threshold, *(total / max(1, each) for each in sums), macro]
+        table.append(dict(zip(THRESHOLD_COLUMNS, map(float, figures), strict=True)))
+    return table
 
 
 def _propensity(model: Any, n_strange: int) -> "NDArray[np.float64] | None":

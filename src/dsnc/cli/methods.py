@@ -80,6 +80,10 @@ OPTIONS = {  # parameter: (option, its help)
         "--class-weight",
         "balanced: rare classes count as much as frequent ones; propensity: for label sets.",
     ),
+    "threshold": (
+        "--threshold",
+        "Least probability of a label in a set, or the F1 to fit it for: micro, macro, samples.",
+    ),
     "n_jobs": ("--jobs", "Threads; -1 uses all cores."),
     "time_limit": ("--time-limit", "Stop after this time with the best so far: 600, 10m, 2h."),
 }

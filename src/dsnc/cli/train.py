@@ -87,6 +87,7 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     gamma: Annotated[float | None, option("gamma", **_MODEL)] = None,
     label_smoothing: Annotated[float | None, option("label_smoothing", **_MODEL)] = None,
     class_weight: Annotated[ClassWeight | None, option("class_weight", **_MODEL)] = None,
+    threshold: Annotated[str | None, option("threshold", **_MODEL)] = None,
     settings: Settings = None,
     max_epochs: Annotated[int | None, option("max_epochs", min=1, **_RUN)] = None,
     learning_rate: Annotated[str | None, option("learning_rate", **_RUN)] = None,

@@ -75,6 +75,8 @@ class Report:
             lines.append(["decoder", f"{report.chosen}: {report.reason}"])
         if self.compared is not None:
             lines.append(["one-vs-rest", _in_words(self.compared)])
+        if model._novelty is not None:
+            lines.append(["unknown rows", str(model._novelty)])
         return lines + [[f"test {name}", value] for name, value in figure_rows(self.test or {})]
 
     def advice(self) -> str:

@@ -28,7 +28,8 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
 from dsnc.errors import InputError
 
-_KINDS = {"signs": "float32 2", "quantiles": "float32 1"}
+_KINDS = {"signs": "float32 2", "quantiles": "float32 1", "hidden": "float32 1"}
+_USUAL_SHARE = 0.05  # of known rows that are taken for unknown
 _STEPS = 1000  # of the share of known rows to lose
 # What a sign may count: only the score may speak against strangeness, beside the others.
 _BOUNDS = {"doubt": (0, None), "score": (None, None), "distance": (0, None), "unseen": (0, None)}
@@ -50,10 +51,15 @@ class Novelty:
         Of each sign its mean, its deviation (also among strange rows) and how much it counts.
     quantiles : float32 array of shape (1001,)
         Of the novelty of known rows, from the least to the largest.
+    hidden : float32 array of shape (3,)
+        How well rows whose classes were hidden were told from the same rows as they are: the share
+        that was found where 5 % of the others are lost, and the area under the ROC curve by novelty
+        and by probability alone.
     """
 
     usual: NDArray[np.float32]
     quantiles: NDArray[np.float32]
+    hidden: NDArray[np.float32]
 
     @classmethod
     def of(cls, known: NDArray[Any], hidden: NDArray[Any]) -> Self | None:
@@ -69,9 +75,16 @@ class Novelty:
         weights = _weights(known_z, hidden_z)
         weights /= max((known_z @ weights).std(), 1e-6)
         usual = np.stack([mean, deviation, weights], axis=1).astype(np.float32)
-        found = cls(usual, np.zeros(_STEPS + 1, np.float32))
-        quantiles = np.quantile(found.measure(known), np.linspace(0, 1, _STEPS + 1))
-        return cls(usual, quantiles.astype(np.float32))
+        found = cls(usual, np.zeros(_STEPS + 1, np.float32), np.zeros(3, np.float32))
+        inside, outside = found.measure(known), found.measure(hidden)
+        quantiles = np.quantile(inside, np.linspace(0, 1, _STEPS + 1)).astype(np.float32)
+        found = replace(found, quantiles=quantiles)
+        shares = (
+            (outside > found.threshold(_USUAL_SHARE)).mean(),
+            _auroc(inside, outside),
+            _auroc(known[:, 0], hidden[:, 0]),
+        )
+        return replace(found, hidden=np.array(shares, np.float32))
 
     def measure(self, signs: NDArray[Any]) -> NDArray[np.float64]:
         """Return how strange rows are: 0 is usual, and 1 the deviation among known rows."""
@@ -97,20 +110,30 @@ class Novelty:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` is the way back."""
-        return {"signs": self.usual, "quantiles": self.quantiles}
+        return {"signs": self.usual, "quantiles": self.quantiles, "hidden": self.hidden}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make it from its arrays, checking them: a file may be hostile."""
         check_arrays("novelty", arrays, _KINDS)
-        usual, quantiles = arrays["signs"], arrays["quantiles"]
-        if usual.shape != _SHAPE or quantiles.shape != (_STEPS + 1,):
+        usual, quantiles, hidden = (arrays[name] for name in _KINDS)
+        if (usual.shape, quantiles.shape, hidden.shape) != (_SHAPE, (_STEPS + 1,), (3,)):
             raise InputError("novelty: an array has the wrong shape.")
         if not (
             np.isfinite(usual).all() and np.isfinite(quantiles).all() and usual[:, 1].min() > 0
         ):
             raise InputError("novelty: a number is not finite, or a deviation is not above 0.")
-        return cls(usual, quantiles)
+        if not ((hidden >= 0) & (hidden <= 1)).all():
+            raise InputError("novelty: a share of hidden rows is not from 0 to 1.")
+        return cls(usual, quantiles, hidden)
+
+    def __str__(self) -> str:
+        """Return what it is good for, as measured on held-out rows."""
+        found, by_novelty, by_probability = self.hidden.tolist()
+        return (
+            f"{100 * found:.0f} % of unknown rows found where {100 * _USUAL_SHARE:.0f} % of known "
+            f"ones are lost; AUROC {by_novelty:.2f}, by probability alone {by_probability:.2f}"
+        )
 
 
 class MovedNovelty(Novelty):
@@ -129,7 +152,8 @@ class MovedNovelty(Novelty):
     def __init__(
         self, known: Novelty, before: NDArray[Any], after: Callable[[], NDArray[Any]]
     ) -> None:
-        vars(self).update(usual=known.usual, known=known, before=before, after=after)
+        own = {"usual": known.usual, "hidden": known.hidden}
+        vars(self).update(own, known=known, before=before, after=after)
 
     @cached_property
     def signs(self) -> NDArray[Any]:
@@ -147,12 +171,18 @@ class MovedNovelty(Novelty):
         """Return the same after more classes have come; what nobody asked for is left out."""
         own = vars(self)
         if "quantiles" in own:
-            return MovedNovelty(Novelty(self.usual, self.quantiles), self.signs, after)
+            return MovedNovelty(Novelty(self.usual, self.quantiles, self.hidden), self.signs, after)
         return MovedNovelty(own["known"], own["before"], after)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is usual, and not how that came about."""
-        return Novelty, (self.usual, self.quantiles)
+        return Novelty, (self.usual, self.quantiles, self.hidden)
+
+
+def _auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:
+    """Return how often a row of the latter has more than one of the former; ties count half."""
+    ranks = [np.searchsorted(np.sort(inside), outside, side).mean() for side in ("left", "right")]
+    return float(np.mean(ranks)) / len(inside)
 
 
 class Hidden(NamedTuple):

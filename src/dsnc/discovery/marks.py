@@ -1,5 +1,6 @@
 """What marks a group of rows: words, or features, that it has more of than other rows have."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.features import FittedTextFeatures
+from dsnc.features.naming import placed_words
+from dsnc.features.points import normalized
 
 MARKS = 5  # of a class
 _ROWS = 200  # of a class, that are looked at: the most typical ones
@@ -48,17 +51,22 @@ def marking_features(excess: NDArray[np.float64], name: Name) -> list[str]:
 def marking_words(
     excess: NDArray[np.float64], features: FittedTextFeatures, texts: Sequence[str]
 ) -> list[str]:
-    """Return the words and phrases, or pieces of words, that texts have most above what is usual.
+    """Return the words and phrases that texts have most above what is usual.
 
-    What is part of one that is listed already says nothing new.
+    A piece of words stands for the word of the texts that has it most often. What is part of one
+    that is listed already says nothing new.
     """
     best = np.argsort(-excess, kind="stable")[:_COLUMNS].tolist()
     best = [column for column in best if excess[column] > 0]
-    found = features.names(texts[:_TEXTS], sorted(best))
+    texts = [normalized(text, lowercase=features.grams_.lowercase) for text in texts[:_TEXTS]]
+    words = Counter(word for text in texts for _, word in placed_words(text))
+    found = features.names(texts, sorted(best))
     grams = [found[column][0] for column in best if column in found]
     marks: list[str] = []
     for gram in sorted(grams, key=lambda gram: gram.startswith("'")):  # whole words come first
-        bare = gram.strip("' ")
-        if bare and not any(bare in mark or mark.strip("' ") in bare for mark in marks):
+        if gram.startswith("'"):
+            whole = [word for word in words if gram[1:-1] in f" {word} "]
+            gram = max(whole, key=words.__getitem__, default="")
+        if gram and not any(gram in mark or mark in gram for mark in marks):
             marks.append(gram)
     return marks[:MARKS]

@@ -47,13 +47,13 @@ def placed_grams(text: str, grams: Grams) -> Iterator[Placed]:
     """Yield all n-grams of a text that is normalized already, and where they stand in it."""
     first = 0
     for number, field in enumerate(text.split(chr(FIELD))):
-        words, salt = _words(field, first), number * OF_A_FIELD & _FULL
+        words, salt = placed_words(field, first), number * OF_A_FIELD & _FULL
         yield from _word_grams(words, grams, salt)
         yield from _character_grams(words, grams, salt)
         first += len(field) + 1
 
 
-def _words(text: str, first: int) -> list[tuple[int, str]]:
+def placed_words(text: str, first: int = 0) -> list[tuple[int, str]]:
     """Return the words, as `dsnc.features.points.all_kinds` has it, without that large table.
 
     Each comes after the place where it begins; `first` is that of the text.

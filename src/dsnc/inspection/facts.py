@@ -33,6 +33,7 @@ class ModelFacts:
     trials: list[dict[str, Any]]  # what others were worth on held-out rows
     calibration: dict[str, float]
     sets: str  # which labels a row gets, where it may have several
+    unknown: str  # how well rows of no known class are told; empty where nobody measured
     metrics: dict[str, Any]  # as in model.json, without the decoder's report
     history: list[dict[str, Any]]  # the epochs, without times
     parameters: dict[str, Any]
@@ -77,6 +78,7 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
         trials=[] if report is None else [trial._asdict() for trial in report.trials],
         calibration=calibration,
         sets=_sets(model),
+        unknown=str(model._novelty or ""),
         metrics=figures(model),
         history=plain_history(model.history_),
         parameters=model.get_params(deep=False),
@@ -104,6 +106,7 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         ("second stage", facts.second_stage),
         ("calibration", settings_text(facts.calibration)),
         *_measured(facts),
+        ("unknown rows", facts.unknown),
         ("trained on", _rows(facts.data)),
         ("validated on", _rows(facts.data.get("validation"))),
         ("tested on", _rows(facts.data.get("test"))),
