@@ -333,3 +333,24 @@ def test_an_index_outside_is_named_by_its_row(n_jobs):
     X.indices[X.indptr[250]] = -3
     with pytest.raises(InputError, match=r"X\[250\] has the index -3; expected 0 to 11"):
         make().predict(X, n_jobs=n_jobs)
+
+
+def test_rows_keep_their_order_whichever_thread_is_first(monkeypatch):
+    predictor, X = make(), rows(2 * MAX_ROWS + 3)
+    classes, scores = predictor.top_k(X, 3)
+
+    def last_first(work, n, n_jobs):
+        for start in reversed(range(0, n, 10)):
+            work(slice(start, min(start + 10, n)))
+
+    monkeypatch.setattr("dsnc.predictor.in_threads", last_first)
+    again = predictor.top_k(X, 3)
+    assert np.array_equal(again[0], classes) and np.array_equal(again[1], scores)
+    assert np.array_equal(predictor.predict(X), classes[:, 0])
+
+
+@given(st.permutations(range(30)))
+def test_the_order_of_rows_changes_no_answer(order):
+    predictor, X = make(), rows(30)
+    for found, expected in zip(answers(predictor, X[order]), answers(predictor, X), strict=True):
+        assert np.array_equal(found, expected[order])

@@ -253,3 +253,10 @@ def test_copies(model, tmp_path):
 def test_settings_of_the_wrong_kind_are_named(parameter, value, message):
     with pytest.raises(InputError, match=message):
         quick(**{parameter: value}).fit(*blobs())
+
+
+def test_names_of_classes_in_the_same_order_change_no_number(model):
+    names = {label: f"class {i:03}" for i, label in enumerate(np.unique(Y))}
+    renamed = quick().fit(X, [names[label] for label in Y])
+    assert np.array_equal(renamed.predict_proba(X_TEST), model.predict_proba(X_TEST))
+    assert renamed.predict(X_TEST).tolist() == [names[k] for k in model.predict(X_TEST)]

@@ -358,3 +358,28 @@ def test_large_numbers_keep_their_digits(write):
     (block,) = stream_table(open_table(path, "csv", known=["t"]), data.columns)
     assert block.X.tolist() == data.X.tolist()
     assert load_dataset(write("x,label\n1.5,a\n2.5,b\n", "b.csv")).X.dtype == np.float32
+
+
+@given(st.permutations(range(5)), st.permutations(range(12)), st.sampled_from(["text", "numbers"]))
+def test_the_order_of_columns_and_rows_changes_nothing(tmp_path_factory, places, order, kind):
+    """Whatever a file's order, each row is what it was, and so is what is learned from all."""
+    header = ["id", "label", "what", "size", "kind"]
+    cells = [
+        [str(i), f"k{i % 2}", f"a text {i}", "" if i == 7 else str(i * i), "xyz"[i % 3]]
+        for i in range(12)
+    ]
+    roles = {"number_column": "size", "category_column": "kind", "missing": "mean"}
+    roles |= {"label_column": "label"} | ({"text_column": "what"} if kind == "text" else {})
+    found = []
+    for columns, rows in ((range(5), range(12)), (places, order)):
+        table = [header, *(cells[row] for row in rows)]
+        path = tmp_path_factory.mktemp("order") / "a.csv"
+        path.write_text("".join(",".join(row[c] for c in columns) + "\n" for row in table))
+        data = load_dataset(path, **roles)
+        by_id = dict(zip(data.ids, zip(data.X.tolist(), data.labels, strict=True), strict=True))
+        stream = open_table(path, "csv", known=["what"])
+        known = found[0][1] if found else data.columns
+        (block,) = stream_table(stream, choose_columns(stream, Roles(), known))
+        assert np.array_equal(np.array(block.X, dtype=data.X.dtype), data.X)
+        found.append((by_id, data.columns))
+    assert found[0] == found[1]

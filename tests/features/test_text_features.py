@@ -86,6 +86,22 @@ def test_many_blocks_and_threads(monkeypatch):
     assert (cut.fit_transform(text for text in texts) != expected).nnz == 0
 
 
+def test_rows_keep_their_order_whichever_thread_is_first(monkeypatch):
+    texts = [f"nurse {i} ward {i % 7}" for i in range(400)]
+    features = TextFeatures(min_rows=1).fit(texts)
+    expected = features.transform(texts)
+    monkeypatch.setattr("dsnc.features.fitted.can_wait", lambda seconds: False)
+    monkeypatch.setattr("dsnc.features.fitted.in_threads", last_first)
+    assert (features.transform(texts) != expected).nnz == 0
+
+
+def last_first(work, n, n_jobs):
+    """Do what `in_threads` does, the last rows first."""
+    for start in range(n - n % 50, -1, -50):
+        if start < n:
+            work(slice(start, min(start + 50, n)))
+
+
 def test_another_thread_may_take_the_last_scratch():
     class TakenMeanwhile(list):
         def __bool__(self):

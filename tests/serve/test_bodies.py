@@ -83,6 +83,24 @@ def test_what_is_no_json_is_refused_either_way(monkeypatch, body, limit):
     assert refused.value.status == 400
 
 
+@pytest.mark.parametrize("limit", [1 << 18, 0], ids=["at once", "row by row"])
+@pytest.mark.parametrize("row", ["a text", [1, 2, 3], {"indices": [0], "values": [1]}])
+def test_no_more_rows_than_allowed_however_they_come(monkeypatch, limit, row):
+    monkeypatch.setattr(bodies, "_WHOLE", limit)
+    for n in (100, 101):
+        rows = gather()
+        if n == 100:
+            bodies.parse_object(json.dumps({"inputs": [row] * n}).encode(), rows)
+            assert rows.n == n
+        else:
+            with pytest.raises(Refused, match="more than 100 rows"):
+                bodies.parse_object(json.dumps({"inputs": [row] * n}).encode(), rows)
+    lines = gather()  # as those of a stream
+    with pytest.raises(Refused, match="more than 100 rows"):
+        for number in range(101):
+            lines.add(row, number + 1)
+
+
 def test_rows_are_gathered_again_after_they_were_taken():
     rows = gather()
     for _ in range(2):
