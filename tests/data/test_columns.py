@@ -113,14 +113,14 @@ def test_numbers_and_categories_beside_texts_become_words(write):
     named = {"number_column": "n", "category_column": "color"}
     path = write(f"text,n,color,label\n{rows},,,c0\n")
     data = load_dataset(path, **named, missing="mean")
-    assert data.X[0] == "text 0 nq0 colordarkblue"
-    assert data.X[31] == "text 31 nq15 colorred"
-    assert data.X[32] == " nq8"  # a missing category has no word
+    assert data.X[0] == "text 0\x1fnq0 colordarkblue"
+    assert data.X[31] == "text 31\x1fnq15 colorred"
+    assert data.X[32] == "\x1fnq8"  # a missing category has no word
     assert len(data.columns.edges[0]) == 15
     again = Columns.from_plain(data.columns.plain())
     table = open_table(write("color,n,text\nred,99,x\n", "b.csv"), "csv", known=again.names)
     (block,) = stream_table(table, choose_columns(table, Roles(), again))
-    assert block.X == ["x nq15 colorred"]
+    assert block.X == ["x\x1fnq15 colorred"]
 
 
 @pytest.mark.parametrize("header", ["Description,Source,n\n", ""])

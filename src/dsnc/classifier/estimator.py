@@ -228,7 +228,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         parse_decoder(decoder, self.n_bits)
         evidence = self._known_evidence()
         if X is not None:
-            X = as_numbers(X, self.predictor_.features)
+            X = as_numbers(self._without_records(X), self.predictor_.features)
             X, y = self._check_rows_and_labels(X, y, reset=False)
             targets = self._known_targets(y, self._labels)
             evidence = replace(evidence, codes=self.predictor_.encode(X), targets=targets)

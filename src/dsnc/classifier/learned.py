@@ -125,6 +125,7 @@ class LearnedClassifier(PredictorClassifier):
         """
         with self._all_or_nothing() as before:
             first = not hasattr(self, "predictor_")
+            X = X if first else self._without_records(X)
             features = learned_features(X, self.text) if first else self.predictor_.features
             X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=first)
             if first:

@@ -150,6 +150,7 @@ class OpenWorld(LearnedClassifier):
         """
         check_is_fitted(self, "predictor_")
         with self._all_or_nothing():
+            X = self._without_records(X)
             if are_texts(X) and len(X) == len(label_column(y)):
                 self._learn_words(TextRows.listed(X), label_column(y))
             X = as_numbers(X, self.predictor_.features)

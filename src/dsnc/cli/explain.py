@@ -1,5 +1,6 @@
 """``dsnc explain``: why rows get their labels."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ def _blocks(
 
     is_file = source == "-" or Path(source).exists() or bool(table) or _FILE.fullmatch(source)
     if takes_text(estimator) and not is_file:
-        yield [source]
+        yield [_record(source)]
         return
     for block in stream_for(estimator, source, n_rows, first_index, table):
         n = block.shape[0] if hasattr(block, "shape") else len(block)
@@ -119,6 +120,14 @@ def _blocks(
         n_rows -= n
         if n_rows <= 0:
             return
+
+
+def _record(text: str) -> Any:
+    """Return an object of JSON as a record; everything else is a text."""
+    try:
+        return json.loads(text) if text.startswith("{") else text
+    except ValueError:
+        return text
 
 
 def _show(explanation: "Explanation", top: int) -> None:

@@ -1,5 +1,6 @@
 """Data for a model: the right columns, and labels that it knows."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -146,6 +147,12 @@ def stream_for(
         if columns.missing == "drop":  # nothing would tell which rows were
             columns = replace(columns, missing="refuse")
         return (block.X for block in stream_table(table, columns, batch=batch))
+    if model.records is not None and not model.records.takes_lines:
+        raise InputError(
+            f"{name} is no table with the columns that the model reads, "
+            f"{', '.join(map(repr, model.records.names))}. Give one that names them (csv, tsv, "
+            f"Parquet), or lines of JSON such as {json.dumps(model.records.example)}"
+        )
     n_features = None if look.takes_text(model) else model.n_features_in_
     first = look.first_index(model) if first_index is None else first_index
     told: dict[str, Any] = {} if first is None else {"first_index": first}

@@ -126,6 +126,12 @@ class Columns:
         return [*self.text, *self.numbers, *self.categories]
 
     @property
+    def n_fields(self) -> int:
+        """Number of fields of a text: texts with n-grams of their own, and words beside texts."""
+        n_texts = len(self.text) if self.separate else 1
+        return n_texts + bool(self.numbers or self.categories) if self.text else 0
+
+    @property
     def width(self) -> int | None:
         """Number of columns of X; None for texts."""
         if self.text:

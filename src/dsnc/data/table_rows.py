@@ -88,15 +88,16 @@ class RowMaker:
                     values[known[own] - len(known)] = 1.0
             return values
         self._check_texts(row)
-        joint = FIELD if self.columns.separate else " "
-        words = [joint.join("" if is_null(cells[i]) else str(cells[i]) for i in self._text)]
+        joint, words = FIELD if self.columns.separate else " ", []
+        texts = ("" if is_null(cells[i]) else str(cells[i]) for i in self._text)
+        text = joint.join(text.replace(FIELD, " ") for text in texts)
         for name, value, edges in zip(
             self.columns.numbers, values, self.columns.edges, strict=False
         ):
             words.append(f"{_word(name)}q{bisect_right(edges, value)}")
         for name, (known, own) in zip(self.columns.categories, chosen, strict=True):
             words += [f"{_word(name)}{_word(own)}"] if own in known else []
-        return " ".join(words)
+        return FIELD.join([text, " ".join(words)]) if self._numbers or chosen else text
 
     def _has_to_learn(self) -> bool:
         """Tell whether all rows must be seen before the first can be made."""

@@ -27,13 +27,12 @@ class TextRows:
     @classmethod
     def of(cls, X: Any, features: "FittedTextFeatures | None") -> Self:
         """Make them from texts of any kind, for the features of a model."""
-        texts = cls.listed(X)
         if features is None:
             raise InputError(
                 "X holds texts, but the model was trained on rows of numbers; pass rows of "
                 "numbers, or fit it to texts."
             )
-        return cls(texts, features)
+        return cls(cls.listed(X), features)
 
     @staticmethod
     def listed(X: Any) -> list[str]:
@@ -87,7 +86,8 @@ def are_texts(X: Any) -> bool:
         return True  # and `TextRows.of` says what is wrong
     elif not isinstance(X, list | tuple) and getattr(X, "ndim", 0) != 1:  # a Series has 1
         return False
-    return any(isinstance(item, str) for item in islice(X, _LOOKED_AT))
+    # What is missing, or of bytes, is no row of numbers: messages about texts say what to do.
+    return any(isinstance(item, str | bytes | None) for item in islice(X, _LOOKED_AT))
 
 
 def are_none(X: Any) -> bool:

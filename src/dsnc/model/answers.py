@@ -16,7 +16,7 @@ from dsnc.data.table_output import TableWriter
 from dsnc.data.table_rows import SHOWN, some_rows
 from dsnc.data.tables import Table, TableOptions, open_table
 from dsnc.errors import InputError, shorten, warn
-from dsnc.model.facts import columns_of, takes_text
+from dsnc.model.facts import columns_of, feature_names, takes_text
 from dsnc.model.sets import SetModel
 
 NO_FEATURE = "without any known feature"  # rows whose answer is the same for all of them
@@ -172,7 +172,7 @@ def columns_in(model: Any, table: Table, roles: Roles) -> Columns:
     if known is not None:
         return choose_columns(table, roles, known)
     width = None if takes_text(model) else model.n_features_in_
-    return columns_for_rows(table, roles, width, getattr(model, "feature_names_in_", ()))
+    return columns_for_rows(table, roles, width, feature_names(model))
 
 
 def write_answers(

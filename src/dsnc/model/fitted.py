@@ -1,7 +1,7 @@
 """What every fitted model does: it predicts labels."""
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,9 @@ from dsnc.features import are_none, are_texts, unframed
 from dsnc.labels import Labels
 from dsnc.predictor import Predictor
 from dsnc.rows import as_rows, without_means
+
+if TYPE_CHECKING:
+    from dsnc.model.records import Records
 
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
@@ -31,6 +34,7 @@ class FittedModel:
     _memory: Memory | None = None
     _novelty: Novelty | None = None
     _far_means: NDArray[np.float64] | None = None  # of features far from 0
+    _records: "tuple[Any, Records] | None" = None  # with what they were made of
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -93,6 +97,19 @@ class FittedModel:
         numbers, probabilities = self.predictor_.top_k_proba(X, k, n_jobs=self._n_jobs())
         return self._labels.of(numbers), probabilities
 
+    @property
+    def records(self) -> "Records | None":
+        """What makes rows of records, where the model learned from a table."""
+        plain = getattr(self, "data_", {}).get("columns")
+        if plain is None:
+            return None
+        if self._records is None or self._records[0] is not plain:
+            from dsnc.data.columns import Columns
+            from dsnc.model.records import Records
+
+            self._records = plain, Records(Columns.from_plain(plain))
+        return self._records[1]
+
     def _n_jobs(self) -> int | None:
         """Return the number of threads that predict; not all estimators have the parameter."""
         n_jobs: int | None = getattr(self, "n_jobs", None)
@@ -105,12 +122,17 @@ class FittedModel:
     def _checked_rows(self, X: Any) -> Any:
         if not hasattr(self, "feature_names_in_") and is_clean(X, self.n_features_in_):
             return X  # scikit-learn's checks take longer than predicting a row
-        X = unframed(X)
+        X = self._without_records(X)
         if are_texts(X):
             return X  # the predictor knows what to do with them
         if self.predictor_.features is not None and are_none(X):
             X = np.empty((0, self.n_features_in_))  # refused as no rows of numbers are
         return self._check_numbers(X)
+
+    def _without_records(self, X: Any) -> Any:
+        """Return X with its records, if it has some, as texts or rows of numbers."""
+        X, records = unframed(X), self.records
+        return X if records is None or not records.are_in(X) else records.rows(X)
 
     def _check_numbers(self, X: Any) -> Any:
         """Return rows that are not clean as an array or matrix, or refuse them."""

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dsnc.data import Split
+from dsnc.data.columns import Columns
 from dsnc.data.table_rows import FIELD
 from dsnc.features import TextFeatures
 from dsnc.labels import object_array
@@ -27,15 +28,20 @@ def with_better_texts(parts: Split, random_state: int = 0) -> Split:
     rows = np.random.default_rng(random_state).permutation(len(train))[:_SOME_ROWS]
     held, kept = np.split(rows, [-(-len(rows) // 10)])
     texts = train.X.tolist()
-    joined = [text.replace(FIELD, " ") for text in texts]
+    joined = _joined(texts, train.columns)
     targets = train.as_label_sets().targets
     separate, one = (_share_near(which, targets, kept, held) for which in (texts, joined))
     if separate > one:
         return parts
     columns = replace(train.columns, separate=False)
-    as_one = (object_array([text.replace(FIELD, " ") for text in part.X]) for part in parts)
+    as_one = (object_array(_joined(part.X, train.columns)) for part in parts)
     pairs = zip(parts, as_one, strict=True)
     return Split(*(replace(part, X=X, columns=columns) for part, X in pairs))
+
+
+def _joined(texts: Any, columns: Columns) -> list[str]:
+    """Return texts with one field instead of one for each; words beside texts keep theirs."""
+    return [text.replace(FIELD, " ", len(columns.text) - 1) for text in texts]
 
 
 def _share_near(texts: list[str], targets: Targets, kept: Any, held: Any) -> float:

@@ -207,6 +207,7 @@ class Service:
                 "kind": served.model.kind,
                 "classes": served.n_classes,
                 "takes": "texts" if served.takes_text else "numbers",
+                "columns": served.columns,
                 "features": served.n_features,
                 "changeable": self.models.why_fixed(served) is None,
             }

@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from dsnc.errors import shorten
+from dsnc.errors import InputError, shorten
+from dsnc.model import takes_text
+from dsnc.model.records import Records
 from dsnc.serve.refusals import Refused, too_large
 
 _WHOLE = 1 << 18  # characters that are parsed in one go, in a few milliseconds
@@ -46,10 +48,15 @@ class Rows:
         How many numbers a row has.
     most : int
         Rows at most.
+    records : Records, optional
+        What makes rows of records, where the model learned from a table.
     """
 
-    def __init__(self, *, takes_text: bool, n_features: int, most: int) -> None:
+    def __init__(
+        self, *, takes_text: bool, n_features: int, most: int, records: Records | None = None
+    ) -> None:
         self.takes_text, self.n_features, self.most = takes_text, n_features, most
+        self.records = records
         self._kind: type | None = None
         self.n = self._line = 0
         self._texts: list[str] = []
@@ -57,7 +64,13 @@ class Rows:
 
     def add(self, row: Any, line: int = 0) -> None:
         """Take one row, as JSON has it; if it stands on a line of its own, messages name that."""
-        kind, self._line = type(row), line
+        self._line = line
+        if self.records is not None and self.records.has_form(row):
+            try:
+                row = self.records.row(row)
+            except InputError as error:
+                raise self._refused(str(error).rstrip(".")) from None
+        kind = type(row)
         if kind is not self._kind:
             self._check_kind(kind)
         self._check_most(1)
@@ -72,8 +85,9 @@ class Rows:
     def extend(self, rows: list[Any]) -> None:
         """Take many rows at once, if they are what they should be; else one by one."""
         self._check_most(len(rows))
+        takes_lines = self.records is None or self.records.takes_lines
         kinds = set(map(type, rows))
-        if kinds == {str} and self.takes_text and self._kind in (None, str):
+        if kinds == {str} and self.takes_text and takes_lines and self._kind in (None, str):
             self._kind = str
             self._texts += rows
             self.n += len(rows)
@@ -144,6 +158,12 @@ class Rows:
     def _refused(self, problem: str) -> Refused:
         where = f"Line {self._line:,}" if self._line else f"inputs[{self.n}]"
         return Refused(400, f"{where} {problem}.")
+
+
+def rows_for(model: Any, most: int) -> Rows:
+    """Return what gathers rows for a model."""
+    told: dict[str, Any] = {"takes_text": takes_text(model), "records": model.records}
+    return Rows(n_features=int(model.n_features_in_), most=most, **told)
 
 
 def parse_object(body: bytes, rows: Rows | None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The Open Inference Protocol, version 2, with its extension for binary tensors.
 
-Texts go as BYTES and rows as numbers into one tensor; out come ``label`` and ``probability``. What
-the specification leaves open: ``top_k``, ``unknown`` and ``unknown_share`` are parameters of the
+Texts go as BYTES and rows as numbers into one tensor; of a model that reads several columns, each
+goes as BYTES into a tensor of its name. Out come ``label`` and ``probability``. What the
+specification leaves open: ``top_k``, ``unknown`` and ``unknown_share`` are parameters of the
 request. A row that is unknown has the probability 0.
 """
 
@@ -56,13 +57,13 @@ def about_server() -> dict[str, Any]:
 def about_model(served: Served) -> dict[str, Any]:
     """Return what ``GET /v2/models/{name}`` says."""
     rows: dict[str, Any] = {"name": "X", "datatype": "FP32", "shape": [-1, served.n_features]}
-    if served.takes_text:
-        rows = {"name": "text", "datatype": "BYTES", "shape": [-1]}
+    names = [] if not served.takes_text else ["text"] if served.takes_lines else served.columns
+    texts = [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in names]
     return {
         "name": served.name,
         "versions": [served.version],
         "platform": "dsnc",
-        "inputs": [rows],
+        "inputs": texts or [rows],
         "outputs": [
             {"name": "label", "datatype": _label_type(served), "shape": [-1]},
             {"name": "probability", "datatype": "FP32", "shape": [-1]},
@@ -133,24 +134,7 @@ def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows)
             )
         length = int(header_length)
     request = _object(body[:length])
-    inputs = request.get("inputs")
-    if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):
-        wanted = about_model(served)["inputs"][0]["name"]
-        raise Refused(400, f"inputs must be a list of one tensor, {wanted!r}.")
-    tensor = inputs[0]
-    size = _parameters(tensor).get("binary_data_size")
-    tail = body[length:]
-    if size is None:
-        data = tensor.get("data")
-        if not isinstance(data, list):
-            raise Refused(400, "inputs[0] has neither a list 'data' nor 'binary_data_size'.")
-        X = _from_json(tensor, data)
-    else:
-        if type(size) is not int or size != len(tail):
-            raise Refused(
-                400, f"binary_data_size={shorten(size)}, but {len(tail):,} bytes follow the JSON."
-            )
-        X = _from_bytes(tensor, tail)
+    X = _rows(served, _tensors(served, request.get("inputs"), body[length:]), rows)
     parameters = _parameters(request)
     outputs = _outputs(request, bool(parameters.get("binary_data_output", False)))
     wishes = {name: v for name, v in parameters.items() if name in _OURS}
@@ -160,9 +144,42 @@ def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows)
             raise Refused(400, f"parameters: {shorten(name)} is not known. Valid: {valid}.")
     options = options_of({**wishes, "probabilities": "probability" in outputs})
     number = request.get("id")
-    return Asked(
-        _checked(X, served, rows), options, outputs, None if number is None else str(number)
-    )
+    return Asked(X, options, outputs, None if number is None else str(number))
+
+
+def _tensors(served: Served, inputs: Any, tail: bytes) -> dict[str, Any]:
+    """Return the tensors that the model takes, by name; one alone may have any."""
+    wanted = [tensor["name"] for tensor in about_model(served)["inputs"]]
+    is_list = isinstance(inputs, list) and all(isinstance(tensor, dict) for tensor in inputs)
+    names = [tensor.get("name") for tensor in inputs] if is_list else []
+    names = wanted if len(names) == len(wanted) == 1 else names
+    if sorted(map(str, names)) != sorted(wanted):
+        each = "one tensor" if len(wanted) == 1 else "one tensor for each column"
+        raise Refused(400, f"inputs must be a list of {each}, {', '.join(map(repr, wanted))}.")
+    found = {}
+    for place, (name, tensor) in enumerate(zip(names, inputs, strict=True)):
+        where, size = f"inputs[{place}]", _parameters(tensor).get("binary_data_size")
+        if size is None:
+            found[name] = _from_json(tensor, where)
+            continue
+        most, least = len(tail), len(tail) if place == len(names) - 1 else 0
+        if type(size) is not int or not least <= size <= most:
+            said = f"{where}: binary_data_size={shorten(size)}, but {most:,} bytes follow."
+            raise Refused(400, said)
+        found[name], tail = _from_bytes(tensor, tail[:size], where), tail[size:]
+    return found
+
+
+def _rows(served: Served, tensors: dict[str, Any], rows: Rows) -> Any:
+    """Return rows as the model takes them."""
+    columns = list(tensors.values())
+    if len(columns) == 1 and not isinstance(columns[0], list):
+        return checked(columns[0], rows)
+    if len({len(column) for column in columns}) > 1:
+        raise Refused(400, "inputs have different numbers of rows; send equally many in each.")
+    for values in zip(*columns, strict=True):
+        rows.add(values[0] if len(values) == 1 else dict(zip(tensors, values, strict=True)))
+    return rows.take() if rows.n else columns[0]
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -198,12 +215,12 @@ def _outputs(request: dict[str, Any], binary: bool) -> dict[str, bool]:
     return found
 
 
-def _shape(tensor: dict[str, Any], n: int) -> list[int]:
+def _shape(tensor: dict[str, Any], n: int, where: str) -> list[int]:
     shape = tensor.get("shape")
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
-        raise Refused(400, f"inputs[0].shape={shorten(shape)} must be a list of sizes.")
+        raise Refused(400, f"{where}.shape={shorten(shape)} must be a list of sizes.")
     if np.prod(shape, dtype=np.float64) != n:
-        raise Refused(400, f"inputs[0] has {n:,} elements, but its shape is {shape}.")
+        raise Refused(400, f"{where} has {n:,} elements, but its shape is {shape}.")
     return shape
 
 
@@ -215,54 +232,48 @@ def _type(tensor: dict[str, Any]) -> str:
     return datatype
 
 
-def _from_json(tensor: dict[str, Any], data: list[Any]) -> Any:
-    datatype = _type(tensor)
+def _from_json(tensor: dict[str, Any], where: str) -> Any:
+    datatype, data = _type(tensor), tensor.get("data")
+    if not isinstance(data, list):
+        raise Refused(400, f"{where} has neither a list 'data' nor 'binary_data_size'.")
     if datatype == "BYTES":
         while data and isinstance(data[0], list):
             if not all(isinstance(part, list) for part in data):
-                raise Refused(400, "inputs[0].data is nested unevenly.")
+                raise Refused(400, f"{where}.data is nested unevenly.")
             data = [item for part in data for item in part]
         if not all(isinstance(item, str) for item in data):
-            raise Refused(400, "inputs[0].data holds a value that is not a text.")
-        _shape(tensor, len(data))
+            raise Refused(400, f"{where}.data holds a value that is not a text.")
+        _shape(tensor, len(data), where)
         return data
     try:
         with np.errstate(over="ignore"):
             values = np.array(data, dtype=_TYPES[datatype])
     except (TypeError, ValueError, OverflowError, RecursionError):
-        raise Refused(400, f"inputs[0].data is not an array of {datatype}.") from None
-    return values.reshape(_shape(tensor, values.size))
+        raise Refused(400, f"{where}.data is not an array of {datatype}.") from None
+    return values.reshape(_shape(tensor, values.size, where))
 
 
-def _from_bytes(tensor: dict[str, Any], octets: bytes) -> Any:
+def _from_bytes(tensor: dict[str, Any], octets: bytes, where: str) -> Any:
     datatype = _type(tensor)
     if datatype != "BYTES":
         dtype = np.dtype(_TYPES[datatype])
         n, left = divmod(len(octets), dtype.itemsize)
         if left:
-            raise Refused(400, f"inputs[0] has {len(octets):,} bytes, which do not fit {datatype}.")
-        return np.frombuffer(octets, dtype=dtype).reshape(_shape(tensor, n))
+            raise Refused(400, f"{where} has {len(octets):,} bytes, which do not fit {datatype}.")
+        return np.frombuffer(octets, dtype=dtype).reshape(_shape(tensor, n, where))
     texts, at = [], 0
     while at < len(octets):  # each with its length before it
         size = int.from_bytes(octets[at : at + 4], "little")
         at += 4
         if at + size > len(octets):
-            raise Refused(400, "inputs[0] ends within a text.")
+            raise Refused(400, f"{where} ends within a text.")
         try:
             texts.append(octets[at : at + size].decode())
         except UnicodeDecodeError:
-            raise Refused(400, f"inputs[0]: text {len(texts):,} is not UTF-8.") from None
+            raise Refused(400, f"{where}: text {len(texts):,} is not UTF-8.") from None
         at += size
-    _shape(tensor, len(texts))
+    _shape(tensor, len(texts), where)
     return texts
-
-
-def _checked(X: Any, served: Served, rows: Rows) -> Any:
-    if not isinstance(X, list):
-        return checked(X, rows)
-    for text in X:
-        rows.add(text)
-    return rows.take() if X else X
 
 
 def _to_bytes(flat: list[Any], datatype: str) -> bytes:

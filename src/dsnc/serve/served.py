@@ -19,7 +19,7 @@ from dsnc.errors import DsncError, InputError, ModelFileError
 from dsnc.inspection.meaning import class_codes
 from dsnc.model import CodeModel, SetModel, read_fitted, takes_text
 from dsnc.persistence.layout import ARRAYS_FILE, HEADER_FILE
-from dsnc.serve.bodies import Rows
+from dsnc.serve.bodies import Rows, rows_for
 
 _FILES = (HEADER_FILE, ARRAYS_FILE)
 _VERSION = 16  # hexadecimal digits
@@ -83,7 +83,8 @@ class Served:
         some += [X.astype(np.float64) for X in some]
         some += [sp.csr_matrix(X) for X in some]
         if self.takes_text:
-            some = [[_WARM], [_WARM] * 300]
+            text = _WARM if self.model.records is None else self.model.records.example
+            some = [[text], [text] * 300]
         for X in some:
             self.model.predict(X)
             self.model.predict_top_k(X, k=min(2, self.n_classes))
@@ -102,6 +103,17 @@ class Served:
     def takes_text(self) -> bool:
         """Whether rows may be texts."""
         return takes_text(self.model)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns that the model reads, if it learned from a table."""
+        return [] if self.model.records is None else self.model.records.names
+
+    @cached_property
+    def takes_lines(self) -> bool:
+        """Whether a text alone may be a row."""
+        records = self.model.records
+        return self.takes_text and (records is None or records.takes_lines)
 
     @cached_property
     def n_features(self) -> int:
@@ -148,7 +160,7 @@ class Served:
 
     def rows(self, most: int) -> Rows:
         """Return what gathers rows for it."""
-        return Rows(takes_text=self.takes_text, n_features=self.n_features, most=most)
+        return rows_for(self.model, most)
 
 
 def identity_of(path: Path) -> Identity:

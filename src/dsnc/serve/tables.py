@@ -6,12 +6,13 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from dsnc.data.columns import TEXT_NAMES, Columns, Roles, choose_columns, columns_for_rows
+from dsnc.data.columns import TEXT_NAMES, Columns, Roles
 from dsnc.data.stream import stream_table
 from dsnc.data.table_output import TableWriter
 from dsnc.data.tables import Table, open_table
 from dsnc.errors import DsncError
-from dsnc.model import columns_of, feature_names
+from dsnc.model import columns_of
+from dsnc.model.answers import columns_in
 from dsnc.serve.answers import Block, Go, answer, as_json, relabel
 from dsnc.serve.options import Options
 from dsnc.serve.refusals import Refused, too_large
@@ -69,10 +70,7 @@ def _open(served: Served, path: Path) -> tuple[Table, Columns]:
     """Open the table, and find the columns that the model was trained on."""
     known = columns_of(served.model)
     table = open_table(path, "csv", known=known.names if known else TEXT_NAMES)
-    if known is not None:
-        return table, choose_columns(table, Roles(), known)
-    width = None if served.takes_text else served.n_features
-    return table, columns_for_rows(table, Roles(), width, feature_names(served.model))
+    return table, columns_in(served.model, table, Roles())
 
 
 def _cells(blocks: list[Block], width: int) -> list[list[Any]]:

@@ -1,5 +1,5 @@
 // Add a class from some texts or rows, where the service lets one.
-import { byId, counted, el, fill, grouped } from "./dom.js";
+import { byId, counted, el, fill, grouped, shown } from "./dom.js";
 import { parsedRow } from "./trial.js";
 
 export class Add {
@@ -21,7 +21,9 @@ export class Add {
   }
 
   _name() {
-    const rows = this.state.facts.takes === "texts" ? "The texts" : "Its rows, one per line";
+    const { takes, columns } = this.state.facts;
+    const between = columns.length ? `: ${columns.join(", ")}, with tabs between` : "";
+    const rows = takes === "texts" && !between ? "The texts" : `Its rows, one per line${between}`;
     byId("add-rows-label").textContent = this.from.value === "inputs" ? rows : "The description";
   }
 
@@ -40,7 +42,7 @@ export class Add {
       const known = typeof state.labels[0] === "number" ? Number(label) : label;
       await source.add(state.facts.model, { [this.from.value]: given, labels: given.map(() => known) });
       await this.seen(known);
-      fill(result, el("p", { class: "done", role: "status" }, `${label} was added, from ${isSaid ? "its description" : counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
+      fill(result, el("p", { class: "done", role: "status" }, `${shown(label)} was added, from ${isSaid ? "its description" : counted(lines.length, "example")}; the model has ${grouped(state.labels.length)} ${state.facts.what} now.`));
       this.form.reset();
     } catch (error) {
       fill(result, el("p", { class: "problem", role: "alert" }, error.message));

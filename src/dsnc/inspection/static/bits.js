@@ -45,7 +45,7 @@ export class Bits {
 
   _update() {
     const { state } = this;
-    byId("code-title").textContent = state.title;
+    byId("code-title").textContent = byId("code-title").title = state.title;
     const sure = state.origin.bits;
     this.field.classList.toggle("sure", Boolean(sure));
     this.cells.forEach((cell, bit) => {

@@ -13,6 +13,11 @@ export function el(tag, props = {}, ...children) {
   return made;
 }
 
+// A label as text: controls that turn what follows around are named, so that none is shown reversed.
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+const named = (control) => `\u2039U+${control.codePointAt(0).toString(16).toUpperCase()}\u203a`;
+export const shown = (label) => (label === "" ? "(empty)" : String(label).replace(TURNS, named));
+
 export const byId = (id) => document.getElementById(id);
 
 export function fill(parent, ...children) {

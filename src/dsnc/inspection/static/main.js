@@ -3,7 +3,7 @@ import { About } from "./about.js";
 import { Add } from "./add.js";
 import { Bits } from "./bits.js";
 import { Codes } from "./codes.js";
-import { byId, el, fill, grouped } from "./dom.js";
+import { byId, el, fill, grouped, shown } from "./dom.js";
 import { MapView } from "./map.js";
 import { NAMES, Nearest } from "./nearest.js";
 import { Search } from "./search.js";
@@ -29,19 +29,29 @@ async function load(name, wanted) {
     if (mine !== loads) return;
     state.show({ facts, labels, codes: new Codes(new Uint32Array(words), has ? facts.bits : 0) });
     head(facts);
+    let missing = false;
     if (has && labels.length) {
       const number = labels.findIndex((label) => String(label) === String(wanted ?? facts.chosen ?? labels[0]));
+      missing = number < 0;
       state.choose(Math.max(0, number));
       source.places(name, version).then((places) => mine === loads && state.showPlaces(places), missed);
     }
     byId("locked").hidden = true;
     byId("problem").hidden = true;
+    if (missing) lost(wanted);
   } catch (error) {
     if (error.status === CHANGED && mine === loads) return load(name, wanted);
     failed(error);
   } finally {
     document.body.removeAttribute("aria-busy");
   }
+}
+
+// An address may name a class that is not there any more.
+function lost(label) {
+  const [one] = NAMES[state.facts.what];
+  byId("problem").textContent = `There is no ${one} “${shown(label)}” in this model; it may have been removed.`;
+  byId("problem").hidden = false;
 }
 
 // The map did not come; if the model has changed meanwhile, all of it is read again.
@@ -112,7 +122,11 @@ window.addEventListener("hashchange", () => {
   const asked = inAddress();
   const number = state.labels.findIndex((label) => String(label) === asked.class);
   if (asked.model !== state.facts?.model) begin();
-  else if (number >= 0 && state.codes.size) state.choose(number);
+  else if (asked.class !== undefined && state.codes.size) {
+    byId("problem").hidden = number >= 0;
+    if (number >= 0) state.choose(number);
+    else lost(asked.class);
+  }
 });
 byId("model").addEventListener("change", (event) => load(event.target.value));
 byId("locked").addEventListener("submit", (event) => {

@@ -23,7 +23,7 @@ export class Nearest {
   _row(number) {
     const { state } = this;
     const bits = separating(state.code, state.codes.of(number), state.codes.nBits);
-    const link = el("button", { type: "button", class: "link", onclick: () => state.choose(number) }, state.label(number));
+    const link = el("button", { type: "button", class: "link", title: state.label(number), onclick: () => state.choose(number) }, state.label(number));
     return el("tr", { class: number === state.origin.number ? "own" : "" },
       el("td", { class: "number" }, String(bits.length)),
       el("td", {}, link, bits.length ? this._stripes(bits) : el("div", { class: "faint small" }, "the same code")));

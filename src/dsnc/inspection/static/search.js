@@ -4,22 +4,28 @@ import { byId, counted, el, fill, say } from "./dom.js";
 const MOST = 30;
 const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-// Numbers of the labels that have the words, those that begin with them first; and how many have.
+const IN_WORD = /[\p{L}\p{N}]/u;
+
+// Numbers of the labels that contain the text, the best first; and how many do.
 export function matching(labels, text) {
   const wanted = folded(text).trim();
-  const first = [];
-  const others = [];
+  const ranked = [[], [], [], []];
   let n = 0;
   for (let i = 0; wanted && i < labels.length; i++) {
-    const place = labels[i].indexOf(wanted);
-    if (place < 0) continue;
+    const rank = rankOf(labels[i], wanted);
+    if (rank < 0) continue;
     n++;
-    const list = place === 0 || labels[i][place - 1] === " " ? first : others;
-    if (list.length < MOST) list.push(i);
+    if (ranked[rank].length < MOST) ranked[rank].push(i);
   }
-  const exact = first.findIndex((i) => labels[i] === wanted);
-  if (exact > 0) first.unshift(...first.splice(exact, 1));
-  return { numbers: [...first, ...others].slice(0, MOST), n };
+  return { numbers: ranked.flat().slice(0, MOST), n };
+}
+
+// 0: the label is the text; 1: it begins with it; 2: a word does; 3: it is inside; -1: it is not there.
+function rankOf(label, wanted) {
+  let place = label.indexOf(wanted);
+  if (place <= 0) return place < 0 ? -1 : Number(label.length > wanted.length);
+  while (place > 0 && IN_WORD.test(label[place - 1])) place = label.indexOf(wanted, place + 1);
+  return place > 0 ? 2 : 3;
 }
 
 export class Search {

@@ -1,5 +1,6 @@
 // What the page is about at the moment: a model, and a code with where it came from.
 import { Codes, flipped, hasBit } from "./codes.js";
+import { shown } from "./dom.js";
 
 const SHOWN = 12; // classes that are listed
 
@@ -92,8 +93,7 @@ export class State extends EventTarget {
   }
 
   label(number) {
-    const label = this.labels[number];
-    return label === "" ? "(empty)" : String(label);
+    return shown(this.labels[number]);
   }
 
   _tell(what) {

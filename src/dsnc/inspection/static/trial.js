@@ -1,11 +1,14 @@
 // Try a text or a row: what the model says, and why.
-import { byId, el, fill, percent, say, table } from "./dom.js";
+import { byId, el, fill, percent, say, shown, table } from "./dom.js";
 
 const TERMS = 14;
 const UNKNOWN = "\u0000unknown"; // no label is like that
+const FIELD = /\u001f/g; // between the texts of a row
 
-// A row as the service takes it: JSON, or numbers with commas or blanks between them.
+// A row as the service takes it: a text, or those of its columns with tabs between them; JSON, or
+// numbers with commas or blanks between them.
 export function parsedRow(text, facts) {
+  if (facts.columns.length) return text.split("\t");
   if (facts.takes === "texts") return text;
   const trimmed = text.trim();
   if (trimmed.startsWith("[") || trimmed.startsWith("{")) {
@@ -29,15 +32,14 @@ export class Trial {
   constructor(state, source, seen) {
     Object.assign(this, { state, source, seen });
     this.form = byId("try-form");
-    this.input = byId("try-input");
     this.result = byId("try-result");
     state.on("model", () => this._model());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this._ask();
     });
-    this.input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey) {
+    this.form.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && this.inputs.includes(event.target)) {
         event.preventDefault();
         this._ask();
       }
@@ -48,7 +50,10 @@ export class Trial {
     const { facts } = this.state;
     this.result.replaceChildren();
     const text = facts.takes === "texts";
-    byId("try-label").textContent = text ? "A text" : `A row of ${facts.features.toLocaleString("en-US")} numbers`;
+    const one = text ? "A text" : `A row of ${facts.features.toLocaleString("en-US")} numbers`;
+    const names = facts.columns.length ? facts.columns : [one];
+    this.inputs = names.map((_, i) => el("textarea", { id: `try-input${i || ""}`, rows: 2, "aria-describedby": "try-hint" }));
+    fill(byId("try-fields"), names.flatMap((name, i) => [el("label", { for: this.inputs[i].id }, name), this.inputs[i]]));
     byId("try-hint").textContent = text ? "Enter predicts; Shift+Enter starts a new line."
       : "Numbers separated by commas or spaces; if mostly zeros, 17:0.5 for feature 17, counted from 0.";
   }
@@ -56,16 +61,17 @@ export class Trial {
   async _ask() {
     const { state, source } = this;
     const { facts } = state;
-    if (!this.input.value.trim()) return this.input.focus();
+    const values = this.inputs.map((input) => input.value);
+    if (!values.join("").trim()) return this.inputs[0].focus();
     if (this.form.hasAttribute("aria-busy")) return;
     const body = facts.explains ? { explain: TERMS } : { top_k: Math.min(10, facts.classes) };
     if (facts.explains && facts.knows_unknown) body.unknown = UNKNOWN;
     this.form.setAttribute("aria-busy", "true");
     try {
-      body.inputs = [parsedRow(this.input.value, facts)];
+      body.inputs = [facts.columns.length ? values : parsedRow(values[0], facts)];
       const answer = await source.predict(facts.model, { ...body, probabilities: true });
       if (answer.version !== facts.version) await this.seen();
-      this._show(answer, this.input.value);
+      this._show(answer, values.join(" | "));
     } catch (error) {
       fill(this.result, el("p", { class: "problem", role: "alert" }, error.message));
     } finally {
@@ -80,17 +86,17 @@ export class Trial {
     const labels = isUnknown ? [explanation.label] : [answer.labels[0]].flat();
     const shares = isUnknown ? [explanation.probability] : [answer.probabilities[0]].flat();
     const answers = facts.sets ? labels : labels.slice(0, 1);
-    const told = answers.map((label, i) => [el("strong", {}, String(label)), ` ${percent(shares[i])}`]);
+    const told = answers.map((label, i) => [el("strong", {}, shown(label)), ` ${percent(shares[i])}`]);
     const head = told.length ? told.map((parts) => el("p", { class: "answer" }, parts)) : el("p", { class: "answer" }, el("strong", {}, "No label"));
     const unknown = isUnknown ? el("p", { class: "problem small" }, "Unlike the rows of every class: it may belong to none of them.") : null;
-    say(answers.map((label, i) => `${label}, ${percent(shares[i])}`).join("; ") || "no label");
+    say(answers.map((label, i) => `${shown(label)}, ${percent(shares[i])}`).join("; ") || "no label");
     if (!explanation) return fill(this.result, head, this._plain(labels, shares));
     if (!facts.no_codes) this.state.showRow(shortened(input), explanation.bits);
     fill(this.result, head, unknown, this._text(explanation), this._candidates(explanation), this._terms(explanation));
   }
 
   _plain(labels, shares) {
-    const rows = labels.map((label, i) => [String(label), percent(shares[i])]);
+    const rows = labels.map((label, i) => [shown(label), percent(shares[i])]);
     return table("Best classes", ["Class", " Probability"], rows);
   }
 
@@ -100,11 +106,11 @@ export class Trial {
     const most = Math.max(...marks.map(Math.abs), 1e-9);
     const spans = [...text].map((character, i) => {
       const strength = (marks[i] || 0) / most;
-      const span = el("span", { class: strength < 0 ? "against" : "for" }, character);
+      const span = el("span", { class: strength < 0 ? "against" : "for" }, character.replace(FIELD, " | "));
       span.style.setProperty("--strength", Math.abs(strength).toFixed(2));
       return span;
     });
-    return el("p", { class: "marked" }, spans, el("span", { class: "unseen" }, ` (colored by what speaks for ${label})`));
+    return el("p", { class: "marked" }, spans, el("span", { class: "unseen" }, ` (colored by what speaks for ${shown(label)})`));
   }
 
   // The label of each above its figures: labels are long.
@@ -114,7 +120,7 @@ export class Trial {
     const bodies = candidates.map((one) => {
       const number = state.labels.indexOf(one.label);
       const known = number >= 0 && state.distances;
-      const name = known ? el("button", { type: "button", class: "link", onclick: () => state.choose(number) }, String(one.label)) : String(one.label);
+      const name = known ? el("button", { type: "button", class: "link", onclick: () => state.choose(number) }, shown(one.label)) : shown(one.label);
       const scores = [one.first, ...(second ? [one.margin, one.score] : [])].map((value) => (value === null ? "" : signed(value)));
       const cells = [percent(one.probability), known ? String(state.distances[number]) : "", ...scores];
       return el("tbody", {}, el("tr", {}, el("th", { scope: "rowgroup", colSpan: heads.length }, name)), el("tr", {}, cells.map((cell) => el("td", {}, cell))));
@@ -127,7 +133,7 @@ export class Trial {
     return el("div", {},
       el("h4", {}, "Candidates"), el("p", { class: "faint small" }, stages),
       list,
-      runner === null ? null : el("p", { class: "faint small" }, `The lead over ${runner} is ${lead.toFixed(2)}.`));
+      runner === null ? null : el("p", { class: "faint small" }, `The lead over ${shown(runner)} is ${lead.toFixed(2)}.`));
   }
 
   _terms({ terms, runner_up: runner, label }) {
@@ -139,7 +145,7 @@ export class Trial {
       return el("li", {}, el("span", { class: "term" }, term.name), el("span", { class: "number" }, signed(term.value)), bar);
     });
     return el("div", {}, el("h4", {}, "What decided"),
-      el("p", { class: "faint small" }, `What each adds to the lead of ${label} over ${runner}; below 0 speaks against it.`),
+      el("p", { class: "faint small" }, `What each adds to the lead of ${shown(label)} over ${shown(runner)}; below 0 speaks against it.`),
       el("ol", { class: "terms" }, rows));
   }
 }
