@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -47,6 +48,12 @@ def book(codes, labels):
     model.predictor_ = Predictor(NumpyEncoder([layer]), CodebookDecoder(codes))
     model._labels, model.n_features_in_, model.data_ = Labels(np.array(labels)), 4, {}
     return model
+
+
+def write_page(path, labels, n_bits=16):
+    """Write the page of a model with these labels."""
+    bits = np.random.default_rng(0).integers(0, 2, (len(labels), n_bits)).astype(bool)
+    return model_page(path, Atlas(book(PackedCodes.from_bits(bits), labels), "a", "v1"))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +183,7 @@ def test_labels_take_no_orders(browser, tmp_path):
     browser.ready()
     assert browser.text("#title") == "<b>m</b>"
     shown = browser.js("[...document.querySelectorAll('#nearest button')].map(e => e.textContent)")
-    assert sorted(shown) == sorted(["(empty)", *(label for label in evil if label)])
+    assert sorted(shown) == sorted(["(empty)", *evil[:2], "ß 漢 ‹U+202E›"])
     assert browser.js("document.querySelectorAll('img').length") == 0
 
 
@@ -187,3 +194,61 @@ def test_the_map_can_be_skipped(browser, jobs):
     assert browser.focus() == "Skip the map"
     browser.press("ENTER", "TAB")
     assert browser.focus() == "search"
+
+
+def test_the_best_matches_come_first(browser, tmp_path):
+    labels = ["fig tree", "figtree b", "subtree", "trees", "tree", "a tree.n", "tree.n.1", "Tree"]
+    write_page(tmp_path / "a.html", labels)
+    browser.open((tmp_path / "a.html").as_uri())
+    browser.ready()
+    browser.press("/", "tree")
+    expected = ["tree", "Tree", "trees", "tree.n.1", "fig tree", "a tree.n", "figtree b", "subtree"]
+    assert browser.texts("#matches [role=option]") == expected
+    browser.press("ARROW_DOWN", "ENTER")
+    assert browser.text("#code-title") == "Tree"
+
+
+def test_labels_are_short_and_the_right_way_round(browser, tmp_path):
+    turned, long = "evil \u202egnp.exe", "a very long label " * 40
+    write_page(tmp_path / "a.html", [turned, long, "nurse", "عربي"])
+    browser.screen(390, 800, touch=True)
+    browser.open((tmp_path / "a.html").as_uri() + "#class=" + quote(turned))
+    browser.ready()
+    assert browser.text("#code-title") == "evil ‹U+202E›gnp.exe"
+    assert "\u202e" not in browser.js("document.body.innerHTML")
+    heights = browser.js(
+        "[...document.querySelectorAll('#nearest button')].map(b => b.clientHeight)"
+    )
+    assert len(heights) == 4 and max(heights) <= 2 * min(heights)
+    browser.js(f"(location.hash = new URLSearchParams({{class: {long!r}}}))")
+    browser.wait("document.getElementById('code-title').title.length > 700")
+    assert browser.js("document.getElementById('code-title').clientHeight") < 60
+    assert browser.js("document.documentElement.scrollWidth") <= 390
+
+
+def test_fingers_hit_bits(browser, tmp_path):
+    for n_bits in (16, 160):
+        write_page(tmp_path / f"{n_bits}.html", ["a", "b", "c"], n_bits=n_bits)
+        browser.screen(390, 800, touch=True)
+        browser.open((tmp_path / f"{n_bits}.html").as_uri())
+        browser.ready()
+        boxes = browser.js(
+            "[...document.querySelectorAll('.bit')].map(b => b.getBoundingClientRect())"
+        )
+        assert len(boxes) == n_bits
+        assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+
+
+def test_an_address_of_no_class_is_told(browser, tmp_path):
+    write_page(tmp_path / "a.html", ["nurse", "driver", "cook"])
+    browser.open((tmp_path / "a.html").as_uri() + "#class=nobody")
+    browser.ready()
+    told = "There is no class “nobody” in this model; it may have been removed."
+    assert browser.text("#problem") == told
+    assert browser.text("#code-title") in ("nurse", "driver", "cook")
+    browser.js("(location.hash = 'model=a&class=cook')")
+    browser.wait("document.getElementById('code-title').textContent === 'cook'")
+    assert not browser.find("#problem").is_displayed()
+    browser.js("(location.hash = 'model=a&class=none')")
+    browser.wait("!document.getElementById('problem').hidden")
+    assert "“none”" in browser.text("#problem")

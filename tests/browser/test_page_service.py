@@ -12,6 +12,7 @@ from cli_files import ROLES
 from dsnc.codes import PackedCodes
 from dsnc.inspection import class_codes
 from serving import GOLDEN, Service
+from two_texts import two_texts
 
 RULES = Path(__file__).with_name("rules.js").read_text()
 TOKEN = "correct horse battery staple"
@@ -44,6 +45,18 @@ def service(jobs, tmp_path_factory):
     assert service.stop() == 0
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A service of a model that reads two texts."""
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "tokens").write_text(TOKEN)
+    two_texts(folder / "a.csv").save(folder / "two")
+    service = Service(folder, folder / "two", "--token-file", folder / "tokens")
+    service.address = f"http://127.0.0.1:{service.port}/"
+    yield service
+    assert service.stop() == 0
+
+
 @pytest.fixture
 def page(browser, service):
     browser.open(service.address)
@@ -70,6 +83,35 @@ def test_a_class_is_found_by_its_label(page, jobs):
     page.press("zzz")
     assert page.text("#matches") == "Nothing contains this text."
     page.press("ESCAPE")
+
+
+def test_a_text_for_each_column_is_tried(browser, two, tmp_path):
+    browser.open(two.address)
+    browser.wait("!document.getElementById('locked').hidden")
+    browser.press(TOKEN, "ENTER")
+    browser.ready()
+    browser.problems()
+    browser.find("#tab-try").click()
+    assert browser.texts("#try-fields label") == ["title", "note"]
+    browser.find("#try-fields label").click()
+    browser.press("sushi cook", "TAB", "bus driver", "ENTER")
+    browser.wait("document.querySelector('#try-result .answer')")
+    assert browser.text("#try-result .answer strong") == "cook"
+    assert browser.text(".marked").startswith("sushi cook | bus driver")
+    assert browser.text("#code-title") == "sushi cook | bus driver"
+    assert browser.driver.execute_script(RULES) == []
+    browser.find("#tab-about").click()
+    assert "title, note" in browser.text("#about-facts")
+    browser.find("#tab-add").click()
+    assert (
+        browser.text("#add-rows-label") == "Its rows, one per line: title, note, with tabs between"
+    )
+    browser.find("#add-label").send_keys("tow")
+    rows = "tow boat\tbus driver\ntow rope\tsushi cook"
+    browser.js("(document.getElementById('add-rows').value = arguments[0])", rows)
+    browser.find("#add-form button").click()
+    browser.wait("document.querySelector('#add-result .done')")
+    assert "5 classes" in browser.text("#headline")
 
 
 def test_flipped_bits_find_other_classes_in_exact_order(page, jobs):

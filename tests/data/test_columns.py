@@ -293,7 +293,7 @@ def test_missing_numbers_beside_texts_are_refused_filled_or_dropped(write, kind)
     assert data.columns.fill == [3.0]
     assert data.X[1].split()[1] == data.X[2].split()[1]
     data = load_dataset(path, number_column="n", missing="zero")
-    assert data.X[1] == "two nq0"
+    assert data.X[1] == "two\x1fnq0"
 
 
 @pytest.mark.parametrize("row", ["six,hello,a\n", 'six,"1,5",a\n', "six,inf,a\n"])

@@ -49,12 +49,13 @@ class Records:
 
     def has_form(self, row: Any) -> bool:
         """Tell whether a row is a record, or a text that may not be enough."""
+        if isinstance(row, str):
+            return not self.takes_lines
         if isinstance(row, Mapping):
             return set(row) != _SPARSE
-        if isinstance(row, str):
-            return self._columns.n_fields > 1
-        is_list = isinstance(row, list | tuple) and len(self._columns.text) > 0
-        return is_list and any(isinstance(value, str | None) for value in row)
+        if not isinstance(row, list | tuple) or not self._columns.text:
+            return False
+        return len(row) == len(self.names) or any(isinstance(value, str) for value in row)
 
     def rows(self, X: Any) -> list[Any]:
         """Return rows as the model takes them; errors name the row."""

@@ -204,7 +204,7 @@ def _contents(some: Served) -> Plain:
 
 def _example(some: Served) -> list[Any]:
     if some.takes_text:
-        return ["a text", "another"]
+        return ["a text", "another"] if some.takes_lines else [some.model.records.example]
     if some.n_features > 8:
         return [{"indices": [0, 7], "values": [1.5, 2]}]
     return [[0.5] * some.n_features]
@@ -218,8 +218,9 @@ def _schemas(some: Served) -> Plain:
         "properties": {"indices": {"type": "array", "items": {"type": "integer"}}}
         | {"values": _NUMBERS},
     }
-    rows = {"description": "A text, a vector, or its features that are not 0."}
-    rows["oneOf"] = [{"type": "string"}, _NUMBERS, sparse]  # type: ignore[assignment]
+    record = {"type": "object", "description": "A value for each column.", "required": some.columns}
+    rows = {"description": "A text, a vector, its features that are not 0, or a value by column."}
+    rows["anyOf"] = [{"type": "string"}, _NUMBERS, sparse, record]  # type: ignore[assignment]
     inputs = {"type": "array", "items": _ref("Row")}
     options = {
         one["name"]: {**one["schema"], "description": one["description"]} for one in _options()
