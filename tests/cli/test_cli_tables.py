@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dsnc.cli import app
+from two_texts import RECORD, write_two_texts
 
 WORDS = {"nurse": "ward nurse night", "driver": "truck bus driver", "cook": "line cook kitchen"}
 QUICK = ["--epochs", "8", "--bits", "16", "--device", "cpu", "--seed", "0"]
@@ -217,3 +218,22 @@ def test_exports_of_a_spreadsheet_are_read_or_named(run, start, model, tmp_path)
     for command in commands:
         result = run(*command, "book.xls", code=1)
         assert "book.xls: is an Excel workbook. Expected text; save it as CSV" in result.stderr
+
+
+def test_a_model_of_two_texts_wants_both(run, start, tmp_path):
+    table = write_two_texts(tmp_path / "a.csv")
+    names = ["--text-column", "title", "--text-column", "note"]
+    told = run("train", table, "-o", "m", *names, *QUICK).stderr
+    assert "each have n-grams of their own" in told
+    line = json.dumps(RECORD)
+    asked = {f"{line}\n{line}\n": '"nurse"', "title;note\nsushi cook;bus driver\n": ";cook;"}
+    for given, label in asked.items():
+        answer, told = start("predict", "m", "-").communicate(given.encode(), timeout=60)
+        assert label in answer.decode().splitlines()[1], told
+    assert "nurse, " in run("explain", "m", line).stdout
+    refused = "- is no table with the columns that the model reads, 'title', 'note'. Give one"
+    for command in ("predict", "encode", "explain"):
+        assert refused in run(command, "m", "-", input="night nurse\n", code=1).stderr
+    for text in ("night nurse", "{night nurse"):
+        told = run("explain", "m", text, code=1).stderr
+        assert "is one text, but the model reads 'title', 'note'." in told
