@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from dsnc.codes.soft import SoftCodes
 from dsnc.decoders.changes import Change
-from dsnc.decoders.memory import Memory, some_of_each
+from dsnc.decoders.memory import Memory, one_in_each, some_of_each
 from dsnc.decoders.novelty import Novelty
 from dsnc.errors import InputError
 
@@ -35,6 +35,16 @@ def test_some_of_each_class():
     rows = some_of_each(CLASSES, 3, seed=1)
     assert (np.bincount(CLASSES[rows]) == 3).all()
     assert len(np.unique(rows)) == 18
+
+
+def test_rows_are_drawn_from_everywhere_in_their_class():
+    """Of a class of 300 rows in the order of a file, as many from each third, within 5 sigma."""
+    classes = np.repeat(np.arange(4), 300)
+    for drawn in (some_of_each(classes, 60, seed=1), one_in_each(classes, 5, seed=1)):
+        assert (np.bincount(classes[drawn]) == 60).all()
+        thirds = np.bincount(drawn // 100, minlength=12)
+        sigma = np.sqrt(60 * 1 / 3 * 2 / 3 * 240 / 299)
+        assert (np.abs(thirds - 20) < 5 * sigma).all()
 
 
 def test_only_so_many_are_remembered_and_all_are_counted(memory):

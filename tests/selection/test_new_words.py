@@ -36,6 +36,20 @@ def test_columns_of_more_texts():
     assert known.with_texts(OLD)[0].n_features_ == known.n_features_
 
 
+def test_weights_of_new_words_count_all_texts_so_far():
+    known = TextFeatures(**PLAIN).fit(OLD)
+    wider, _ = known.with_texts(NEW)
+    later, places = wider.with_texts(["roof"] * 4)
+    of_new = np.setdiff1d(wider.idf_, known.idf_)  # welder in 6 texts; on and a in 3
+    of_later = np.delete(later.idf_, places)
+
+    def idf(n, df):
+        return np.log((1 + n) / (1 + df)) + 1
+
+    np.testing.assert_allclose(of_new, [idf(46, 6), idf(46, 3)], rtol=1e-6)
+    np.testing.assert_allclose(of_later, [idf(50, 4)], rtol=1e-6)
+
+
 def test_few_texts_make_no_column():
     known = TextFeatures(**PLAIN).fit(OLD)
     assert known.with_texts(["welder", "painter"])[0].n_features_ == known.n_features_
