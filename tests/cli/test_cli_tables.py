@@ -217,7 +217,7 @@ def test_exports_of_a_spreadsheet_are_read_or_named(run, start, model, tmp_path)
     commands = (["predict", model], ["evaluate", model], ["data", "show"], ["train", "-o", "x"])
     for command in commands:
         result = run(*command, "book.xls", code=1)
-        assert "book.xls: is an Excel workbook. Expected text; save it as CSV" in result.stderr
+        assert "book.xls: this is an Excel workbook: save it as CSV UTF-8" in result.stderr
 
 
 def test_a_model_of_two_texts_wants_both(run, start, tmp_path):

@@ -33,7 +33,7 @@ def test_csv_lines_and_other_file_systems(model, tmp_path):
     (folder / "a.csv").write_text("id,text\n" + "".join(f"{i},{t}\n" for i, t in enumerate(rows)))
     (folder / "b.csv").write_text("id,text\n7,w1 w2\n")
     told, found = work(model, folder, tmp_path / "csv")
-    assert [(one["rows"], one["errors"]) for one in told] == [(40, 0), (1, 0)]
+    assert [(one["rows"], one["noticed"]) for one in told] == [(40, {}), (1, {})]
     assert found["id"].to_pylist() == [*map(str, range(40)), "7"]
     assert found["prediction"].to_pylist() == expected
     (tmp_path / "lines.txt").write_text("\n".join(rows) + "\n")
@@ -48,7 +48,7 @@ def test_rows_that_cannot_be_read_are_named(model, tmp_path):
     [told], _ = work(model, path, tmp_path / "out")
     assert "rows.jsonl, line 2: is not JSON" in told["problem"]
     [told], found = work(model, path, tmp_path / "skipped", skip_errors=True)
-    assert (told["rows"], told["errors"]) == (2, 1)
+    assert (told["rows"], told["noticed"]) == (2, {"could not be read": 1})
     assert "is not JSON" in found["error"].to_pylist()[1]
     path.write_text('{"id": 1, "text": "w1"}\n' * 1000 + '{"id": "two", "text": "w2"}\n')
     [told], _ = work(model, path, tmp_path / "types")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -40,6 +42,11 @@ def test_cells_take_the_types_of_the_first_file(tmp_path):
         assert [row.cells for row in table.rows()] == [[1, "a", [1]], [2, "3", None]]
     with reading.open(units[1]) as table:
         assert [row.cells for row in table.rows()] == [[3, None, None]]
+    of_model = replace(reading, columns=Columns(text=("text",)))  # for which "3" would be a text
+    with of_model.open(units[0]) as table:
+        _, row = table.rows()
+    assert "line 2: has a value that is not a text in column 'text': '3'" in str(row.cells)
+    assert row.whole == [2, "3", None]
 
 
 def test_columns_that_a_file_lacks_are_named(tmp_path):

@@ -138,5 +138,5 @@ def workbook(folder, name):
 def test_workbooks_of_excel_are_recognized(tmp_path, name):
     path = workbook(tmp_path, name)
     for read in (load_dataset, lambda path: list(stream_rows(str(path), None))):
-        with pytest.raises(DataFileError, match="is an Excel workbook.*save it as CSV UTF-8"):
+        with pytest.raises(DataFileError, match="this is an Excel workbook: save it as CSV UTF-8"):
             read(path)

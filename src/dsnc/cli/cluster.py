@@ -68,7 +68,4 @@ def predict_on_ray(
         f"{done.rows:,} rows in {duration(done.seconds)} by {done.workers} workers; "
         f"{done.parts:,} parts in {address_of(output)}{resumed}"
     )
-    for sentence in done.noticed.sentences():
-        note(sentence)
-    if done.errors:
-        note(f"{done.errors:,} rows could not be read; their column 'error' says why")
+    note(str(done.noticed))

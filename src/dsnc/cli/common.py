@@ -109,7 +109,7 @@ class _Notes(logging.Handler):
 
 def note(text: str) -> None:
     """Say something besides the result, unless the user wants quiet."""
-    if not STATE.quiet:
+    if text and not STATE.quiet:
         typer.echo(text, err=True)
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -25,8 +25,6 @@ from dsnc.kernels import deferred
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dsnc.data.columns import Columns
-    from dsnc.data.tables import Table
     from dsnc.model.answers import Question
 
 
@@ -131,7 +129,7 @@ def predict(
     from dsnc.cli.output import bytes_to, lines_to
     from dsnc.cli.samples import model_table, stream_for
     from dsnc.data.stream import errors_of
-    from dsnc.model.answers import Noticed, Question, features_of
+    from dsnc.model.answers import Noticed, Question, features_of, write_answers
 
     estimator = load_model(model, to_predict=True)
     if jobs is not None:
@@ -139,10 +137,9 @@ def predict(
     question = Question(top_k, reject_below, unknown, unknown_share).of(estimator)
     found = model_table(estimator, source, table or {})
     if found is not None:
+        kind: Any = {"kind": "jsonl" if as_json else None, "batch": batch, "skip_errors": skip}
         with deferred(), plain_errors(), bytes_to(output, force=force) as file:
-            _predict_table(
-                estimator, *found, file, question, batch=batch, skip=skip, as_json=as_json
-            )
+            note(str(write_answers(estimator, *found, file, question, **kind)[1]))
         return
     to = None if output is None else "utf-8"
     joint = _joint(source, table or {}) if question.top_k is None else Joint()
@@ -154,8 +151,7 @@ def predict(
             rows = features_of(estimator, block, lines, errors, noticed)
             form: Any = {"encoding": to, "proba": proba, "as_json": as_json}
             write(_lines(estimator, rows, errors, question, joint, **form))
-    for sentence in noticed.sentences():
-        note(sentence)
+    note(str(noticed))
 
 
 def _joint(source: str, options: dict[str, Any]) -> Joint:
@@ -165,30 +161,6 @@ def _joint(source: str, options: dict[str, Any]) -> Joint:
     if "label_separator" in options:
         return Joint(options["label_separator"])
     return Joint(" ", "__label__") if is_fasttext(source) else Joint()
-
-
-def _predict_table(
-    model: Any,
-    table: "Table",
-    columns: "Columns",
-    file: IO[bytes],
-    question: "Question",
-    *,
-    batch: int,
-    skip: bool,
-    as_json: bool,
-) -> None:
-    """Write a table with columns added."""
-    from dsnc.model.answers import write_answers
-
-    kind = "jsonl" if as_json else None
-    written = write_answers(
-        model, table, columns, file, question, batch=batch, skip_errors=skip, kind=kind
-    )
-    for sentence in written.noticed.sentences():
-        note(sentence)
-    if written.errors:
-        note(f"{written.errors:,} rows could not be read; their column 'error' says why")
 
 
 def _lines(

@@ -17,7 +17,7 @@ from dsnc.data.columns import Roles
 from dsnc.data.tables import TableOptions
 from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
 from dsnc.model import FittedModel, columns_of, read_fitted
-from dsnc.model.answers import Noticed, Question, columns_in, write_answers
+from dsnc.model.answers import UNREAD, Noticed, Question, columns_in, write_answers
 from dsnc.persistence.layout import HEADER_FILE
 from dsnc.progress import progress_bar
 
@@ -134,7 +134,7 @@ def predict(
     folder, units = place(job.target), job.units
     there = _resumed(folder, job)
     left = [unit.number for unit in units if unit.part not in there]
-    rows, errors, n_workers, noticed = 0, 0, 0, Noticed()
+    rows, n_workers, noticed = 0, 0, Noticed()
     if left:
         with connected(ray, "dsnc.cluster.predict") as cluster:
             local = [Path(job.target)] if folder.is_local else []
@@ -148,12 +148,13 @@ def predict(
                 for one in found:
                     if one["problem"]:
                         raise DataFileError(one["problem"])
-                    rows, errors, done = rows + one["rows"], errors + one["errors"], done + 1
+                    rows, done = rows + one["rows"], done + 1
                     noticed.counts += one["noticed"]
                     advance(done, f"{rows:,} rows")
         folder.sweep()
     seconds = time.monotonic() - begin
-    return Done(len(units), rows, errors, len(units) - len(left), n_workers, seconds, noticed)
+    errors, resumed = noticed.counts[UNREAD], len(units) - len(left)
+    return Done(len(units), rows, errors, resumed, n_workers, seconds, noticed)
 
 
 def make_job(
@@ -188,13 +189,13 @@ class Predicts:
     def __call__(self, number: int) -> dict[str, Any]:
         """Predict the rows of a unit; what is wrong with them is said, as trying again is vain."""
         job, unit = self._job, self._job.units[number]
-        told: dict[str, Any] = {"unit": number, "rows": 0, "errors": 0, "problem": ""}
+        told: dict[str, Any] = {"unit": number, "rows": 0, "noticed": {}, "problem": ""}
         try:
             with (
                 job.reading.open(unit) as table,
                 (self._target / unit.part).writing() as file,
             ):
-                written = write_answers(
+                rows, noticed = write_answers(
                     self._model,
                     table,
                     job.reading.columns,
@@ -207,8 +208,7 @@ class Predicts:
         except (DsncError, TypeError, ValueError) as error:
             named = unit.name in str(error)
             return {**told, "problem": str(error) if named else f"{unit.name}: {error}"}
-        noticed = written.noticed.counts
-        return {**told, "rows": written.rows, "errors": written.errors, "noticed": noticed}
+        return {**told, "rows": rows, "noticed": noticed.counts}
 
 
 def _load(path: Path) -> FittedModel:

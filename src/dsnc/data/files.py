@@ -60,9 +60,7 @@ def _as_lines(path: str | os.PathLike[str], read: Callable[[int], bytes]) -> Ite
     """Yield pieces of a file: of UTF-16 as UTF-8, and of old Macs with usual ends of lines."""
     data = read(_CHUNK)
     if data.startswith(_OFFICE) or (data.startswith(b"PK\3\4") and _SHEETS.search(data)):
-        raise DataFileError.at(
-            path, "is an Excel workbook", expected="text; save it as CSV UTF-8 in Excel"
-        )
+        raise DataFileError.at(path, "this is an Excel workbook: save it as CSV UTF-8")
     zeros = [10 * data[i:200:2].count(0) > 9 * len(data[i:200:2]) for i in (0, 1)]
     decoder = codecs.getincrementaldecoder("utf-16")() if data.startswith(UTF_16) else None
     if decoder is None and len(data) > 8 and zeros[0] != zeros[1]:

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,11 @@ from dsnc.errors import InputError, shorten, warn
 from dsnc.model.facts import columns_of, feature_names, takes_text
 from dsnc.model.sets import SetModel
 
-NO_FEATURE = "without any known feature"  # rows whose answer is the same for all of them
+NO_FEATURE, UNREAD = "without any known feature", "could not be read"  # kinds of rows
+_FOLLOWS = {
+    NO_FEATURE: "the same prediction for all such rows",
+    UNREAD: "the column 'error' says why",
+}
 
 
 @dataclass(frozen=True)
@@ -80,21 +84,12 @@ class Noticed:
         if self.counts[kind] <= SHOWN:
             self.lines[kind].append(line)
 
-    def sentences(self) -> list[str]:
-        """Return a sentence for each kind."""
-        return [
-            f"{some_rows(self.lines[kind], kind, n)}: "
-            + ("the same prediction for all such rows" if kind == NO_FEATURE else "no prediction")
+    def __str__(self) -> str:
+        """Return a line for each kind."""
+        return "\n".join(
+            f"{some_rows(self.lines[kind], kind, n)}: {_FOLLOWS.get(kind, 'no prediction')}"
             for kind, n in self.counts.items()
-        ]
-
-
-class Written(NamedTuple):
-    """How many rows were written, how many of them could not be read, and what else was noticed."""
-
-    rows: int
-    errors: int
-    noticed: Noticed
+        )
 
 
 def features_of(
@@ -111,11 +106,11 @@ def features_of(
     errors : sequence of str
         Why a row is not to be answered; "" where it is.
     noticed : Noticed
-        What rows without text, number or known feature are added to.
+        What such rows, and those without a known feature, are added to.
     """
     for line, error in zip(lines, errors, strict=True):
-        if error in (NO_TEXT, NO_NUMBER):
-            noticed.add(error, line)
+        if error:
+            noticed.add(error if error in (NO_TEXT, NO_NUMBER) else UNREAD, line)
     if isinstance(X, list):
         X = model.predictor_.features.rows(X)
     if sp.issparse(X):
@@ -185,8 +180,8 @@ def write_answers(
     batch: int = 4096,
     skip_errors: bool = False,
     kind: str | None = None,
-) -> Written:
-    """Write a table with the answers of a model as columns added.
+) -> tuple[int, Noticed]:
+    """Write a table with the answers of a model as columns added; return the number of rows.
 
     Parameters
     ----------
@@ -217,7 +212,7 @@ def write_answers(
     separator = table.label_separator or separator_of(columns, table.delimiter)
     if k is None and table.kind in ("csv", "tsv") and kind is None:
         _warn_of_separator(model, separator)
-    n_rows, n_errors, noticed = 0, 0, Noticed()
+    n_rows, noticed = 0, Noticed()
     with TableWriter(file, table, added, kind, separator) as writer:
         for block in stream_table(table, columns, batch=batch, skip_errors=skip_errors):
             cells = []
@@ -228,10 +223,9 @@ def write_answers(
                 some = [None] * width if error else _cells(labels, shares, width, k)
                 some += [question.decision([] if error else shares)] if question.decides else []
                 cells.append([*some, error] if skip_errors else some)
-                n_errors += error not in ("", NO_TEXT, NO_NUMBER)
             writer.write(block.rows, cells)
             n_rows += len(cells)
-    return Written(n_rows, n_errors, noticed)
+    return n_rows, noticed
 
 
 def _cells(labels: list[Any], shares: list[float], width: int, k: int | None) -> list[Any]:
