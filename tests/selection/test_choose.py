@@ -1,5 +1,7 @@
 """The choice of a decoder: by name, the best one for the data, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,9 @@ from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.shortlist import KNOWN
 from dsnc.decoders.shortlist_tuning import tune_shortlist
 from dsnc.errors import InputError
+from dsnc.rerank import ClassVectors
 from dsnc.selection import DecoderReport, SelectionSettings, Trial, choose
+from dsnc.selection.auto import _Rival, _trials
 from dsnc.targets import Targets
 from made_evidence import make_decoder, problem
 
@@ -335,3 +339,38 @@ def test_a_decoder_goes_on_unless_another_is_asked_for(evidence):
     chosen = choose(further, SelectionSettings("linear"))
     assert type(chosen.decoder) is LinearDecoder
     assert chosen.report.chosen == "linear"
+
+
+def test_two_copies_that_were_tried_on_different_rows_tie():
+    rows = problem(n=2000, noise=1.2).held_out
+    weight = np.random.default_rng(1).random(2000).astype(np.float32)
+    rows = rows._replace(weight=weight)
+    decoder = problem().linear
+    rivals = [_Rival(decoder, 1.0, rows.take(n).right(decoder)) for n in (2000, 500, 300)]
+    one, *others = (trial.accuracy for trial in _trials(rivals, rows))
+    assert 0.2 < one < 0.8
+    assert others == [one, one]
+
+
+def test_confidence_is_honest_where_all_classes_name_the_candidates():
+    """Few bits, many classes, and features that know which of the candidates it is."""
+    n_classes, n = 4000, 800
+    known = problem(n_classes, n=n, noise=0.5)
+    rng = np.random.default_rng(7)
+    own = rng.normal(size=(n_classes, 64)).astype(np.float32)
+    vectors = ClassVectors.from_matrix(own, -np.square(own).sum(axis=1) / 2)
+
+    def rows(logits, y):
+        X = own[y] + rng.normal(size=(len(y), 64)).astype(np.float32)
+        return HeldOut(Encoded(logits, source=(X, slice(0, len(y)))), Targets(y, n_classes))
+
+    held_out, _, _ = known.held_out
+    held_out = rows(held_out.logits, known.held_out.targets.y)
+    evidence = replace(known, held_out=held_out, train_vectors=lambda *settings: [vectors])
+    chosen = choose(evidence, SelectionSettings("auto", reranker="features"))
+    assert chosen.report.reason.startswith("features decide best among the highest-scoring")
+    y = rng.integers(0, n_classes, 2000)
+    logits = known.linear.weight[y] / 2 + 0.5 * rng.normal(size=(2000, 12)).astype(np.float32)
+    fresh = rows(logits, y)
+    confidence = chosen.decoder.proba(fresh.encoded).max(axis=1)
+    assert confidence.mean() == pytest.approx(fresh.right(chosen.decoder).mean(), abs=0.06)
