@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint docs wheel bench bench-hamming bench-peers clean
+.PHONY: help install demo test test-all mutants lint docs wheel bench bench-hamming bench-peers clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ test: lint  ## lint, types, import contracts, then the tests (minutes)
 
 test-all: lint  ## the same, with the slow tests and many more random examples
 	$(BIN)/python -m pytest $(PARALLEL) -m "not gpu" --hypothesis-profile=thorough
+
+mutants: $(READY)  ## faults put into the source, and which of them no test sees (half an hour)
+	$(BIN)/python tests/mutants/run.py
 
 lint: $(READY)  ## style, types, and who may import whom
 	$(BIN)/ruff check .
