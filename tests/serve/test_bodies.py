@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dsnc
 from dsnc.serve import bodies
 from dsnc.serve.refusals import Refused
 
@@ -20,8 +21,12 @@ SPARSE = st.lists(
 )
 
 
+LETTERS = dsnc.DSNCClassifier(n_bits=8, max_epochs=1, text={"characters": None, "words": (1, 1)})
+MODEL = LETTERS.fit(["a", "b", "c"] * 4, [0, 1, 2] * 4)  # texts of three features
+
+
 def gather():
-    return bodies.Rows(takes_text=True, n_features=3, most=100)
+    return bodies.Rows(MODEL, most=100)
 
 
 def plain(rows):

@@ -98,8 +98,9 @@ def load_parts(
         if file is not None
     }
     parts = parts._replace(**loaded)
-    tested = _occurring(parts.test)
-    if tested and set(tested).isdisjoint(_occurring(parts.train)):
+    both = (parts.train, parts.test)
+    learned, tested = (one.classes[one.rows_per_class > 0].tolist() for one in both)
+    if tested and set(tested).isdisjoint(learned):
         raise InputError(
             f"--test {test}: none of its labels is in the training rows, such as {tested[0]!r}. "
             "Is it the right file, and the right column?"
@@ -113,10 +114,6 @@ def load_parts(
     how = "each have n-grams of their own" if separate else "are joined"
     note(f"texts of {' and '.join(texts)} {how}, which is better on held-out rows")
     return parts
-
-
-def _occurring(dataset: "Dataset") -> list[Any]:
-    return list(dataset.classes[dataset.rows_per_class > 0].tolist())
 
 
 def rows_of(dataset: "Dataset") -> Any:
@@ -147,7 +144,7 @@ def stream_for(
         if columns.missing == "drop":  # nothing would tell which rows were
             columns = replace(columns, missing="refuse")
         return (block.X for block in stream_table(table, columns, batch=batch))
-    if model.records is not None and not model.records.takes_lines:
+    if not model.records.takes_lines:
         raise InputError(
             f"{name} is no table with the columns that the model reads, "
             f"{', '.join(map(repr, model.records.names))}. Give one that names them (csv, tsv, "

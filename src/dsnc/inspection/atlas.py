@@ -62,7 +62,7 @@ class Atlas:
     @cached_property
     def facts(self) -> Plain:
         """What the page is told first, as JSON."""
-        model, records = self.model, self.model.records
+        model = self.model
         is_text, has_sets = takes_text(model), isinstance(model, SetModel)
         return {
             "model": self.name,
@@ -72,7 +72,7 @@ class Atlas:
             "classes": len(model.classes_),
             "bits": 0 if self.codes is None else self.codes.n_bits,
             "takes": "texts" if is_text else "numbers",
-            "columns": [] if records is None or records.takes_lines else records.names,
+            "columns": [] if model.records.takes_lines else model.records.names,
             "features": int(model.n_features_in_),
             "sets": has_sets,
             "explains": hasattr(model, "explain"),
@@ -105,11 +105,11 @@ class Atlas:
 
     def _about(self) -> list[tuple[str, str]]:
         predictor = self.model.predictor_
-        second, records = getattr(predictor, "reranker", None), self.model.records
+        second = getattr(predictor, "reranker", None)
         lines = [
             ("kind", self.model.kind),
             ("input", "texts" if takes_text(self.model) else "numbers"),
-            ("columns", ", ".join(records.names) if records and takes_text(self.model) else ""),
+            ("columns", ", ".join(self.model.records.names) if takes_text(self.model) else ""),
             ("features", f"{self.model.n_features_in_:,}"),
             ("decoder", predictor.decoder.name),
             ("second stage", "" if second is None else str(second)),

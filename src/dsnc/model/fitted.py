@@ -1,22 +1,21 @@
 """What every fitted model does: it predicts labels."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc.data.columns import Columns
 from dsnc.decoders.memory import Memory
 from dsnc.decoders.novelty import Novelty
 from dsnc.errors import InputError
 from dsnc.features import are_none, are_texts, unframed
 from dsnc.labels import Labels
+from dsnc.model.records import NO_RECORDS, Records
 from dsnc.predictor import Predictor
 from dsnc.rows import as_rows, without_means
-
-if TYPE_CHECKING:
-    from dsnc.model.records import Records
 
 _PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 _MAX_TABLE = 1 << 31  # bytes of the scores of all classes
@@ -34,7 +33,7 @@ class FittedModel:
     _memory: Memory | None = None
     _novelty: Novelty | None = None
     _far_means: NDArray[np.float64] | None = None  # of features far from 0
-    _records: "tuple[Any, Records] | None" = None  # with what they were made of
+    _records: tuple[Any, Records] = (None, NO_RECORDS)  # with what they were made of
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -98,15 +97,10 @@ class FittedModel:
         return self._labels.of(numbers), probabilities
 
     @property
-    def records(self) -> "Records | None":
+    def records(self) -> Records:
         """What makes rows of records, where the model learned from a table."""
         plain = getattr(self, "data_", {}).get("columns")
-        if plain is None:
-            return None
-        if self._records is None or self._records[0] is not plain:
-            from dsnc.data.columns import Columns
-            from dsnc.model.records import Records
-
+        if self._records[0] is not plain:
             self._records = plain, Records(Columns.from_plain(plain))
         return self._records[1]
 
@@ -131,8 +125,8 @@ class FittedModel:
 
     def _without_records(self, X: Any) -> Any:
         """Return X with its records, if it has some, as texts or rows of numbers."""
-        X, records = unframed(X), self.records
-        return X if records is None or not records.are_in(X) else records.rows(X)
+        X = unframed(X)
+        return self.records.rows(X) if self.records.are_in(X) else X
 
     def _check_numbers(self, X: Any) -> Any:
         """Return rows that are not clean as an array or matrix, or refuse them."""

@@ -49,7 +49,7 @@ class Records:
 
     def has_form(self, row: Any) -> bool:
         """Tell whether a row is a record, or a text that may not be enough."""
-        if isinstance(row, str):
+        if isinstance(row, str) or not self.names:
             return not self.takes_lines
         if isinstance(row, Mapping):
             return set(row) != _SPARSE
@@ -103,3 +103,6 @@ class Records:
     def _refused(self, problem: str, hint: str = "") -> InputError:
         names, form = ", ".join(map(repr, self.names)), json.dumps(self.example)
         return InputError(f"{problem}, but the model reads {names}.{hint} Give a row as {form}.")
+
+
+NO_RECORDS = Records(Columns())  # of models that know of no columns

@@ -207,7 +207,7 @@ class Service:
                 "kind": served.model.kind,
                 "classes": served.n_classes,
                 "takes": "texts" if served.takes_text else "numbers",
-                "columns": served.columns,
+                "columns": served.model.records.names,
                 "features": served.n_features,
                 "changeable": self.models.why_fixed(served) is None,
             }

@@ -16,7 +16,6 @@ import scipy.sparse as sp
 
 from dsnc.errors import InputError, shorten
 from dsnc.model import takes_text
-from dsnc.model.records import Records
 from dsnc.serve.refusals import Refused, too_large
 
 _WHOLE = 1 << 18  # characters that are parsed in one go, in a few milliseconds
@@ -42,21 +41,15 @@ class Rows:
 
     Parameters
     ----------
-    takes_text : bool
-        Whether the model was trained on texts.
-    n_features : int
-        How many numbers a row has.
+    model : FittedModel
     most : int
         Rows at most.
-    records : Records, optional
-        What makes rows of records, where the model learned from a table.
     """
 
-    def __init__(
-        self, *, takes_text: bool, n_features: int, most: int, records: Records | None = None
-    ) -> None:
-        self.takes_text, self.n_features, self.most = takes_text, n_features, most
-        self.records = records
+    def __init__(self, model: Any, most: int) -> None:
+        self.takes_text, self.n_features = takes_text(model), int(model.n_features_in_)
+        self.records, self.most = model.records, most
+        self._has_texts = self.takes_text and self.records.takes_lines
         self._kind: type | None = None
         self.n = self._line = 0
         self._texts: list[str] = []
@@ -65,7 +58,7 @@ class Rows:
     def add(self, row: Any, line: int = 0) -> None:
         """Take one row, as JSON has it; if it stands on a line of its own, messages name that."""
         self._line = line
-        if self.records is not None and self.records.has_form(row):
+        if self.records.has_form(row):
             try:
                 row = self.records.row(row)
             except InputError as error:
@@ -85,9 +78,8 @@ class Rows:
     def extend(self, rows: list[Any]) -> None:
         """Take many rows at once, if they are what they should be; else one by one."""
         self._check_most(len(rows))
-        takes_lines = self.records is None or self.records.takes_lines
         kinds = set(map(type, rows))
-        if kinds == {str} and self.takes_text and takes_lines and self._kind in (None, str):
+        if kinds == {str} and self._has_texts and self._kind in (None, str):
             self._kind = str
             self._texts += rows
             self.n += len(rows)
@@ -158,12 +150,6 @@ class Rows:
     def _refused(self, problem: str) -> Refused:
         where = f"Line {self._line:,}" if self._line else f"inputs[{self.n}]"
         return Refused(400, f"{where} {problem}.")
-
-
-def rows_for(model: Any, most: int) -> Rows:
-    """Return what gathers rows for a model."""
-    told: dict[str, Any] = {"takes_text": takes_text(model), "records": model.records}
-    return Rows(n_features=int(model.n_features_in_), most=most, **told)
 
 
 def parse_object(body: bytes, rows: Rows | None) -> dict[str, Any]:

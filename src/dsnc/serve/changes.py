@@ -19,7 +19,7 @@ from typing import Any
 import dsnc
 from dsnc.errors import DsncError, InputError
 from dsnc.persistence import adopt_model, is_part, read_model
-from dsnc.serve.bodies import parse_labels, parse_object, rows_for
+from dsnc.serve.bodies import Rows, parse_labels, parse_object
 from dsnc.serve.journal import Change, Journal, Lines
 from dsnc.serve.refusals import Refused, busy
 from dsnc.serve.served import Served, version_of
@@ -286,7 +286,7 @@ def apply(estimator: Any, kind: str, body: str, most: int = sys.maxsize) -> dict
             given = parse_object(body.encode(), None)
             if named := [name for name in SAID if name in given]:
                 return _described(estimator, given, named[0], most, known)
-        rows = rows_for(estimator, most)
+        rows = Rows(estimator, most)
         labels = parse_labels(parse_object(body.encode(), rows), "inputs", rows.n)
         n_rows = rows.n
         estimator.add_classes(rows.take(), labels)

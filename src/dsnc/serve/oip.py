@@ -57,7 +57,8 @@ def about_server() -> dict[str, Any]:
 def about_model(served: Served) -> dict[str, Any]:
     """Return what ``GET /v2/models/{name}`` says."""
     rows: dict[str, Any] = {"name": "X", "datatype": "FP32", "shape": [-1, served.n_features]}
-    names = [] if not served.takes_text else ["text"] if served.takes_lines else served.columns
+    columns = served.model.records.names if served.takes_text else []
+    names = ["text"] if served.takes_lines else columns
     texts = [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in names]
     return {
         "name": served.name,

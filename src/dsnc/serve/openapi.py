@@ -218,7 +218,8 @@ def _schemas(some: Served) -> Plain:
         "properties": {"indices": {"type": "array", "items": {"type": "integer"}}}
         | {"values": _NUMBERS},
     }
-    record = {"type": "object", "description": "A value for each column.", "required": some.columns}
+    record = {"type": "object", "description": "A value for each column."}
+    record |= {"required": some.model.records.names}
     rows = {"description": "A text, a vector, its features that are not 0, or a value by column."}
     rows["anyOf"] = [{"type": "string"}, _NUMBERS, sparse, record]  # type: ignore[assignment]
     inputs = {"type": "array", "items": _ref("Row")}

@@ -19,7 +19,7 @@ from dsnc.errors import DsncError, InputError, ModelFileError
 from dsnc.inspection.meaning import class_codes
 from dsnc.model import CodeModel, SetModel, read_fitted, takes_text
 from dsnc.persistence.layout import ARRAYS_FILE, HEADER_FILE
-from dsnc.serve.bodies import Rows, rows_for
+from dsnc.serve.bodies import Rows
 
 _FILES = (HEADER_FILE, ARRAYS_FILE)
 _VERSION = 16  # hexadecimal digits
@@ -83,7 +83,7 @@ class Served:
         some += [X.astype(np.float64) for X in some]
         some += [sp.csr_matrix(X) for X in some]
         if self.takes_text:
-            text = _WARM if self.model.records is None else self.model.records.example
+            text = _WARM if self.takes_lines else self.model.records.example
             some = [[text], [text] * 300]
         for X in some:
             self.model.predict(X)
@@ -105,15 +105,9 @@ class Served:
         return takes_text(self.model)
 
     @cached_property
-    def columns(self) -> list[str]:
-        """Names of the columns that the model reads, if it learned from a table."""
-        return [] if self.model.records is None else self.model.records.names
-
-    @cached_property
     def takes_lines(self) -> bool:
         """Whether a text alone may be a row."""
-        records = self.model.records
-        return self.takes_text and (records is None or records.takes_lines)
+        return self.takes_text and self.model.records.takes_lines
 
     @cached_property
     def n_features(self) -> int:
@@ -160,7 +154,7 @@ class Served:
 
     def rows(self, most: int) -> Rows:
         """Return what gathers rows for it."""
-        return rows_for(self.model, most)
+        return Rows(self.model, most)
 
 
 def identity_of(path: Path) -> Identity:
