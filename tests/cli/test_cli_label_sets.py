@@ -36,7 +36,7 @@ def place(tmp_path_factory):
             rows = ((number, ";".join(s), t) for number, (s, t) in enumerate(rows_of_tags(n, seed)))
             csv.writer(file).writerows([("id", "tags", "text"), *rows])
     files = [folder / "tags.csv", "-o", folder / "m", "--test", folder / "test.csv"]
-    words = ["train", *files, "--label-separator", ";", *QUICK]
+    words = ["train", "--verbose", *files, "--label-separator", ";", *QUICK]
     result = CliRunner().invoke(app, [str(word) for word in words])
     assert result.exit_code == 0, (result.stderr, result.exception)
     (folder / "said.txt").write_text(result.stderr)
@@ -50,7 +50,7 @@ def test_training_says_that_there_are_label_sets(place):
     assert "; label sets, 5 labels, 1." in said
     assert "tags: 240 rows, 60 to test, texts, label sets, 5 labels, 1." in said
     assert "rows without a label, which are learned as the empty set" in said
-    for words in ("5 labels)", "validation P@1", "test PSP@3", "test micro F1"):
+    for words in ("5 labels from 216 rows", "held-out rows, ", "test PSP@3", "test micro F1"):
         assert words in report
     assert "one_vs_rest" not in said
 
@@ -130,7 +130,7 @@ def test_a_file_of_single_labels_is_read_as_sets(run, place, tmp_path):
         (tmp_path / name).write_text(content)
         reader = ["--reader", "fasttext"] if name == "one.txt" else []
         result = run("evaluate", place / "m", name, "--json", *reader)
-        assert "label sets, 1 labels, 0.5 a row, 1 rows without any" in result.stderr
+        assert "label sets, 1 label, 0.5 a row, 1 row without any" in result.stderr
         assert json.loads(result.stdout)["precision_at_1"] == 0.5
 
 

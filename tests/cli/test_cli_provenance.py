@@ -31,11 +31,11 @@ def test_what_train_knows_inspect_shows(run, files, tmp_path):
     assert shown["card"]["edited"] is False
     text = run("inspect", "m").stdout
     for line in (
-        f"240 rows of train.tsv ({data['fingerprint']})",
-        f"tested on               60 rows of test.tsv ({data['test']['fingerprint']})",
+        f"240 rows of train.tsv (checksum {data['fingerprint']})",
+        f"tested on               60 rows of test.tsv (checksum {data['test']['fingerprint']})",
         "test macro accuracy",
         "3 epochs, loss ",
-        "with the decoder of training); max_epochs reached",
+        "before a decoder was chosen); max_epochs reached",
         f"card                    {shown['card']['date'][:10]}",
     ):
         assert line in text
@@ -114,7 +114,7 @@ def test_one_hidden_layer_is_a_number(run, files):
 
 def test_too_few_bits_are_warned_of(run, files):
     result = run("train", files / "train.svm", "-o", "m", *QUICK, "--bits", "3")
-    assert "warning: n_bits=3 cannot tell 12 classes apart" in result.stderr
+    assert "warning: --bits 3 cannot tell 12 classes apart" in result.stderr
 
 
 @pytest.mark.parametrize(

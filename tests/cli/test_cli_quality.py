@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from cli_files import QUICK
+
 DOUBTFUL = "\n".join(
     [
         "label\ttext",
@@ -76,3 +78,15 @@ def test_what_looks_wrong_in_label_sets(run, tmp_path):
     assert "equal rows that have different label sets: 1 (rows 1, 3: [1, 2] and [1])" in said
     assert "rows without a label, which are learned as the empty set: 6 (rows 4, 9," in said
     assert "labels with a single row: 1 (row 32: 4)" in said
+
+
+def test_examples_show_what_the_user_wrote_in_one_line(run, tmp_path):
+    rows = "".join(
+        f"k{i % 2},an ox {'and more ' * 9}{i % 4},{i % 4},blue{i % 2}\n" for i in range(24)
+    )
+    (tmp_path / "a.csv").write_text(f"label,text,size,color\n{rows}x, , 3,blue1\n")
+    roles = ("--number-column", "size", "--category-column", "color")
+    said = run("train", "a.csv", "-o", "m", *roles, *QUICK).stderr
+    line = next(line for line in said.splitlines() if line.startswith("rows that repeat"))
+    assert "'an ox and more" in line and len(line) <= 200
+    assert "sizeq" not in said and "colorblue" not in said and "\x1f" not in said

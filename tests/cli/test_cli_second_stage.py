@@ -19,10 +19,10 @@ def trained(files, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("second") / "m"
     arguments = ["train", str(files / "train.tsv"), "-o", str(folder), *QUICK]
-    result = CliRunner().invoke(app, [*arguments, "--reranker", "features"])
+    result = CliRunner().invoke(app, [*arguments, "--reranker", "features", "-v"])
     assert result.exit_code == 0, result.stderr
-    assert ", then features)" in result.stdout
-    assert "  + features" in result.stdout
+    assert "features decide among its candidates" in result.stdout
+    assert "\n+ features  " in result.stdout
     return folder
 
 
@@ -74,7 +74,7 @@ def test_wrong_choices(run, files, tmp_path, choice, message):
     assert "--reranker" in result.stderr
     (tmp_path / "run.toml").write_text('[model]\nreranker = "feature"\n')
     result = run(*arguments, "--config", "run.toml", code=1)
-    assert "reranker='feature' is not known. Did you mean 'features'" in result.stderr
+    assert "--reranker 'feature' is not known. Did you mean 'features'" in result.stderr
     result = run(*arguments, "--method", "mlp", "--reranker", "none", code=1)
     assert "--reranker does not apply to method 'mlp'" in result.stderr
 
@@ -105,7 +105,7 @@ def test_predict_and_evaluate(run, trained, files):
 
 def test_one_vs_rest_is_compared(run, files):
     parts = ["--validation", files / "validation.svm"]
-    result = run("train", files / "train.svm", "-o", "m", *parts, *QUICK)
+    result = run("train", files / "train.svm", "-o", "m", *parts, *QUICK, "-v")
     line = next(line for line in result.stdout.splitlines() if line.startswith("one-vs-rest"))
     assert "% (an SVM for each class, on 60 validation rows): " in line
     assert "codes gain little" not in result.stderr
@@ -113,7 +113,9 @@ def test_one_vs_rest_is_compared(run, files):
     compared = json.loads(result.stdout)["one_vs_rest"]
     assert compared["rows"] == 60
     assert compared["verdict"] in ("better", "worse", "alike")
-    result = run("train", files / "train.svm", "-o", "few", "--bits", 4, "--epochs", 1, *parts)
+    result = run(
+        "train", files / "train.svm", "-o", "few", "--bits", 4, "--epochs", 1, *parts, "-v"
+    )
     assert "this model is worse by" in result.stdout
     assert "--method one_vs_rest is the better choice" in result.stderr
 

@@ -8,18 +8,23 @@ import pytest
 
 import dsnc
 from cli_files import QUICK, write_vectors
-from dsnc.data import Dataset, write_folder
+from dsnc.data import Dataset, load_dataset, write_folder
 
 
 def test_all_files_and_a_report(run, files):
     parts = ["--validation", files / "validation.svm", "--test", files / "test.svm"]
     result = run("train", files / "train.svm", "-o", "m", *parts, *QUICK, "-v")
-    lines = ("validation accuracy", "decoder", "unknown rows", "test accuracy", "test macro")
+    lines = (
+        "60 held-out rows of validation.svm",
+        "trainer fast",
+        "unknown rows",
+        "test macro accuracy",
+    )
     for line in lines:
         assert line in result.stdout
     assert "240 rows, 60 to validate, 60 to test, 8 features, 12 classes" in result.stderr
     assert "epoch 3/3: loss" in result.stderr
-    assert "Next:" in result.stderr
+    assert "Next: --epochs 6 may be more accurate; dsnc predict m FILE" in result.stdout
     assert dsnc.load("m").data_["first_index"] == 1
 
 
@@ -57,7 +62,7 @@ def test_a_predefined_split_is_used(run, tmp_path):
     write_folder(data, tmp_path / "folder")
     result = run("train", "folder", "-o", "m", *QUICK)
     assert "96 rows, 12 to validate, 12 to test" in result.stderr
-    assert "test accuracy" in result.stdout
+    assert "% of 12 test rows" in result.stdout
     assert "its test part" in run("evaluate", "m", "folder").stderr
     assert (
         json.loads(run("evaluate", "m", "folder", "--part", "all", "--json").stdout)["rows"] == 120
@@ -146,7 +151,7 @@ def test_files_without_names_serve_everywhere(run, files, tmp_path):
     (tmp_path / "a.tsv").write_text("".join(lines[1:]))
     parts = ["--validation", "a.tsv", "--test", "a.tsv"]
     result = run("train", "a.tsv", "-o", "m", *parts, *QUICK)
-    assert "test accuracy" in result.stdout
+    assert "% of 240 test rows" in result.stdout
     assert result.stderr.count("no header, label '0', text '1'") == 3
     assert json.loads(run("evaluate", "m", "a.tsv", "--json").stdout)["rows"] == len(lines) - 1
     assert "0 classes added" in run("classes", "add", "m", "a.tsv", "-o", "n").stderr
@@ -161,3 +166,19 @@ def test_what_cannot_be_tested_is_said_before_training(run, files, tmp_path):
     result = run("train", files / "train.tsv", "-o", "m", "--test", "no.tsv", *QUICK, code=1)
     assert "--test no.tsv: does not exist" in result.stderr
     assert "train.tsv" not in result.stderr  # it was not read
+
+
+def test_the_accuracy_that_is_claimed_is_that_of_the_model(run, files):
+    """Printed, as JSON, in the file and on its card: what `predict` gets right, and no other."""
+    rows, settings = files / "validation.svm", ("--decoder", "nearest", "--validation")
+    arguments = ["train", files / "train.svm", *QUICK, *settings, rows]
+    said = run(*arguments, "-o", "m").stdout
+    record = json.loads(run(*arguments, "-o", "n", "--json").stdout)
+    data, model = load_dataset(rows), dsnc.load("m")
+    right = float(np.mean(model.predict(data.X) == data.labels))
+    assert record["best_epoch_accuracy"] != right  # what training measures is another accuracy
+    assert f"accuracy  {100 * right:.2f} % of 60 held-out rows of validation.svm\n" in said
+    assert record["validation_accuracy"] == model.figures_["validation_accuracy"] == right
+    assert f"| validation | accuracy | {100 * right:.2f} % |" in Path("m/README.md").read_text()
+    assert f"{100 * right:.2f} %" in run("inspect", "m").stdout
+    assert json.loads(run("evaluate", "m", rows, "--json").stdout)["accuracy"] == right

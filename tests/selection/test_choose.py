@@ -230,9 +230,9 @@ def test_among_many_classes_a_shortlist_is_cheaper(many, best):
 def test_the_report_can_be_read(best):
     report = best[1]
     first, *lines = str(report).splitlines()
-    assert first.startswith("shortlist: as accurate as any, as far as the held-out rows tell")
+    assert first.startswith("shortlist: no other is clearly more accurate on held-out rows")
     assert "scoring all 1,200 classes would take" in first
-    assert first.endswith(tuple(f"codes of {name}" for name in KNOWN))
+    assert "; it looks among codes of " in first
     assert len(lines) == len(report.trials)
     for line, trial in zip(lines, report.trials, strict=True):
         assert line.split()[:2] == [trial.decoder, f"{100 * trial.accuracy:.2f}"]
@@ -283,7 +283,7 @@ def test_where_no_shortlist_is_as_accurate_all_classes_are_scored(scale, name):
     assert report.chosen == decoder.name == name
     worth = {trial.decoder: trial.accuracy for trial in report.trials}
     assert worth[name] == max(worth.values()) == 1 > worth["shortlist"]
-    assert report.reason == "scoring all classes is the cheapest way that is as accurate as any"
+    assert report.reason.endswith("scoring all classes is the fastest")
 
 
 def test_decoders_are_compared_on_the_same_rows():

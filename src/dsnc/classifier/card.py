@@ -201,7 +201,7 @@ def _rows(what: str, known: Any, name: str | None) -> str:
         return ""
     source = f" of {_code(name)}" if name else ""
     mark = known.get("fingerprint")
-    return f"- {what}: {known['rows']:,}{source}" + (f", fingerprint {_code(mark)}" if mark else "")
+    return f"- {what}: {known['rows']:,}{source}" + (f", checksum {_code(mark)}" if mark else "")
 
 
 def _verb(part: str) -> str:

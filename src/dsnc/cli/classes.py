@@ -78,9 +78,9 @@ def add_classes(
 ) -> None:
     """Add classes to a model from labeled rows: one row per class is enough, more are better.
 
-    Old classes are not forgotten: the model rehearses what it remembers of them. Rows of classes
-    that it already has are learned as well. MODEL is replaced once the changed model is completely
-    written.
+    Old classes are not forgotten: rows that the model remembers of them are trained on as well.
+    Rows of classes that it already has are learned, too. MODEL is replaced once the changed model
+    is completely written.
 
     Example: dsnc classes add model new_titles.tsv
     """

@@ -9,7 +9,7 @@ import typer
 
 from dsnc.cli.common import STATE, note
 from dsnc.errors import InputError
-from dsnc.progress import duration
+from dsnc.progress import count, duration
 
 Ray = Annotated[
     str | None,
@@ -65,7 +65,8 @@ def predict_on_ray(
     done = predict(model, source, address_of(output), verbose=on_screen, **told, **table)
     resumed = f", {done.resumed:,} of them from an earlier run" if done.resumed else ""
     note(
-        f"{done.rows:,} rows in {duration(done.seconds)} by {done.workers} workers; "
-        f"{done.parts:,} parts in {address_of(output)}{resumed}"
+        f"{count(done.rows, 'row')} in {duration(done.seconds)} by "
+        f"{count(done.workers, 'worker')}; "
+        f"{count(done.parts, 'part')} in {address_of(output)}{resumed}"
     )
     note(str(done.noticed))

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any
 
-from dsnc.cli.common import STATE, note, plain_errors, print_json, print_table
+from dsnc.cli.common import STATE, plain_errors
 from dsnc.cli.config import Config
 from dsnc.cli.progress import interruptible
 from dsnc.cli.samples import load
@@ -46,11 +46,7 @@ class RayRun(Run):
         shutil.rmtree(self.folder, ignore_errors=True)
         seconds = time.monotonic() - begin
         report = Report(self.model, self.config.method, self.output, seconds, figures, [])
-        if as_json:
-            print_json(report.plain())
-        else:
-            print_table(["", ""], report.lines())
-            note(f"\nNext: {report.advice()}")
+        report.show(as_json=as_json)
 
     def _test_figures(self) -> dict[str, float] | None:
         """Measure test rows here, if there are any."""

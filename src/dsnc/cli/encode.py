@@ -19,6 +19,7 @@ from dsnc.cli.common import (
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
 from dsnc.kernels import deferred
+from dsnc.progress import count
 
 
 class Format(StrEnum):
@@ -67,7 +68,7 @@ def encode(
         if form is Format.npy and output is not None:
             with aside(output, force=force) as file:
                 n_rows = _write_words(file, estimator, rows)
-            note(f"{n_rows:,} codes of {estimator.predictor_.n_bits} bits: {output}")
+            note(f"{count(n_rows, 'code')} of {estimator.predictor_.n_bits} bits: {output}")
             return
         with lines_to(output, force=force) as write:
             for block in rows:

@@ -259,7 +259,7 @@ def _print_mistakes(mistakes: list[dict[str, Any]]) -> None:
         cells = (mistake["row"], sure, truth, mistake["answer"], text)
         rows.append([str(cell) for cell in cells])
     if rows:
-        print_table(["row", "sure", "label", "answer", "text"], rows)
+        print_table(["row", "probability", "label", "answer", "text"], rows)
 
 
 def _with_decoder(estimator: Any, decoder: Any) -> Any:

@@ -61,7 +61,8 @@ def inspect_model(
         record |= {"bit": asdict(bits[0])} if bits else {}
         print_json(record)
         return
-    _show(facts, label, near, bits)
+    if html is None or near is not None or bits:
+        _show(facts, label, near, bits)
     if texts is None and facts.takes_text and bits:
         note("\nTo see which n-grams push the bit, give some texts: --data FILE")
 
@@ -126,8 +127,9 @@ def _version(model: Path) -> str:
 def _show(facts: Any, label: str | None, near: list[Any] | None, bits: "list[BitFacts]") -> None:
     from dsnc.inspection import summary, trial_cells
 
-    print_table(["", ""], [list(line) for line in summary(facts)])
-    if facts.trials:
+    if near is None and not bits:
+        print_table(["", ""], [list(line) for line in summary(facts)])
+    if facts.trials and near is None and not bits:
         typer.echo("\nDecoders on held-out rows")
         rows = [trial_cells(trial) for trial in facts.trials]
         print_table(["decoder", "accuracy", "per row", "settings"], rows)

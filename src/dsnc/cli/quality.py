@@ -1,5 +1,6 @@
 """What looks wrong in the rows to learn from, said before anything is learned."""
 
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ _WORDS = {
     "which are learned as different classes",
     "single_row_classes": "classes with a single row",
 }
+_WIDTH = 200  # letters of a line
 _SEPARATORS = ("|", ";", ",")  # that people put between labels
 _WORDS_OF_SETS = {
     "duplicate_rows": "rows that repeat another row and its labels",
@@ -34,7 +36,7 @@ def tell_quality(dataset: "Dataset") -> list[dict[str, Any]]:
     from dsnc.data import check_quality
 
     labels = dataset.label_lists() if dataset.is_multilabel else dataset.labels
-    findings = check_quality(dataset.X, labels)
+    findings = check_quality(dataset.X, labels, _own_texts(dataset))
     hint_at_sets(dataset)
     words = _WORDS | (_WORDS_OF_SETS if dataset.is_multilabel else {})
     unit, place = _places(dataset)
@@ -84,4 +86,16 @@ def _sentence(words: str, finding: "Finding", unit: str, place: Callable[[int], 
         numbers = ", ".join(f"{place(row):,}" for row in example.rows)
         where = f"{unit}{'s' if len(example.rows) > 1 else ''} {numbers}"
         examples.append(f"{where}: {example.text}" if example.text else where)
-    return f"{words}: {finding.count:,} ({'; '.join(examples)})"
+    return textwrap.shorten(f"{words}: {finding.count:,} ({'; '.join(examples)})", _WIDTH)
+
+
+def _own_texts(dataset: "Dataset") -> list[str] | None:
+    """Return texts without the words that stand for numbers and categories beside them."""
+    from dsnc.data.table_rows import FIELD
+
+    columns = dataset.columns
+    if columns is None or not columns.text:
+        return None
+    has_words = bool(columns.numbers or columns.categories)
+    own = (text.rpartition(FIELD)[0] if has_words else text for text in dataset.X.tolist())
+    return [text.replace(FIELD, " | ") for text in own]

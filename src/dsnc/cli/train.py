@@ -23,8 +23,6 @@ from dsnc.cli.common import (
     Validation,
     note,
     plain_errors,
-    print_json,
-    print_table,
 )
 from dsnc.cli.measure import answer
 from dsnc.cli.measure_sets import answer_sets
@@ -42,6 +40,7 @@ from dsnc.cli.table_options import takes_tables
 from dsnc.cli.train_report import Report
 from dsnc.errors import CheckpointError, InputError
 from dsnc.files import locked
+from dsnc.progress import count
 
 if TYPE_CHECKING:
     from dsnc.classifier.one_vs_rest import Comparison
@@ -203,11 +202,7 @@ class Run:
         self._compare(parts)
         report = Report(self.model, self.config.method, self.output, seconds, figures, quality)
         report = replace(report, compared=self.compared)
-        if as_json:
-            print_json(report.plain())
-        else:
-            print_table(["", ""], report.lines())
-            note(f"\nNext: {report.advice()}")
+        report.show(as_json=as_json)
         self._hint_at_baselines()
 
     def _suit(self, train: "Dataset") -> None:
@@ -305,10 +300,10 @@ class Run:
 
     def _describe(self, parts: "Split") -> None:
         train = parts.train
-        rows = f"{len(train):,} rows"
+        rows = count(len(train), "row")
         for part, purpose in ((parts.validation, "validate"), (parts.test, "test")):
             rows += f", {len(part):,} to {purpose}" if len(part) else ""
-        width = "texts" if train.is_text else f"{train.width:,} features"
+        width = "texts" if train.is_text else count(train.width or 0, "feature")
         n_classes = int((train.rows_per_class > 0).sum())
         labels = replace(train.summary(), classes=n_classes).labels_text
         note(f"{train.name}: {rows}, {width}, {labels}")

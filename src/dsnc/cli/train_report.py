@@ -5,10 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dsnc.cli.common import percent, size
+import typer
+
+from dsnc.cli.common import STATE, percent, print_json, print_table, size
 from dsnc.cli.measure import figure_rows
 from dsnc.cli.samples import has_label_sets
-from dsnc.progress import duration, settings_text
+from dsnc.progress import count, duration, settings_text
 
 if TYPE_CHECKING:
     from dsnc.classifier.one_vs_rest import Comparison
@@ -25,6 +27,16 @@ class Report:
     test: dict[str, float] | None  # figures of test rows
     quality: list[dict[str, Any]]
     compared: "Comparison | None" = None  # with one-vs-rest
+
+    def show(self, *, as_json: bool) -> None:
+        """Print it: three lines, with --verbose also the details."""
+        if as_json:
+            print_json(self.plain())
+            return
+        print_table(["", ""], self.summary())
+        if STATE.verbose:
+            typer.echo("")
+            print_table(["", ""], self.details())
 
     def plain(self) -> dict[str, Any]:
         """Return all of it as JSON has it."""
@@ -47,42 +59,58 @@ class Report:
             "seconds": round(self.seconds, 3),
         }
 
-    def lines(self) -> list[list[str]]:
-        """Return (what, value) pairs, ready to print."""
-        model, history, report = self.model, self.model.history_, self._choice
-        sets = has_label_sets(model)
-        n_classes = f"{len(model.classes_):,} {'labels' if sets else 'classes'}"
-        lines = [["model", f"{self.output} ({size(self._n_bytes)}, {n_classes})"]]
-        trainer = f" ({model.trainer_})" if hasattr(model, "trainer_") else ""
-        spent = duration(self.seconds)
-        lines.append(["training", f"{model.n_iter_} epochs{trainer}, {spent} in all"])
-        if history.stopped and history.stopped != "max_epochs reached":
-            lines[-1][1] += f" ({history.stopped})"
-        if history.best_accuracy is not None:
-            trained = f"{percent(history.best_accuracy)} with the decoder of training"
-            lines.append(["best epoch", f"{history.best_epoch}, {trained}"])
+    def summary(self) -> list[list[str]]:
+        """Return (what, value) pairs that everybody wants to know: learned, how well, where."""
+        model, data = self.model, self.model.data_
+        of = count(len(model.classes_), "label" if has_label_sets(model) else "class")
+        learned = f"{of} from {count(data.get('rows', 0), 'row')}, in {duration(self.seconds)}"
+        stopped = model.history_.stopped
+        if stopped and stopped != "max_epochs reached":
+            learned += f" ({stopped} after {count(model.n_iter_, 'epoch')})"
+        measure = "P@1" if has_label_sets(model) else "accuracy"
+        measured, held_out = [], data.get("validation", {})
         if "validation_accuracy" in model.figures_:
-            decoder = f"decoder {model.predictor_.decoder.name}"
-            if model.predictor_.reranker is not None:
-                decoder += ", then features"
-            accuracy = percent(model.figures_["validation_accuracy"])
-            measure = "validation P@1" if sets else "validation accuracy"
-            lines.append([measure, f"{accuracy} ({decoder})"])
+            rows = (
+                count(held_out["rows"], "held-out row") if "rows" in held_out else "held-out rows"
+            )
+            name = f" of {held_out['name']}" if "name" in held_out else ""
+            if held_out.get("never_held_out"):
+                name = f" ({held_out['never_held_out']:,} more are the only ones of their class)"
+            measured.append(f"{percent(model.figures_['validation_accuracy'])} of {rows}{name}")
+        if self.test:
+            best = self.test.get("accuracy", self.test.get("precision_at_1", math.nan))
+            measured.append(f"{percent(best)} of {count(int(self.test['rows']), 'test row')}")
+        nothing = "not measured, since no rows were held out; give --test FILE"
+        saved = f"{self.output} ({size(self._n_bytes)}). Next: {self.advice()}"
+        return [
+            ["learned", learned],
+            [measure, ", ".join(measured) or nothing],
+            ["saved in", saved],
+        ]
+
+    def details(self) -> list[list[str]]:
+        """Return (what, value) pairs about how the model came to be."""
+        model, history, report = self.model, self.model.history_, self._choice
+        trainer = f", trainer {model.trainer_}" if hasattr(model, "trainer_") else ""
+        lines = [["training", f"{count(model.n_iter_, 'epoch')}{trainer}"]]
+        if history.best_accuracy is not None:
+            before = f"{percent(history.best_accuracy)} before a decoder was chosen"
+            lines.append(["best epoch", f"{history.best_epoch}, {before}"])
         for trial in report.trials if report else []:
             settings = settings_text(trial.settings)
-            lines.append(["  " + trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
+            lines.append([trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
         if report is not None:
-            lines.append(["decoder", f"{report.chosen}: {report.reason}"])
+            lines.append(["chosen", f"{report.chosen}: {report.reason}"])
         if self.compared is not None:
             lines.append(["one-vs-rest", _in_words(self.compared)])
-        if model._novelty is not None:
+        if getattr(model, "_novelty", None) is not None:
             lines.append(["unknown rows", str(model._novelty)])
         return lines + [[f"test {name}", value] for name, value in figure_rows(self.test or {})]
 
     def advice(self) -> str:
         """Say what is worth trying now."""
         model, history = self.model, self.model.history_
-        looks = f"dsnc inspect {self.output}, dsnc predict {self.output} FILE"
+        looks = f"dsnc predict {self.output} FILE, dsnc inspect {self.output}"
         n_bits = getattr(model, "n_bits", None)
         enough = 4 * math.ceil(math.log2(max(2, len(model.classes_))))
         if n_bits is not None and n_bits < enough:

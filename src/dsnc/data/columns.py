@@ -12,6 +12,7 @@ from typing import Any, Self
 from dsnc.data.seeking import Names, Seek, several
 from dsnc.data.tables import Table
 from dsnc.errors import DataFileError, InputError, warn
+from dsnc.progress import count
 
 LABEL_NAMES = ("label", "labels", "class", "category", "target", "tags", "categories", "classes")
 TEXT_NAMES = ("text", "texts", "title", "sentence", "document", "content", "query")
@@ -144,7 +145,7 @@ class Columns:
         parts = [f"label {self.label!r}{between}"] if self.label is not None else []
         joint = " | " if self.separate else " + "
         parts += [f"text {joint.join(map(repr, self.text))}"] if self.text else []
-        parts += [f"{len(self.numbers):,} numbers"] if self.numbers else []
+        parts += [count(len(self.numbers), "number")] if self.numbers else []
         parts += [f"categories {', '.join(map(repr, self.categories))}"] if self.categories else []
         return ", ".join(parts)
 

@@ -32,7 +32,7 @@ class Finding:
     examples: tuple[Example, ...]
 
 
-def check_quality(rows: Any, labels: Any) -> list[Finding]:
+def check_quality(rows: Any, labels: Any, shown: list[str] | None = None) -> list[Finding]:
     """Look for common mistakes in the data; nothing is changed.
 
     =====================  ====================================================================
@@ -54,6 +54,8 @@ def check_quality(rows: Any, labels: Any) -> list[Finding]:
         Texts or numbers.
     labels : array of shape (n,), or sequence of lists or sets
         The label of each row, or its labels. They may be of any type.
+    shown : list of str, optional
+        What examples show, where that is not the text of `rows`.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def check_quality(rows: Any, labels: Any) -> list[Finding]:
     else:
         hashes = np.fromiter(map(hash, texts), np.int64, n_rows)
         empty = np.fromiter((not t or t.isspace() for t in texts), np.bool_, n_rows)
-    return _Search(texts, _Names(names), hashes, empty).findings()
+    return _Search(shown or texts, _Names(names), hashes, empty).findings()
 
 
 class _Names:

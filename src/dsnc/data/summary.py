@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from dsnc.progress import count
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -24,9 +26,13 @@ class Summary:
     def labels_text(self) -> str:
         """The number of classes, or of labels and labels per row, in words."""
         if not self.has_label_sets:
-            return f"{self.classes:,} classes"
-        none = f", {self.rows_without_label:,} rows without any" if self.rows_without_label else ""
-        return f"label sets, {self.classes:,} labels, {self.labels_per_row:.1f} a row{none}"
+            return count(self.classes, "class")
+        none = (
+            f", {count(self.rows_without_label, 'row')} without any"
+            if self.rows_without_label
+            else ""
+        )
+        return f"label sets, {count(self.classes, 'label')}, {self.labels_per_row:.1f} a row{none}"
 
     def lines(self) -> list[tuple[str, str]]:
         """Return (what, value) pairs, ready to print."""

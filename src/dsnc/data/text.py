@@ -24,6 +24,7 @@ from dsnc.data.table_rows import Made, RowMaker
 from dsnc.data.tables import Table, TableOptions, open_table
 from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import UnknownLabelError, object_array
+from dsnc.progress import count
 
 _SHOWN = 5  # columns that are not used
 
@@ -188,7 +189,7 @@ def _dataset(
     fields: dict[str, Any] = {
         "classes": classes,
         "name": stem(path),
-        "source": f"{os.fspath(path)}: {how}, {len(made.lines):,} rows",
+        "source": f"{os.fspath(path)}: {how}, {count(len(made.lines), 'row')}",
         "lines": made.lines,
         "ids": None if made.ids is None else object_array(made.ids),
         "columns": columns,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.errors import InputError, did_you_mean
+from dsnc.progress import count
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,6 @@ class Discovery:
         """Return in a sentence what was found."""
         inside = sum(map(len, self.classes))
         return (
-            f"{len(self):,} proposed classes of {inside:,} rows; {self.n_novel:,} of "
-            f"{self.n_rows:,} rows are novel"
+            f"{count(len(self), 'proposed class')} of {count(inside, 'row')}; {self.n_novel:,} of "
+            f"{count(self.n_rows, 'row')} are novel"
         )

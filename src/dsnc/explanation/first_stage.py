@@ -31,7 +31,7 @@ from dsnc.decoders.soft import INPUTS
 from dsnc.errors import InputError
 
 Doubles = NDArray[np.float64]
-CLASS_BIAS, DOUBT = "bias of the classes", "doubt about the codes"
+CLASS_BIAS, DOUBT = "bias of the classes", "distance to the nearest codes"
 NO_CODE, VOTES = "no code is known", "votes of the neighbors"
 
 

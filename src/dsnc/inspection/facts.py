@@ -10,7 +10,7 @@ from dsnc.encoders import NumpyEncoder
 from dsnc.errors import InputError
 from dsnc.model import takes_text
 from dsnc.persistence import card_facts, read_model
-from dsnc.progress import figure_name, settings_text
+from dsnc.progress import count, figure_name, settings_text
 
 _LONGEST = 200  # characters of a name that a card gives
 _CALIBRATION = ("temperature", "other", "slope", "intercept")
@@ -97,7 +97,7 @@ def summary(facts: ModelFacts) -> list[tuple[str, str]]:
         ("kind", facts.kind),
         ("labels" if facts.sets else "classes", f"{facts.n_classes:,}"),
         ("label sets", facts.sets),
-        ("input", f"{rows}{facts.n_features:,} features"),
+        ("input", f"{rows}{count(facts.n_features, 'feature')}"),
         ("columns", _columns(facts.data.get("columns"))),
         ("encoder", f"{sizes} ({facts.parameters.get('encoder', 'linear')})"),
         ("bits", f"{facts.n_bits:,}"),
@@ -170,7 +170,8 @@ def _rows(known: Any) -> str:
         return ""
     name, mark = known.get("name"), known.get("fingerprint")
     source = f" of {name}" if isinstance(name, str) else ""
-    return f"{known['rows']:,} rows{source}" + (f" ({mark})" if isinstance(mark, str) else "")
+    checksum = f" (checksum {mark})" if isinstance(mark, str) else ""
+    return f"{count(known['rows'], 'row')}{source}{checksum}"
 
 
 def _story(facts: ModelFacts) -> str:
@@ -178,12 +179,12 @@ def _story(facts: ModelFacts) -> str:
     metrics, epochs = facts.metrics, facts.history
     if not epochs and metrics["best_epoch"] is None:
         return ""
-    text = f"{metrics['epochs']} epoch{'s'[: metrics['epochs'] != 1]}"
+    text = count(metrics["epochs"], "epoch")
     if epochs and None not in (epochs[0]["loss"], epochs[-1]["loss"]):
         text += f", loss {epochs[0]['loss']:.4f} → {epochs[-1]['loss']:.4f}"
     if metrics["best_epoch_accuracy"] is not None:
         accuracy = f"{100 * metrics['best_epoch_accuracy']:.2f} %"
-        text += f", best epoch {metrics['best_epoch']} ({accuracy} with the decoder of training)"
+        text += f", best epoch {metrics['best_epoch']} ({accuracy} before a decoder was chosen)"
     return f"{text}; {metrics['stopped']}" if metrics["stopped"] else text
 
 
