@@ -23,18 +23,7 @@ _MOST_CATEGORIES = 50  # distinct texts of a column that might be categories
 
 @dataclass(frozen=True)
 class Roles:
-    """What a user says about the columns: names, or numbers from 0 on.
-
-    Parameters
-    ----------
-    label_column, id_column : str or int, optional
-    text_column, number_column, category_column : str, int or several
-        Several texts are joined by a space. Without texts, all columns of numbers are taken unless
-        some are named, and categories become a column for each value; beside texts, numbers and
-        categories become words.
-    missing : "refuse", "zero", "mean" or "drop"
-        What becomes of rows with a number that is not there.
-    """
+    """What a user says about the columns, as `dsnc.data.text.read_table` explains it."""
 
     label_column: str | int | None = None
     text_column: Names = None

@@ -43,21 +43,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What a user may say about a table; None is found out.
-
-    Parameters
-    ----------
-    delimiter : str, optional
-        The character between cells.
-    header : bool, optional
-        Whether the first row names the columns.
-    encoding : str
-        Of delimited text and JSON lines.
-    decode_errors : "strict" or "replace"
-        Whether bytes that are not of the encoding are an error, or become U+FFFD.
-    label_separator : str, optional
-        What stands between the labels of a cell; then rows have label sets.
-    """
+    """What a user may say about a table, as `dsnc.data.text.read_table` explains it."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -274,7 +260,7 @@ def _of_width(path: Any, rows: Iterator[Row], width: int) -> Iterator[Row]:
 def _open_jsonl(path: Any, options: TableOptions) -> Table:
     begin = next((chunk for _, chunk in read_chunks(path)), b"") if path != STDIN else b"{"
     if begin.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"["):
-        rows = _json_objects(path, json_items(path, options))
+        rows = json_items(path, options)
     else:
         rows = _json_lines(path, options)
     first = list(islice(rows, _SAMPLE if path != STDIN else 1))
@@ -282,13 +268,13 @@ def _open_jsonl(path: Any, options: TableOptions) -> Table:
         raise DataFileError.at(path, "is empty", expected="one JSON object a line")
     # Keys that come later in a log are carried through by name; columns are those seen first.
     names = list(dict.fromkeys(key for _, item in first if isinstance(item, dict) for key in item))
-    if not names and isinstance(first[0][1], DataFileError):
-        raise first[0][1]
+    if not names:
+        _json_row(path, *first[0], names).known()  # what is wrong with it
     return Table(
         path,
         "jsonl",
         names,
-        (_json_row(line, item, names) for line, item in chain(first, rows)),
+        (_json_row(path, line, item, names) for line, item in chain(first, rows)),
         "JSON lines",
         size=len(first),
     )
@@ -303,7 +289,7 @@ def _json_lines(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
             if number in bad:
                 yield number, bad.pop(number)
             elif line.strip():
-                yield number, _json_object(path, number, line.strip())
+                yield number, _json_value(path, number, line.strip())
 
 
 def json_items(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
@@ -316,33 +302,24 @@ def json_items(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:
     return enumerate(items, 1)
 
 
-def _json_objects(path: Any, items: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-    for number, item in items:
-        if isinstance(item, dict):
-            yield number, item
-        else:
-            yield number, DataFileError.at(path, f"item {number} is not a JSON object")
-
-
-def _json_object(path: Any, line: int, text: str) -> Any:
+def _json_value(path: Any, line: int, text: str) -> Any:
     try:
-        item = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         return DataFileError.at(
             path, f"is not JSON ({reason})", line=line, text=text, expected="one object a line"
         )
-    if not isinstance(item, dict):
-        expected = '{"label": ..., "text": ...}'
-        return DataFileError.at(
-            path, "is not a JSON object", line=line, text=text, expected=expected
-        )
-    return item
 
 
-def _json_row(line: int, item: Any, names: list[str]) -> Row:
+def _json_row(path: Any, line: int, item: Any, names: list[str]) -> Row:
     if isinstance(item, DataFileError):
         return Row(line, item)
+    if not isinstance(item, dict):
+        expected, found = '{"label": ..., "text": ...}', "is not a JSON object"
+        return Row(
+            line, DataFileError.at(path, found, line=line, text=str(item), expected=expected)
+        )
     return Row(line, [item.get(key) for key in names], item)
 
 

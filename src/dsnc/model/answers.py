@@ -95,18 +95,10 @@ class Noticed:
 def features_of(
     model: Any, X: Any, lines: Sequence[int], errors: Sequence[str], noticed: Noticed
 ) -> Any:
-    """Return texts as rows of features, numbers as they are; notice rows that have none.
+    """Return texts as rows of features, numbers as they are.
 
-    Parameters
-    ----------
-    model : FittedModel
-    X : list of str, ndarray or sparse matrix
-    lines : sequence of int
-        Where each row stands.
-    errors : sequence of str
-        Why a row is not to be answered; "" where it is.
-    noticed : Noticed
-        What such rows, and those without a known feature, are added to.
+    Notices rows that are not to be answered, for the reasons in `errors`, and rows without a known
+    feature; `lines` says where each stands.
     """
     for line, error in zip(lines, errors, strict=True):
         if error:
