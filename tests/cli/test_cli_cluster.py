@@ -12,7 +12,7 @@ from dsnc.cli.cluster import address_of
         (("--ray", "auto", "-o", "out", "--json"), "--json is for lines"),
         (("--ray", "auto", "-o", "out", "--first-index", 1), "--first-index is for lines"),
         (("--workers", 2), "--workers 2 is for a cluster"),
-        (("--ray", "nowhere", "-o", "out"), "ray='nowhere' is not an address"),
+        (("--ray", "nowhere", "-o", "out"), "--ray 'nowhere' is not an address"),
     ],
 )
 def test_predict(run, files, options, problem, tmp_path):

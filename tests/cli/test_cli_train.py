@@ -23,7 +23,8 @@ def test_all_files_and_a_report(run, files):
     for line in lines:
         assert line in result.stdout
     assert "240 rows, 60 to validate, 60 to test, 8 features, 12 classes" in result.stderr
-    assert "epoch 3/3: loss" in result.stderr
+    after = result.stderr.partition("epoch 3/3: loss")[2]
+    assert "choosing the decoder and a second stage, and calibrating probabilities ..." in after
     assert "Next: --epochs 6 may be more accurate; dsnc predict m FILE" in result.stdout
     assert dsnc.load("m").data_["first_index"] == 1
 

@@ -11,7 +11,7 @@ from dsnc.cli.progress import interruptible
 from dsnc.cli.samples import load
 from dsnc.cli.train import Run
 from dsnc.cli.train_report import Report
-from dsnc.errors import CheckpointError, InputError
+from dsnc.errors import InputError
 
 _OURS = {"rows", "plan.json", "checkpoint", "ray"}  # what a run leaves in its folder
 
@@ -22,7 +22,7 @@ class RayRun(Run):
     def __init__(
         self, config: Config, *, resume: bool, force: bool, ray: str, workers: int | None
     ) -> None:
-        super().__init__(config, resume=resume, keep_epochs=False, force=force)
+        super().__init__(config, resume=resume, keep_epochs=True, force=force)
         self.others, self._ray, self._workers = {}, ray, workers
         self.model = config.make_model()
         if "validation" in config.train:
@@ -60,18 +60,8 @@ class RayRun(Run):
         self.model.keep_test_figures({"accuracy": figures["accuracy"]})
         return figures
 
-    def _check_checkpoint(self) -> None:
-        if not self.folder.exists() or self.resume:
-            return
-        if not self.force:
-            raise CheckpointError(
-                f"{self.folder} holds an interrupted run. To continue it, run the same command "
-                "with --resume; to discard it, run the same command with --force."
-            )
-        foreign = [file.name for file in self.folder.iterdir() if file.name not in _OURS]
-        if foreign:
-            raise CheckpointError(f"{self.folder} holds {foreign[0]!r}; it is not deleted.")
-        shutil.rmtree(self.folder)
+    def _is_ours(self, name: str) -> bool:
+        return name in _OURS
 
     def _what_is_kept(self) -> str:
         return (

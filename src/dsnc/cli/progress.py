@@ -45,6 +45,12 @@ def log_epochs(
     return show
 
 
+def tell_what_follows(progress: "Progress") -> None:
+    """Say, after the last epoch, that there is more to do; a callback of training."""
+    if progress.history.stopped:
+        note("choosing the decoder and a second stage, and calibrating probabilities ...")
+
+
 @contextmanager
 def interruptible(what_is_kept: Callable[[], str]) -> Iterator[None]:
     """Let Ctrl-C or SIGTERM end what runs inside at once, with a sentence about what is kept."""

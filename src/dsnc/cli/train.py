@@ -27,7 +27,7 @@ from dsnc.cli.common import (
 from dsnc.cli.measure import answer
 from dsnc.cli.measure_sets import answer_sets
 from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, Trainer, kind_of, option
-from dsnc.cli.progress import interruptible, log_epochs
+from dsnc.cli.progress import interruptible, log_epochs, tell_what_follows
 from dsnc.cli.quality import tell_quality
 from dsnc.cli.samples import (
     has_label_sets,
@@ -293,10 +293,14 @@ class Run:
                 f"{self.folder} holds an interrupted run. To continue it, run the same command "
                 "with --resume; to discard it, run the same command with --force."
             )
-        foreign = [f.name for f in self.folder.iterdir() if "checkpoint" not in f.name]
+        foreign = [f.name for f in self.folder.iterdir() if not self._is_ours(f.name)]
         if foreign:
             raise CheckpointError(f"{self.folder} holds {foreign[0]!r}; it is not deleted.")
         shutil.rmtree(self.folder)
+
+    def _is_ours(self, name: str) -> bool:
+        """Tell whether a run has left a file in the folder of its checkpoint."""
+        return "checkpoint" in name
 
     def _describe(self, parts: "Split") -> None:
         train = parts.train
@@ -336,7 +340,9 @@ class Run:
         if hasattr(self.model, "callbacks"):
             measure = "P@1" if train.is_multilabel else "accuracy"
             log = log_epochs(self.model.time_limit, measure)
-            self.model.set_params(**({"verbose": True} if on_screen else {"callbacks": [log]}))
+            follows = [tell_what_follows] if self.config.method == "dsnc" else []
+            callbacks = follows if on_screen else [log, *follows]
+            self.model.set_params(verbose=on_screen, callbacks=callbacks)
         with plain_errors():
             try:
                 self.model.fit(rows_of(train), labels, **options)
