@@ -252,3 +252,5 @@ def test_an_address_of_no_class_is_told(browser, tmp_path):
     browser.js("(location.hash = 'model=a&class=none')")
     browser.wait("!document.getElementById('problem').hidden")
     assert "“none”" in browser.text("#problem")
+    browser.find("#nearest button").click()
+    assert not browser.find("#problem").is_displayed()

@@ -112,6 +112,7 @@ function inAddress() {
 
 // The address has what is shown, so that it can be sent to somebody.
 state.on("origin", () => {
+  byId("problem").hidden = true; // it was about another class
   const { number } = state.origin;
   if (number === undefined) return;
   const parts = new URLSearchParams({ model: state.facts.model, class: String(state.labels[number]) });
@@ -123,7 +124,6 @@ window.addEventListener("hashchange", () => {
   const number = state.labels.findIndex((label) => String(label) === asked.class);
   if (asked.model !== state.facts?.model) begin();
   else if (asked.class !== undefined && state.codes.size) {
-    byId("problem").hidden = number >= 0;
     if (number >= 0) state.choose(number);
     else lost(asked.class);
   }
