@@ -234,6 +234,10 @@ def test_a_model_of_two_texts_wants_both(run, start, tmp_path):
     refused = "- is no table with the columns that the model reads, 'title', 'note'. Give one"
     for command in ("predict", "encode", "explain"):
         assert refused in run(command, "m", "-", input="night nurse\n", code=1).stderr
+    (tmp_path / "parts").mkdir()
+    for part in ("train", "test"):
+        write_two_texts(tmp_path / "parts" / f"{part}.csv")
+    assert json.loads(run("evaluate", "m", "parts", "--json").stdout)["accuracy"] > 0.9
     for text in ("night nurse", "{night nurse"):
         told = run("explain", "m", text, code=1).stderr
         assert "is one text, but the model reads 'title', 'note'." in told

@@ -278,7 +278,8 @@ def load_labelled(
 
     text, n_features = look.takes_text(estimator), estimator.n_features_in_
     columns = look.columns_of(estimator)
-    if columns is not None and table_kind(data, columns) is not None:
+    files = map(str, Path(data).glob("train.*") if Path(data).is_dir() else [data])
+    if columns is not None and any(table_kind(file, columns) for file in files):
         reading = {**reading, "columns": columns}
     dataset = load(data, reading, sets=has_label_sets(estimator))
     if dataset.is_text != text:

@@ -9,6 +9,7 @@ from dsnc.data.cells import is_missing, labels_in, number
 from dsnc.data.tables import Table
 from dsnc.errors import InputError, did_you_mean
 
+_LINES = "; texts alone may come one per line, from a .txt file or stdin (-)"
 Names = str | int | Sequence[str | int] | None
 
 
@@ -70,8 +71,8 @@ class Seek:
         raise InputError(
             f"{os.fspath(self.table.path)}: has {has}, and the model reads "
             f"{', '.join(map(repr, lost))}.{did_you_mean(lost[0], here)} Name the column so, or "
-            "say which it is with text_column= (and header=False if the first line is a row); "
-            "texts alone may come one per line, from a .txt file or stdin (-)."
+            "say which it is with text_column= (and header=False if the first line is a row)"
+            f"{_LINES if usual else ''}."
         )
 
     def usual(self, names: Sequence[str]) -> str | None:
