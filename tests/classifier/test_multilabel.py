@@ -156,6 +156,31 @@ def test_a_file_brings_back_all(form, tmp_path):
     assert f1_of_sets(TEST_Y, with_shortlist.predict(TEST_X)) > 0.85
 
 
+@pytest.mark.parametrize("decoder", ["soft", "shortlist"])
+def test_labels_go(decoder, tmp_path):
+    second = {"name": "features", "mix": 0.5, "reach": 50.0, "size": 3}
+    settings = {"decoder": decoder, "reranker": None if decoder == "soft" else second}
+    settings |= {"per_label_threshold": True}
+    model = dsnc.DSNCMultiLabelClassifier(**SMALL, **settings).fit(X, as_csr(Y))
+    model.save(tmp_path / "m")
+    loaded, gone, stays = dsnc.load(tmp_path / "m"), [1, 5], np.delete(np.arange(N_LABELS), [1, 5])
+    loaded.remove_classes(gone).save(tmp_path / "m", overwrite=True)
+    for smaller in (loaded, dsnc.load(tmp_path / "m")):
+        assert smaller.classes_.tolist() == stays.tolist()
+        assert (smaller.label_counts_ == model.label_counts_[stays]).all()
+        if decoder == "soft":
+            expected = model.predict_proba(TEST_X)[:, stays]
+            np.testing.assert_allclose(smaller.predict_proba(TEST_X), expected, atol=1e-6)
+            expected = model.predict(TEST_X).toarray()[:, stays]
+            assert np.array_equal(smaller.predict(TEST_X).toarray(), expected)
+        assert f1_of_sets(TEST_Y[:, stays], smaller.predict(TEST_X)) > 0.85
+    with pytest.raises(InputError, match="classes can only be added where each row has one label"):
+        loaded.add_classes(X[:5], [[1]] * 5)
+    with pytest.raises(InputError, match="at least two must remain"):
+        loaded.remove_classes(stays[1:])
+    assert (loaded.label_counts_ == model.label_counts_[stays]).all()
+
+
 def test_passes_over_some_rows():
     model = dsnc.DSNCMultiLabelClassifier(n_bits=24)
     for _ in range(12):

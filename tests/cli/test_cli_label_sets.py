@@ -252,9 +252,8 @@ def test_show_tells_of_sets(run, place):
     assert record["has_label_sets"] and record["classes"] == 5
 
 
-@pytest.mark.parametrize("change", [("add", "tags.csv"), ("remove", "a")])
-def test_labels_of_sets_neither_come_nor_go(run, place, change):
-    word, what = change
-    what = place / what if word == "add" else what
-    said = run("classes", word, place / "m", what, code=1).stderr
-    assert "classes of a model of kind 'dsnc_sets' are fixed" in said
+def test_labels_of_sets_go_and_none_come(run, place, tmp_path):
+    said = run("classes", "add", place / "m", place / "tags.csv", code=1).stderr
+    assert "no classes can be added to a model of kind 'dsnc_sets'" in said
+    run("classes", "remove", place / "m", "big", "wet", "-o", "smaller")
+    assert dsnc.load(tmp_path / "smaller").classes_.tolist() == sorted({*WORDS} - {"big", "wet"})

@@ -15,8 +15,8 @@ from dsnc.selection import SelectionSettings
 from dsnc.targets import Targets
 
 _FIXED = (
-    "classes can only be added or removed where each row has one label; to change the labels of a "
-    "model of label sets, call fit again."
+    "classes can only be added where each row has one label; to give a model of label sets more "
+    "labels, call fit again."
 )
 
 
@@ -68,18 +68,23 @@ class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc
     kind: ClassVar[str] = CodeSetModel.kind
 
     def add_classes(self, X: Any, y: Any) -> Self:
-        """Not available: the labels of label sets are fixed by `fit`. Raises an InputError."""
+        """Not available: label sets get no more labels after `fit`. Raises an InputError."""
         raise InputError(_FIXED)
 
     def add_described_classes(
         self, labels: Any, descriptions: Any = None, *, attributes: Any = None
     ) -> Self:
-        """Not available: the labels of label sets are fixed by `fit`. Raises an InputError."""
+        """Not available: label sets get no more labels after `fit`. Raises an InputError."""
         raise InputError(_FIXED)
 
     def remove_classes(self, labels: Any) -> Self:
-        """Not available: the labels of label sets are fixed by `fit`. Raises an InputError."""
-        raise InputError(_FIXED)
+        """Forget labels, as `DSNCClassifier.remove_classes` does. They cannot come back."""
+        with self._all_or_nothing():
+            known = self._labels
+            super().remove_classes(labels)
+            counts = self.label_counts_[known.find(self._labels.names)]
+            self.data_["label_counts"] = counts.tolist()
+        return self
 
     def _rows_of_new_classes(self, y: Any) -> Any:
         return []  # refused later, with their names

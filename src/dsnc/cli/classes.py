@@ -159,7 +159,7 @@ def remove_classes(
         wanted += [line for line in lines if line.strip()]
     if not wanted:
         raise InputError("LABEL is missing; name the classes to remove, or give --from FILE.")
-    with _changing(model, output, force=force) as (estimator, said):
+    with _changing(model, output, force=force, adds=False) as (estimator, said):
         known = {str(label): label for label in estimator.classes_.tolist()}
         for name in wanted:
             if name not in known:
@@ -184,7 +184,9 @@ def _named_rows(
 
 
 @contextmanager
-def _changing(model: Path, output: Path | None, *, force: bool) -> Iterator[tuple[Any, list[str]]]:
+def _changing(
+    model: Path, output: Path | None, *, force: bool, adds: bool = True
+) -> Iterator[tuple[Any, list[str]]]:
     """Yield a model to change, and a list for what was done; save it if nothing went wrong."""
     from dsnc.cli.samples import has_label_sets
     from dsnc.persistence import check_target
@@ -194,9 +196,9 @@ def _changing(model: Path, output: Path | None, *, force: bool) -> Iterator[tupl
     with locked(target, "changing"), plain_errors():
         check_target(target, overwrite=replaces)
         estimator = load_model(model)
-        if not hasattr(estimator, "add_classes") or has_label_sets(estimator):
-            kind = repr(estimator.kind)
-            raise InputError(f"{model}: the classes of a model of kind {kind} are fixed.")
+        if not hasattr(estimator, "add_classes") or (adds and has_label_sets(estimator)):
+            how = f"{'added to' if adds else 'removed from'} a model of kind {estimator.kind!r}"
+            raise InputError(f"{model}: no classes can be {how}.")
         said: list[str] = []
         yield estimator, said
         estimator.save(target, overwrite=replaces)

@@ -1,7 +1,7 @@
 """From the scores of a row's candidates to its set of labels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -68,6 +68,12 @@ class SetRule:
                 f"threshold has {len(self.threshold)} values for {n_classes} labels; give one for "
                 "each."
             )
+
+    def of_labels(self, labels: Ints) -> "SetRule":
+        """Return the rule of some of the labels."""
+        if len(self.threshold) == 1:
+            return self
+        return replace(self, threshold=self.threshold[labels])
 
     def log_odds(self, scores: Floats) -> Floats:
         """Return the log-odds of labels with these scores, -inf where there is none."""

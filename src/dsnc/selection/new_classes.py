@@ -180,7 +180,9 @@ def without_classes(
     if reranker is not None:
         reranker = replace(reranker, vectors=reranker.vectors.with_classes(before))
     decoder = predictor.decoder.with_classes(change)
-    predictor = predictor.with_decoder(decoder, trained and taken(trained, before), reranker)
+    trained, rule = trained and taken(trained, before), predictor.rule
+    rule = rule and rule.of_labels(before)
+    predictor = predictor.with_decoder(decoder, trained, reranker, rule)
     return predictor, memory and memory.changed(change)
 
 
