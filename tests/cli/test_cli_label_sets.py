@@ -116,6 +116,8 @@ def test_labels_that_were_not_learned_count_as_missed(run, place, tmp_path):
     assert "1 of 3 labels of the test rows were not learned, such as 'strange'" in result.stderr
     record = json.loads(result.stdout)
     assert record["recall_at_5"] == pytest.approx((0.5 + 1 + 0) / 3)
+    surest = record["thresholds"][5]  # "big" and "wet" are found, "strange" is missed
+    assert (surest["threshold"], surest["macro_f1"]) == (0.5, pytest.approx(2 / 3))
     assert {"label": "strange", "rows": 1, "of": 1, "wrongly given": 0} in record["missed"]
     (tmp_path / "u.csv").write_text("tags,text\np,a\nq,b\n")
     assert "None of the 2 labels" in run("evaluate", place / "m", "u.csv", code=1).stderr

@@ -177,24 +177,24 @@ def answer_sets(model: Any, dataset: "Dataset", k: int) -> SetAnswers:
 
 def by_threshold(model: Any, dataset: "Dataset", answers: Any) -> list[dict[str, float]]:
     """Return how good sets would be that have all labels of at least some probability."""
-    import numpy as np
     import scipy.sparse as sp
 
-    rows, truth = rows_of(dataset), answers.truth
+    from dsnc.metrics import f1_of_sets
+
+    rows, truth = rows_of(dataset), answers.truth.classes.astype(bool)
     starts = range(0, len(dataset), _ROWS)
     parts = [model.predict_proba(rows[start : start + _ROWS], sparse=True) for start in starts]
-    found, n = sp.vstack(parts, format="coo"), np.int64(truth.n_classes)
-    true, support = truth.classes.tocoo(), truth.counts()
-    is_right = np.isin(found.row * n + found.col, true.row * n + true.col)
+    likely = sp.vstack(parts, format="csr")
+    likely.resize(truth.shape)
     table = []
     for threshold in _THRESHOLDS:
-        given = found.data >= threshold
-        hits, sizes = (np.bincount(found.col[k], minlength=n) for k in (given & is_right, given))
-        both, total = sizes + support, hits.sum()
-        sums = sizes.sum(), support.sum(), both.sum() / 2
-        macro = (2 * hits / np.maximum(both, 1)).sum() / max(1, np.count_nonzero(both))
-        figures = [threshold, *(total / max(1, each) for each in sums), macro]
-        table.append(dict(zip(THRESHOLD_COLUMNS, map(float, figures), strict=True)))
+        sets = likely >= threshold
+        hits = sets.multiply(truth).nnz
+        shares = hits / max(1, sets.nnz), hits / max(1, truth.nnz)
+        micro, macro = (f1_of_sets(truth, sets, average) for average in ("micro", "macro"))
+        occur = len(set(sets.indices) | set(truth.indices))  # the labels of a macro F1, here
+        figures = threshold, *shares, micro, macro * truth.shape[1] / max(1, occur)
+        table.append(dict(zip(THRESHOLD_COLUMNS, figures, strict=True)))
     return table
 
 

@@ -75,16 +75,12 @@ class Novelty:
         weights = _weights(known_z, hidden_z)
         weights /= max((known_z @ weights).std(), 1e-6)
         usual = np.stack([mean, deviation, weights], axis=1).astype(np.float32)
-        found = cls(usual, np.zeros(_STEPS + 1, np.float32), np.zeros(3, np.float32))
-        inside, outside = found.measure(known), found.measure(hidden)
-        quantiles = np.quantile(inside, np.linspace(0, 1, _STEPS + 1)).astype(np.float32)
-        found = replace(found, quantiles=quantiles)
-        shares = (
-            (outside > found.threshold(_USUAL_SHARE)).mean(),
-            _auroc(inside, outside),
-            _auroc(known[:, 0], hidden[:, 0]),
-        )
-        return replace(found, hidden=np.array(shares, np.float32))
+        none = cls(usual, np.zeros(_STEPS + 1, np.float32), np.zeros(3, np.float32))
+        inside, outside = none.measure(known), none.measure(hidden)
+        quantiles = np.quantile(inside, np.linspace(0, 1, _STEPS + 1))
+        found = (outside > np.quantile(inside, 1 - _USUAL_SHARE)).mean()
+        areas = _auroc(inside, outside), _auroc(known[:, 0], hidden[:, 0])
+        return cls(usual, quantiles.astype(np.float32), np.array([found, *areas], np.float32))
 
     def measure(self, signs: NDArray[Any]) -> NDArray[np.float64]:
         """Return how strange rows are: 0 is usual, and 1 the deviation among known rows."""

@@ -165,7 +165,8 @@ class _Trial:
     def _weigh(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return for each label how much the rows weigh for which it is chosen."""
         each = np.broadcast_to(self.weight[:, None], chosen.shape)[chosen]
-        return np.bincount(self.classes[chosen], each, minlength=self.rows.targets.n_classes)
+        n_classes = self.rows.targets.n_classes
+        return np.asarray(np.bincount(self.classes[chosen], each, n_classes), dtype=np.float64)
 
     def _counts(self) -> NDArray[np.float64]:
         """Return for each label how much the rows weigh that have it."""
