@@ -81,5 +81,5 @@ def test_what_is_asked_is_checked_before_anything_starts(model, tmp_path):
         work(model, tmp_path / "rows.csv", tmp_path / "out", text_column="texts")
     with pytest.raises(ModelFileError, match="is not a folder"):
         work(tmp_path / "nothing", tmp_path / "rows.csv", tmp_path / "out")
-    [told], found = work(model, tmp_path / "rows.csv", tmp_path / "out", Question(top_k=500))
-    assert len(found.column_names) == 2 + 2 * len(dsnc.load(model).classes_)
+    with pytest.raises(InputError, match="top_k=500 must be a whole number from 1 to 12"):
+        work(model, tmp_path / "rows.csv", tmp_path / "out", Question(top_k=500))

@@ -13,9 +13,8 @@ from dsnc.cluster.connection import check_nodes, connected, take_workers
 from dsnc.cluster.jobs import run_units
 from dsnc.cluster.places import Place, place
 from dsnc.cluster.units import Reading, Unit, units_of
-from dsnc.data.columns import Roles
-from dsnc.data.tables import TableOptions
-from dsnc.errors import DataFileError, DsncError, InputError, OutputExistsError
+from dsnc.data.columns import split_options
+from dsnc.errors import DataFileError, DsncError, OutputExistsError
 from dsnc.model import FittedModel, columns_of, read_fitted
 from dsnc.model.answers import UNREAD, Noticed, Question, columns_in, write_answers
 from dsnc.persistence.layout import HEADER_FILE
@@ -224,14 +223,9 @@ def _load(path: Path) -> FittedModel:
 
 def _reading(model: FittedModel, first: Unit, table: dict[str, Any]) -> Reading:
     """Decide by the first unit how all are read."""
-    of_table = {k: v for k, v in table.items() if k in TableOptions.__dataclass_fields__}
-    of_columns = {k: v for k, v in table.items() if k not in of_table}
-    strange = set(of_columns) - set(Roles.__dataclass_fields__)
-    if strange:
-        raise InputError(f"predict() has no option {sorted(strange)[0]!r}.")
-    roles, known = Roles(**of_columns), columns_of(model)
-    options = TableOptions(**of_table)
+    options, roles = split_options(table, "predict")
     options.check()
+    known = columns_of(model)
     names = [*roles.names(), *(known.names if known else ())]
     reading, opened = Reading.like(first, options, names)
     return Reading(reading.options, reading.schema, columns_in(model, opened, roles))

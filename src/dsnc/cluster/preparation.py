@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from dsnc.classifier.texts import as_numbers, learned_features
 from dsnc.cluster.units import Reading, Unit
-from dsnc.data.columns import LABEL_NAMES, Roles, choose_columns
+from dsnc.data.columns import LABEL_NAMES, choose_columns, split_options
 from dsnc.data.table_rows import Made, RowMaker
-from dsnc.data.tables import TableOptions
 from dsnc.errors import DsncError, InputError
 from dsnc.features import FittedTextFeatures
 from dsnc.files import whole_folder
@@ -61,12 +60,7 @@ def learn_reading(
     most : int
         So many texts decide on features: those of units that are evenly spaced.
     """
-    of_table = {k: v for k, v in table.items() if k in TableOptions.__dataclass_fields__}
-    strange = set(table) - set(of_table) - set(Roles.__dataclass_fields__)
-    if strange:
-        raise InputError(f"fit() has no option {sorted(strange)[0]!r}.")
-    roles = Roles(**{k: v for k, v in table.items() if k not in of_table})
-    options = TableOptions(**of_table)
+    options, roles = split_options(table, "fit")
     options.check()
     reading, opened = Reading.like(units[0], options, [*LABEL_NAMES, *roles.names()])
     columns = choose_columns(opened, roles)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from dsnc.data.seeking import Names, Seek, several
-from dsnc.data.tables import Table
+from dsnc.data.tables import Table, TableOptions
 from dsnc.errors import DataFileError, InputError, warn
 from dsnc.progress import count
 
@@ -137,6 +137,15 @@ class Columns:
         parts += [count(len(self.numbers), "number")] if self.numbers else []
         parts += [f"categories {', '.join(map(repr, self.categories))}"] if self.categories else []
         return ", ".join(parts)
+
+
+def split_options(options: Mapping[str, Any], caller: str) -> tuple[TableOptions, Roles]:
+    """Return what a user says about a table, and what about its columns."""
+    of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
+    of_columns = {k: v for k, v in options.items() if k not in of_table}
+    for name in of_columns.keys() - Roles.__dataclass_fields__.keys():
+        raise InputError(f"{caller}() has no option {name!r}.")
+    return TableOptions(**of_table), Roles(**of_columns)
 
 
 def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None) -> Columns:

@@ -10,11 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from dsnc.checks import whole
-from dsnc.data.columns import TEXT_NAMES, Columns, Roles, choose_columns, columns_for_rows
+from dsnc.data.columns import (
+    TEXT_NAMES,
+    Columns,
+    Roles,
+    choose_columns,
+    columns_for_rows,
+    split_options,
+)
 from dsnc.data.stream import NO_NUMBER, NO_TEXT, stream_table, table_kind
 from dsnc.data.table_output import TableWriter
 from dsnc.data.table_rows import SHOWN, some_rows
-from dsnc.data.tables import Table, TableOptions, open_table
+from dsnc.data.tables import Table, open_table
 from dsnc.errors import InputError, shorten, warn
 from dsnc.model.facts import columns_of, feature_names, takes_text
 from dsnc.model.sets import SetModel
@@ -146,10 +153,9 @@ def table_for(model: Any, name: str, options: dict[str, Any]) -> tuple[Table, Co
     kind = table_kind(name, known)
     if kind is None and not set(options) - {"encoding", "decode_errors", "label_separator"}:
         return None
-    of_table = {k: v for k, v in options.items() if k in TableOptions.__dataclass_fields__}
-    roles = Roles(**{k: v for k, v in options.items() if k not in of_table})
+    of_table, roles = split_options(options, "predict")
     names = [*roles.names(), *(known.names if known else TEXT_NAMES)]
-    table = open_table(name, kind or "csv", TableOptions(**of_table), names)
+    table = open_table(name, kind or "csv", of_table, names)
     return table, columns_in(model, table, roles)
 
 
