@@ -29,10 +29,11 @@ from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from made_evidence import problem
 
-LIMIT = 50
+LIMIT = 64
 LIMITS = {
     ("classifier.one_vs_rest", "_JUDGES"),
     ("classifier.open_world", "_JUDGES"),
+    ("decoders.base", "MAX_CALIBRATED"),
     ("decoders.memory", "_HELD_OUT"),
     ("decoders.scoring", "MAX_ROWS"),
     ("decoders.shortlist", "_CALIBRATED"),
@@ -136,7 +137,7 @@ def test_held_out_rows_that_are_gathered():
 
 def test_codes_of_training_rows_that_are_known(monkeypatch):
     monkeypatch.setattr(import_module("dsnc.selection.gather"), "_CODE_BYTES", 16 * LIMIT)
-    with pytest.warns(dsnc.errors.DsncWarning, match="use only 50 of them"):
+    with pytest.warns(dsnc.errors.DsncWarning, match=f"use only {LIMIT} of them"):
         evidence = gather(trained(), EXAMPLES)
     counts = np.bincount(evidence.targets.y, minlength=N_CLASSES)
     assert np.abs(counts - LIMIT / N_CLASSES).max() <= 1
