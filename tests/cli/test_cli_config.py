@@ -59,7 +59,7 @@ def test_options_beat_the_file_and_the_file_beats_defaults(run, tmp_path):
         ("[train]\ndate = 'a'", "Did you mean 'data'"),
         ("[text]\nword = [1, 1]", "Did you mean 'words'"),
         ("[train]\nmethod = 'dnsc'", "Did you mean 'dsnc'"),
-        ("[train]\ndata = 3", "data=3 is not text"),
+        ("[train]\ndata = 3", "data = 3 is not text"),
         ("model = 3", "write a table [model]"),
         ("[model", "is not TOML"),
         ("\udcff", "is not TOML"),

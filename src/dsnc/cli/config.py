@@ -55,7 +55,7 @@ class Config:
             if key not in TRAIN_KEYS:
                 raise unknown_name(f"{where}[train] key", key, TRAIN_KEYS)
             if not isinstance(value, str):
-                raise InputError(f"{where}[train] {key}={value!r} is not text; put it in quotes.")
+                raise InputError(f"{where}[train] {key} = {value!r} is not text; put it in quotes.")
         model, text = {**model_defaults(self.method), **sets_defaults(self.method)}, text_defaults()
         for table, valid in (("table", TABLE_OPTIONS), ("model", model), ("text", text)):
             for key in getattr(self, table):
