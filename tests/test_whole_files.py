@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from dsnc.errors import OutputError, OutputExistsError
-from dsnc.files import sync, whole_file, whole_folder, write_whole
+from dsnc.errors import InputError, OutputError, OutputExistsError
+from dsnc.files import locked, sync, whole_file, whole_folder, write_whole
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path):
@@ -75,3 +75,23 @@ def test_what_is_synced_is_on_the_disk(tmp_path, monkeypatch):
     with whole_folder(tmp_path / "c", durable=True):
         pass
     assert len(synced) == 4  # the folder and the one that it is in
+
+
+def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with locked(tmp_path / "new" / "m", "writing"):
+        held = f"Process {os.getpid()} is writing .*m. Wait until it has ended"
+        for path in ("new/m", "link/new/m"):
+            with pytest.raises(InputError, match=held), locked(tmp_path / path, "reading"):
+                raise AssertionError("two hold it")
+        with locked(tmp_path / "new" / "n", "writing"):  # another file is another lock
+            pass
+    with pytest.raises(RuntimeError), locked(tmp_path / "new" / "m", "writing"):
+        raise RuntimeError
+    with locked(tmp_path / "new" / "m", "writing"):
+        pass
+    assert os.listdir(tmp_path / "new") == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"file/m cannot be written \(File exists\); choose"):
+        with locked(tmp_path / "file" / "m", "writing"):
+            pass

@@ -11,9 +11,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO
 
-from dsnc.errors import OutputError, OutputExistsError
+from dsnc.errors import InputError, OutputError, OutputExistsError
 
 
 def write_whole(path: Path, content: bytes | Callable[[IO[bytes]], object]) -> Path:
@@ -34,19 +34,25 @@ def locked(path: Path, doing: str) -> Iterator[None]:
     ``.NAME.lock`` beside it says which process holds it, and what that is `doing`. Its folder is
     made; one that cannot be written to is refused here, before there is anything to lose.
     """
+    import fcntl  # here, as few need it
+
     target = Path(os.path.realpath(path))
     lock = target.with_name(f".{target.name}.lock")
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        file = _locked_file(lock)
+        file = lock.open("a+", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{path} cannot be written {why(error)}.") from error
     with file:
-        if not file.writable():
-            raise OutputError(
-                f"{file.read() or 'Another process is writing'} {path}. Wait until it has ended, "
-                "or choose another folder."
-            )
+        with contextlib.suppress(OSError):  # not every file system has locks
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                holder = file.read() or "Another process is writing"
+                raise InputError(f"{holder} {path}. Wait until it has ended.") from None
+        if not os.fstat(file.fileno()).st_nlink:
+            raise OutputError(f"Another process has just written {path}; look at it first.")
         file.truncate(0)
         file.write(f"Process {os.getpid()} is {doing}")
         file.flush()
@@ -54,26 +60,6 @@ def locked(path: Path, doing: str) -> Iterator[None]:
             yield
         finally:
             lock.unlink(missing_ok=True)
-
-
-def _locked_file(lock: Path) -> TextIO:
-    """Return the file to write to when it is locked; if another process has the lock, to read."""
-    import fcntl  # here, as few need it
-
-    while True:
-        file = lock.open("a", encoding="utf-8")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            with contextlib.suppress(FileNotFoundError):
-                return lock.open(encoding="utf-8")
-            continue
-        except OSError:  # a file system without locks
-            return file
-        if os.fstat(file.fileno()).st_nlink:
-            return file
-        file.close()  # whoever held it has just removed it
 
 
 def why(error: Exception, place: str = "folder") -> str:

@@ -123,7 +123,7 @@ def test_a_trial_that_fails_is_told_in_one_sentence(start, files):
         (["--space", "n_bit=1,2"], "Did you mean 'n_bits'", 1),
         (["--space", "n_bits"], "has no values", 2),
         (["--space", "learning_rate=a..b"], "is not a range", 1),
-        (["--jobs", "2"], "give study", 1),
+        (["--jobs", "2"], "give --study", 1),
     ],
 )
 def test_wrong_use_of_tune(run, files, options, said, code):

@@ -80,6 +80,7 @@ def test_messages_of_the_library_name_no_option(repository):
         ("with header=False, or header=True:", "with --no-header, or --header:"),
         ("k=99 must be from 1 to 12", "--top-k 99 must be from 1 to 12"),
         ("schedule='round' is not known", "schedule='round' is not known"),
+        ("run.toml: [train] data=3 is not text", "run.toml: [train] data=3 is not text"),
         ("line 3: 'reader=x, k=2' is no number", "line 3: 'reader=x, k=2' is no number"),
         ("the model's n_bits=8 and 'k=2'", "the model's --bits 8 and 'k=2'"),
     ],

@@ -10,7 +10,8 @@ from typer.core import TyperCommand
 from dsnc.errors import InputError
 
 _PARAMETER = re.compile(  # what stands in quotes is the user's
-    r"(?<!\w)(?:'[^']*'|\"[^\"]*\")|(?<![\w.-])(?P<name>[a-z]\w*)=(?P<value>'[^']*'|\S*?(?=[.,;:)]*(?:\s|$)))"
+    r"(?<!\w)(?:'[^']*'|\"[^\"]*\")|(?<![\w.-])(?<!\] )"
+    r"(?P<name>[a-z]\w*)=(?P<value>'[^']*'|\S*?(?=[.,;:)]*(?:\s|$)))"
 )
 
 
