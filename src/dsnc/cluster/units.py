@@ -179,16 +179,8 @@ class Reading:
                 except DataFileError as error:
                     yield Row(row.line, error, typed)
 
-        typed = Table(
-            table.path,
-            table.kind,
-            names,
-            rows(),
-            table.how,
-            has_names=table.has_names,
-            delimiter=table.delimiter,
-            schema=self.schema,
-        )
+        found: Any = {"has_names": table.has_names, "delimiter": table.delimiter}
+        typed = Table(table.path, table.kind, names, rows(), table.how, schema=self.schema, **found)
         typed.label_separator = table.label_separator
         return typed
 

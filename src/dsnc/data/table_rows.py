@@ -55,14 +55,12 @@ class RowMaker:
         self.multilabel = True if multilabel == "auto" and separated else multilabel
         place = {name: i for i, name in enumerate(table.names)}
         own = {columns.label, columns.id, *columns.names}
-        twice = next(
-            (name for name, n in Counter(table.names).items() if n > 1 and name in own), None
-        )
-        if twice is not None:
-            raise InputError(
-                f"{os.fspath(table.path)}: has {table.names.count(twice)} columns of the name "
-                f"{twice!r}; rename all but one."
-            )
+        for name, n in Counter(table.names).items():
+            if n > 1 and name in own:
+                path = os.fspath(table.path)
+                raise InputError(
+                    f"{path}: has {n} columns of the name {name!r}; rename all but one."
+                )
         self._text = [place[name] for name in columns.text]
         self._numbers = [place[name] for name in columns.numbers]
         self._categories = [
@@ -91,9 +89,8 @@ class RowMaker:
         joint, words = FIELD if self.columns.separate else " ", []
         texts = ("" if is_null(cells[i]) else str(cells[i]) for i in self._text)
         text = joint.join(text.replace(FIELD, " ") for text in texts)
-        for name, value, edges in zip(
-            self.columns.numbers, values, self.columns.edges, strict=False
-        ):
+        columns = self.columns
+        for name, value, edges in zip(columns.numbers, values, columns.edges, strict=False):
             words.append(f"{_word(name)}q{bisect_right(edges, value)}")
         for name, (known, own) in zip(self.columns.categories, chosen, strict=True):
             words += [f"{_word(name)}{_word(own)}"] if own in known else []

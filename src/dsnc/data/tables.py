@@ -171,16 +171,8 @@ def _open_delimited(path: Any, kind: str, options: TableOptions, known: set[str]
         names, below = [str(number) for number in range(len(names))], [*blank, top, *below]
     how = f"{DELIMITERS.get(delimiter, repr(delimiter))}, {'header' if has_names else 'no header'}"
     checked = _of_width(path, chain(below, rows), len(names))
-    return Table(
-        path,
-        kind,
-        names,
-        checked,
-        how,
-        has_names=has_names,
-        delimiter=delimiter,
-        size=len(below),
-    )
+    found: Any = {"has_names": has_names, "delimiter": delimiter, "size": len(below)}
+    return Table(path, kind, names, checked, how, **found)
 
 
 def _decoded(
@@ -270,14 +262,8 @@ def _open_jsonl(path: Any, options: TableOptions) -> Table:
     names = list(dict.fromkeys(key for _, item in first if isinstance(item, dict) for key in item))
     if not names:
         _json_row(path, *first[0], names).known()  # what is wrong with it
-    return Table(
-        path,
-        "jsonl",
-        names,
-        (_json_row(path, line, item, names) for line, item in chain(first, rows)),
-        "JSON lines",
-        size=len(first),
-    )
+    found = (_json_row(path, line, item, names) for line, item in chain(first, rows))
+    return Table(path, "jsonl", names, found, "JSON lines", size=len(first))
 
 
 def _json_lines(path: Any, options: TableOptions) -> Iterator[tuple[int, Any]]:

@@ -89,9 +89,7 @@ def restore(
     remembered = {name: arrays[name] for name in arrays if name.startswith(REMEMBERED)}
     usual = {name: arrays[name] for name in arrays if name.startswith(USUAL)}
     others = remembered | usual | {FAR: None}
-    if FAR in arrays:
-        check_arrays("rows", {FAR: arrays[FAR]}, {FAR: "float64 1"})
-        model._far_means = arrays[FAR]
+    means = arrays.get(FAR)
     arrays = {name: array for name, array in arrays.items() if name not in others}
     predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
     if remembered:
@@ -104,9 +102,11 @@ def restore(
         model._novelty = Novelty.from_arrays(own)
     model.predictor_ = predictor
     model.n_features_in_ = model.predictor_.n_features
-    means = model._far_means
-    if means is not None and (len(means) != model.n_features_in_ or not np.isfinite(means).all()):
-        raise InputError(f"{FAR} is not a finite number for each of the features.")
+    if means is not None:
+        check_arrays("rows", {FAR: means}, {FAR: "float64 1"})
+        if len(means) != model.n_features_in_ or not np.isfinite(means).all():
+            raise InputError(f"{FAR} is not a finite number for each of the features.")
+        model._far_means = means
     names = _labels(header["classes"], header["features"]["label_kind"])
     model._labels = Labels(names, _removed(header["features"].get("removed", []), names))
     if len(model._labels) != model.predictor_.n_classes:
