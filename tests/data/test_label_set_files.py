@@ -36,7 +36,8 @@ def check(dataset, sets):
     per_row = sum(map(len, sets)) / len(sets)
     said = f"label sets, {dataset.n_classes:,} labels, {per_row:.1f} a row"
     empty = sum(not some for some in sets)
-    assert said + (f", {empty} rows without any" if empty else "") in dataset.source
+    rows = "1 row" if empty == 1 else f"{empty} rows"
+    assert said + (f", {rows} without any" if empty else "") in dataset.source
 
 
 @settings(max_examples=20)
