@@ -16,7 +16,6 @@ CHOICES = [
     {"name": "shortlist", "known": "weights"},
     {"name": "shortlist", "known": "training"},
 ]
-CONFIDENCE = ["temperature", "other", "slope", "intercept"]
 NO_CODES = "the model has no training codes; pass the training rows as X and y"
 
 

@@ -444,3 +444,36 @@ def signs_of_strangeness(scores, logits, codes, rows, seen, hide=None):
         share = sum(row[is_new] ** 2) / max(sum(row**2), 1e-300)
         signs.append([math.log((1 - p) / p), -scores[i, best], -near, share])
     return np.array(signs)
+
+
+def calibrated_odds(odds, lead, confidence):
+    """The log-odds of the best class, by the lines and the curve; a lead of None is no rival."""
+    if lead is None:
+        z = confidence.odds_alone * odds + confidence.offset_alone
+    else:
+        margin = math.log(0.05 + lead / confidence.unit)
+        z = confidence.odds * odds + confidence.margin * margin + confidence.offset
+    knots, values = confidence.curve
+    piece = next((i for i, right in enumerate(knots[1:]) if z <= right), len(knots) - 2)
+    slope = (values[piece + 1] - values[piece]) / (knots[piece + 1] - knots[piece])
+    return values[piece] + slope * (z - knots[piece])
+
+
+def shares_of_candidates(scores, n_others, confidence):
+    """Probabilities of a row's candidates, best first, and of each class that is none of them."""
+    values = [score / confidence.temperature for score in scores]
+    if n_others:
+        values.append(confidence.other / confidence.temperature)
+    if len(values) == 1:  # nothing else is possible
+        return [1.0], 0.0
+    rest = [math.exp(min(700, value - max(values[1:]))) for value in values[1:]]
+    odds = values[0] - max(values[1:]) - math.log(sum(rest))
+    lead = scores[0] - scores[1] if len(scores) > 1 else None
+    best = 1 / (1 + math.exp(-calibrated_odds(odds, lead, confidence)))
+    total = sum(rest)
+    each = rest.pop() / total / n_others if n_others else 0.0
+    others = [max(share / total, each) for share in rest]  # no candidate is less probable
+    whole = sum(others) + n_others * each
+    most = max([each, *others]) / whole
+    best = max(best, most / (1 + most))  # the best class stays the most probable
+    return [best, *(share / whole * (1 - best) for share in others)], each / whole * (1 - best)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from dsnc import DSNCClassifier
 from dsnc.decoders import SoftDecoder
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.errors import InputError
 from many_classes import CHOICES, FEW, X_TEST, Y_TEST, X, Y, quick, reloaded, same_answers
@@ -23,13 +24,13 @@ def test_the_best_decoder_is_chosen_on_held_out_rows(others):
     assert report.settings == {key: pytest.approx(getattr(decoder, key)) for key in report.settings}
     tried = [trial.decoder for trial in report.trials]
     assert tried == ["shortlist", "shortlist", "shortlist", "soft", "linear"]
-    n_held_out = 400
+    n_held_out = best.data_["validation"]["rows"]
     for trial in report.trials:
         assert round(trial.accuracy * n_held_out, 6).is_integer()
     assert best.score(X_TEST, Y_TEST) > 0.4
     for choice in ("soft", "shortlist"):
         assert best.score(X_TEST, Y_TEST) > others(choice).score(X_TEST, Y_TEST) - 0.05
-    assert decoder.temperature != 1  # calibrated
+    assert decoder.confidence.temperature != 1  # calibrated
 
 
 def test_few_classes_are_all_scored(small):
@@ -43,12 +44,12 @@ def test_without_rows_held_out_nothing_is_tuned(small):
     model = quick(max_epochs=1, validation_fraction=0, decoder=choice).fit(*small)
     plain = {"sharpness": 1, "prior": 1, "closeness": 0}
     assert model.decoder_report_.settings == {"size": 16, "radius": 2, **plain}
-    assert model.predictor_.decoder.other == -1e9
+    assert model.predictor_.decoder.confidence == Confidence()
 
 
 def test_rows_given_for_validation_choose_as_well(small):
     model = quick(max_epochs=2, decoder="soft").fit(*small, validation=small)
-    assert model.predictor_.decoder.temperature != 1
+    assert model.predictor_.decoder.confidence.temperature != 1
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)

@@ -87,7 +87,7 @@ def test_an_array_that_is_missing_or_cut(saved, name):
         ("size", np.array([0], np.int64), "size=0"),
         ("mix", np.array([-1], np.float32), "mix=-1"),
         ("reach", np.array([np.nan], np.float32), "reach"),
-        ("temperature", np.array([0], np.float32), "temperature"),
+        ("confidence", np.array([0], np.float32), "temperature"),
     ],
 )
 def test_a_wrong_value(saved, name, value, message):

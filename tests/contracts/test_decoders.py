@@ -18,6 +18,7 @@ from dsnc.decoders import (
     TableDecoder,
     decoder_names,
 )
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.persistence import read_model, write_model
 from made_evidence import make_decoder, problem
@@ -26,13 +27,13 @@ from made_evidence import make_decoder, problem
 def linear(rng, n_bits, n_classes):
     """Small whole numbers: scores are exact, and ties abound."""
     weight = rng.integers(-1, 2, size=(n_classes, n_bits))
-    return LinearDecoder(weight, rng.integers(-1, 2, size=n_classes), temperature=2.0)
+    return LinearDecoder(weight, rng.integers(-1, 2, size=n_classes))
 
 
 def codebook(rng, n_bits, n_classes):
     """Few of the bits differ: the same distance, and the same code, many times."""
     bits = rng.integers(0, 2, size=(n_classes, n_bits)) * (np.arange(n_bits) < 4)
-    return CodebookDecoder(PackedCodes.from_bits(bits), temperature=2.0)
+    return CodebookDecoder(PackedCodes.from_bits(bits))
 
 
 def scores(rng, n_bits, n_classes):
@@ -44,7 +45,7 @@ def soft(rng, n_bits, n_classes):
     hard = linear(rng, n_bits, n_classes)
     inputs = ["logits", "relu"][rng.integers(2)]
     settings = {"inputs": inputs, **scoring(rng)}
-    return SoftDecoder(hard.weight, hard.bias, hard.temperature, **settings)
+    return SoftDecoder(hard.weight, hard.bias, **settings)
 
 
 def scoring(rng):
@@ -58,7 +59,7 @@ def nearest(rng, n_bits, n_classes):
     codes = PackedCodes.from_bits(rng.integers(0, 2, size=(n, n_bits)) * (np.arange(n_bits) < 6))
     votes = int(rng.integers(1, 5))
     labels = rng.integers(0, n_classes, n)
-    return NearestDecoder(codes, labels, n_classes, n_neighbors=votes, temperature=2.0)
+    return NearestDecoder(codes, labels, n_classes, n_neighbors=votes)
 
 
 def table(rng, n_bits, n_classes):
@@ -83,10 +84,21 @@ def shortlist(rng, n_bits, n_classes):
         radius=int(rng.integers(0, 3)),
         closeness=float(rng.integers(0, 2)),
         **scoring(rng),
+    )
+
+
+def confidence(rng):
+    """How scores become probabilities: lines, and a curve that is flat at places."""
+    end = np.cumsum(rng.integers(0, 3, 4)) - 2
+    return Confidence(
         temperature=2.0,
         other=float(rng.integers(-3, 3)),
-        slope=float(rng.integers(0, 3)),
-        intercept=float(rng.integers(-2, 3)),
+        odds=float(rng.integers(0, 3)),
+        margin=float(rng.integers(0, 2)),
+        offset=float(rng.integers(-2, 3)),
+        odds_alone=float(rng.integers(0, 2)),
+        offset_alone=float(rng.integers(-1, 3)),
+        curve=((-2.0, -1.0, 1.0, 2.0), tuple(end.astype(float))),
     )
 
 
@@ -109,6 +121,8 @@ def example(name, seed):
     rng = np.random.default_rng(seed)
     n_bits, n_classes = int(rng.integers(1, 80)), int(rng.integers(1, 30))
     decoder = MAKERS[name](rng, n_bits, n_classes)
+    if name != "scores":  # whose link makes probabilities
+        decoder = decoder.with_confidence(confidence(rng))
     logits = rng.integers(-2, 3, size=(int(rng.integers(0, 12)), decoder.n_bits)).astype(np.float32)
     return decoder, Encoded(logits)
 

@@ -206,7 +206,7 @@ def test_a_curve_bends_where_log_odds_do():
     knots, odds = fit_curve(scores, is_right, np.ones(len(scores)))
     fresh, truth = answers(20_000, seed=1)
     likely = expit(np.interp(fresh, knots, odds))
-    slope, intercept = fit_line(scores, is_right, np.ones(len(scores)))
+    (slope,), intercept = fit_line(scores[:, None], is_right, np.ones(len(scores)))
     off = {}
     for name, p in (("curve", likely), ("line", expit(slope * fresh + intercept))):
         ranges = [(p >= low) & (p < low + 0.1) for low in np.arange(0.1, 0.85, 0.1)]
@@ -219,7 +219,7 @@ def test_a_curve_never_descends():
     for truth in (is_right, ~is_right, np.zeros(300, bool), np.ones(300, bool)):
         knots, odds = fit_curve(scores, truth, np.ones(300))
         assert (np.diff(knots) > 0).all() and (np.diff(odds) > 0).all()
-        assert knots[[0, -1]].tolist() == [scores.min(), scores.max()]
+        assert knots[[0, -1]] == pytest.approx([scores.min(), scores.max()], rel=1e-6)
 
 
 def test_a_curve_weighs_answers_in_any_order():

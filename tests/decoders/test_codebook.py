@@ -5,6 +5,7 @@ import pytest
 
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import CodebookDecoder
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -21,7 +22,8 @@ def test_the_nearest_code_wins_and_ties_go_to_the_smaller_class():
 
 def test_probabilities_are_those_of_bits_that_err_independently():
     error = 0.2
-    decoder = CodebookDecoder(BOOK, temperature=1 / np.log((1 - error) / error))
+    confidence = Confidence(temperature=1 / np.log((1 - error) / error))
+    decoder = CodebookDecoder(BOOK).with_confidence(confidence)
     wrong = (CODES.to_bits()[:, None] != BOOK.to_bits()[None]).sum(axis=2)
     likelihood = error**wrong * (1 - error) ** (20 - wrong)
     expected = likelihood / likelihood.sum(axis=1, keepdims=True)
@@ -65,5 +67,3 @@ def test_it_costs_a_search_among_the_codes_of_the_classes(n_bits, operations):
 def test_what_cannot_work_is_named():
     with pytest.raises(InputError, match="codes is empty"):
         CodebookDecoder(BOOK.take(slice(0)))
-    with pytest.raises(InputError, match="temperature=0"):
-        CodebookDecoder(BOOK, temperature=0)

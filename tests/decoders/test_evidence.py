@@ -5,6 +5,7 @@ import pytest
 
 from dsnc.codes import Encoded
 from dsnc.decoders import CodebookDecoder, Evidence, HeldOut, LinearDecoder, ShortlistDecoder
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.errors import InputError
 from dsnc.targets import Targets
@@ -100,13 +101,13 @@ def test_weights_that_were_trained_further_keep_the_settings(evidence):
         again = decoder.renewed(moved)
         assert type(again) is type(decoder)
         assert np.array_equal(again.weight, moved.weight)
-        assert again.temperature == decoder.temperature != 1
+        assert again.confidence == decoder.confidence != Confidence()
     for known in ("weights", "training"):
         decoder, _ = make_decoder({"name": "shortlist", "known": known, "size": 9}, evidence)
         again = decoder.renewed(moved)
         assert again.linear is moved
         assert again.codes == weight_codes(moved)[0]
-        names = ["size", "radius", "closeness", "temperature", "other", "slope", "intercept"]
+        names = ["size", "radius", "closeness", "confidence"]
         assert all(getattr(again, name) == getattr(decoder, name) for name in names)
         assert again.size == 9
 

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 import oracles
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.nearest import majority_codes
 from dsnc.errors import InputError
 
@@ -108,7 +109,7 @@ def test_classes_without_a_code_come_last():
 
 
 def test_probabilities_are_the_softmax_of_the_scores():
-    decoder = NearestDecoder(TWO, [0, 1], 3, temperature=2.0)
+    decoder = NearestDecoder(TWO, [0, 1], 3).with_confidence(Confidence(temperature=2.0))
     weights = np.exp(np.array([-1, -2, -4]) / 2)
     proba = decoder.proba(Encoded(codes=PackedCodes.from_bits([[0, 0, 0]])))
     np.testing.assert_allclose(proba, [weights / weights.sum()], rtol=1e-6)
@@ -179,8 +180,6 @@ def test_cost_is_the_formula_of_the_paper():
             {"n_neighbors": 1 << 23},
             "n_neighbors=8388608 must be a whole number from 1 to 4194304",
         ),
-        ((TWO, [0, 1], 2), {"temperature": 0.0}, "temperature=0.0"),
-        ((TWO, [0, 1], 2), {"temperature": np.nan}, "temperature=nan"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, settings, message):
@@ -209,7 +208,7 @@ def test_wrong_examples_are_named():
         ("n_classes", np.array([0])),
         ("n_neighbors", np.array([-3])),
         ("n_neighbors", np.array([1, 1])),
-        ("temperature", np.array([np.nan], dtype=np.float32)),
+        ("confidence", np.full(8, np.nan, dtype=np.float32)),
     ],
 )
 def test_a_file_that_lies_is_refused(key, value):

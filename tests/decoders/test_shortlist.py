@@ -10,6 +10,7 @@ from dsnc.codes import Encoded, HammingIndex, PackedCodes
 from dsnc.codes._kernels.nearest import NO_LABELS, empty_lists
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders import shortlist as module
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from shortlist_cases import CODES, LINEAR, SEEDS, UNSURE, Case, answers
 
@@ -120,7 +121,7 @@ def test_codes_of_several_blocks(n_classes, is_codebook):
 @pytest.mark.parametrize("has_logits", [True, False])
 def test_many_rows_are_decoded_as_a_few_are(has_logits):
     case = Case(5, values=UNSURE, n_classes=140, n_rows=4100)
-    decoder = case.decoder(other=0.5, slope=0.7)
+    decoder = case.decoder().with_confidence(Confidence(other=0.5, odds=0.7))
     logits = case.logits if has_logits else None
     together = answers(decoder, case.codes, logits)
     edges = [0, 1, 1000, 4095, 4096, 4097, 4100]

@@ -8,25 +8,27 @@ from hypothesis import given
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders import shortlist as module
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from shortlist_cases import CODES, LINEAR, SEEDS, UNSURE, Case, answers
 
 
 def test_other_vectors_change_nothing_else():
     decoder = ShortlistDecoder(
-        *(LINEAR, CODES, [0, 1, 2]), size=5, radius=1, closeness=0.5, other=2.0, intercept=1.0
-    )
+        LINEAR, CODES, [0, 1, 2], size=5, radius=1, closeness=0.5
+    ).with_confidence(Confidence(other=2.0, offset=1.0))
     other = decoder.renewed(LinearDecoder([[1, 0], [0, 1]], [0, 0]))
-    names = ["size", "radius", "closeness", "temperature", "other", "slope", "intercept"]
+    names = ["size", "radius", "closeness", "confidence"]
     for each in (decoder, other):
-        assert [getattr(each, name) for name in names] == [5, 1, 0.5, 1, 2, 1, 1]
+        expected = [5, 1, 0.5, Confidence(other=2.0, offset=1.0)]
+        assert [getattr(each, name) for name in names] == expected
     assert (other.n_classes, other.labels.tolist(), other.codes_of) == (2, [0, 1], "weights")
 
 
 @given(SEEDS)
 def test_arrays_bring_back_the_same_decoder(seed):
     case = Case(seed, values=UNSURE)
-    decoder = case.decoder(temperature=0.3, other=-1.1, slope=0.7, intercept=0.1)
+    decoder = case.decoder().with_confidence(Confidence(0.3, -1.1, odds=0.7, offset=0.1))
     twin = ShortlistDecoder.from_arrays(decoder.arrays())
     for name, array in decoder.arrays().items():
         assert np.array_equal(array, twin.arrays()[name])
@@ -55,11 +57,8 @@ def test_arrays_bring_back_the_same_decoder(seed):
         ("closeness", np.float32([-1]), "closeness=-1"),
         ("closeness", np.float32([3e38]), "closeness="),
         ("closeness", np.float64([1]), "'closeness' is float64 1"),
-        ("temperature", np.float32([0]), "temperature=0"),
-        ("other", np.float32([np.inf]), "other=inf"),
-        ("slope", np.float32([-1]), "slope=-1"),
-        ("slope", np.float32([np.nan]), "slope=nan"),
-        ("intercept", np.float32([-np.inf]), "intercept=-inf"),
+        ("confidence", np.zeros(8, np.float32), "temperature=0.0"),
+        ("curve", np.full((2, 2), np.nan, np.float32), "ascend"),
         ("weight", np.full((3, 2), np.nan, dtype=np.float32), "weight has values from nan"),
         ("bias", np.zeros(2, dtype=np.float32), r"bias has shape \(2,\)"),
     ],
@@ -142,14 +141,6 @@ def test_a_size_beyond_all_classes_needs_no_more_memory():
         ({"closeness": np.inf}, "closeness=inf"),
         ({"closeness": 1e39}, r"closeness=1e\+39"),
         ({"closeness": "much"}, "closeness='much'"),
-        ({"temperature": 0}, "temperature=0"),
-        ({"temperature": np.nan}, "temperature=nan"),
-        ({"other": np.nan}, "other=nan"),
-        ({"other": 1e39}, r"other=1e\+39"),
-        ({"slope": -1.0}, "slope=-1.0"),
-        ({"slope": np.inf}, "slope=inf"),
-        ({"intercept": np.nan}, "intercept=nan"),
-        ({"intercept": None}, "intercept=None"),
     ],
 )
 def test_wrong_settings_are_named(settings, message):

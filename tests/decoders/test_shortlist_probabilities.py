@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import expit, logit, softmax
 
+import oracles
 from dsnc.codes import Encoded
 from dsnc.decoders import ShortlistDecoder
+from dsnc.decoders.confidence import Confidence
 from shortlist_cases import CODES, LINEAR, SEEDS, UNSURE, Case
 
 
@@ -16,9 +17,10 @@ from shortlist_cases import CODES, LINEAR, SEEDS, UNSURE, Case
     st.sampled_from([-3e38, -1e9, -1.0, 3.0, 1e9, 3e38]),
     st.sampled_from([1e-40, 1e-3, 1.0, 1e3, 1e38]),
 )
-def test_probabilities_agree_with_the_prediction(seed, slope, intercept, other, temperature):
+def test_probabilities_agree_with_the_prediction(seed, slope, offset, other, temperature):
     case = Case(seed, values=UNSURE, n_rows=6)
-    decoder = case.decoder(slope=slope, intercept=intercept, other=other, temperature=temperature)
+    lines = {"odds": slope, "margin": slope, "offset": offset, "offset_alone": offset}
+    decoder = case.decoder().with_confidence(Confidence(temperature, other, **lines))
     proba = decoder.proba(case.encoded)
     assert proba.dtype == np.float32
     assert (proba >= 0).all()
@@ -32,31 +34,15 @@ def test_probabilities_agree_with_the_prediction(seed, slope, intercept, other, 
 
 
 @given(SEEDS, st.floats(-3, 3), st.sampled_from([0.5, 1.0, 2.0]), st.floats(-1, 1))
-def test_probabilities_are_a_softmax_with_a_line_through_the_odds_of_the_best(
-    seed, other, slope, intercept
-):
+def test_probabilities_are_those_of_plain_loops(seed, other, slope, offset):
     case = Case(seed, values=UNSURE, n_rows=3)
-    settings = {"temperature": 2.0, "other": other, "slope": slope, "intercept": intercept}
-    decoder = case.decoder(**settings)
-    proba = decoder.proba(case.encoded)
+    confidence = Confidence(2.0, other, odds=slope, margin=0.5, offset=offset).checked()
+    proba = case.decoder().with_confidence(confidence).proba(case.encoded)
     for row, (scored, others) in enumerate(case.expected(case.logits)):
-        values = [score for _, score in scored] + ([other] if others else [])
-        shares = softmax(np.array(values) / 2)
-        if len(shares) == 1:  # nothing else is possible
-            assert proba[row].tolist() == [1]
-            continue
-        best = expit(slope * logit(shares[0]) + intercept)
-        rest = shares[1:] * (1 - best) / (1 - shares[0])
-        each = rest[len(scored) - 1] / len(others) if others else 0.0
-        rest = np.maximum(rest[: len(scored) - 1], each)  # no candidate is less probable
-        shrink = (1 - best) / (rest.sum() + len(others) * each)
-        rest, each = rest * shrink, each * shrink
-        most = max([each, *rest])
-        if best < most:  # the best class stays the most probable
-            assert proba[row].max() == pytest.approx(np.sort(proba[row])[-2], rel=1e-5)
-            continue
-        expected = np.full(decoder.n_classes, each)
-        expected[[owner for owner, _ in scored]] = [best, *rest]
+        scores = [score for _, score in scored]
+        candidates, each = oracles.shares_of_candidates(scores, len(others), confidence)
+        expected = np.full(proba.shape[1], each)
+        expected[[owner for owner, _ in scored]] = candidates
         # Sorted, since equal scores may have been ordered by their roundings.
         assert np.sort(proba[row]) == pytest.approx(np.sort(expected), abs=1e-5)
 

@@ -7,8 +7,9 @@ import oracles
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.multi_index import nominal_ns
 from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
-from dsnc.decoders import linear as linear_module
+from dsnc.decoders import base as base_module
 from dsnc.decoders import shortlist_tuning as tuning
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.known_codes import leading_codes, training_codes, weight_codes
 from dsnc.decoders.scoring import TOLERANCE
 from dsnc.decoders.shortlist_tuning import tune_shortlist
@@ -285,15 +286,15 @@ def test_the_temperature_of_a_linear_decoder_is_honest(kind, monkeypatch):
     linear, rows = problem(n=3000, n_classes=50)
     fresh = problem(n=3000, n_classes=50, part=1)[1]
     decoder = kind(linear.weight, linear.bias)
-    temperature = decoder.calibrated(rows).temperature
+    temperature = decoder.calibrated(rows).confidence.temperature
     losses = [
-        log_loss(kind(linear.weight, linear.bias, t * temperature), fresh)
+        log_loss(decoder.with_confidence(Confidence(t * temperature)), fresh)
         for t in (1.0, 0.7, 1.4, 1 / temperature)
     ]
     assert losses[0] == min(losses)
-    monkeypatch.setattr(linear_module, "_MAX_SCORES", 50 * 1000)
-    monkeypatch.setattr(linear_module, "_BEST", 20)
-    assert decoder.calibrated(rows).temperature == pytest.approx(temperature, rel=0.15)
+    monkeypatch.setattr(base_module, "_MAX_SCORES", 50 * 1000)
+    monkeypatch.setattr(base_module, "_BEST", 20)
+    assert decoder.calibrated(rows).confidence.temperature == pytest.approx(temperature, rel=0.15)
 
 
 # What a search costs

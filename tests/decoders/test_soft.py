@@ -3,6 +3,7 @@ import pytest
 
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder, SoftDecoder
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.soft import INPUTS
 from dsnc.errors import InputError
 
@@ -22,7 +23,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("inputs", INPUTS)
 def test_scores_and_probabilities_are_the_formula(inputs):
-    decoder = SoftDecoder(WEIGHT, BIAS, temperature=2.0, inputs=inputs)
+    decoder = SoftDecoder(WEIGHT, BIAS, inputs=inputs).with_confidence(Confidence(temperature=2.0))
     scores = BY_HAND[inputs](LOGITS.astype(np.float64)) @ WEIGHT.T + BIAS
     classes, found = decoder.top_k(Encoded(LOGITS, CODES), 50)
     np.testing.assert_allclose(found, -np.sort(-scores, axis=1), rtol=1e-4, atol=1e-4)

@@ -13,7 +13,7 @@ from dsnc.decoders import LinearDecoder, NearestDecoder, SoftDecoder, TableDecod
 from dsnc.errors import InputError
 
 SMALL = st.integers(-2, 2)
-LINEAR = LinearDecoder([[1, 1], [-1, 1], [0, -1]], [0, 0, 0], temperature=3.0)
+LINEAR = LinearDecoder([[1, 1], [-1, 1], [0, -1]], [0, 0, 0])
 KNOWN = PackedCodes.from_bits([[0, 0], [1, 1]])
 
 
@@ -162,7 +162,7 @@ def test_a_file_holds_the_codes_where_the_table_can_be_made_again():
     arrays = TableDecoder.from_nearest(nearest, LINEAR, probes=4).arrays()
     assert "table" not in arrays
     twin = TableDecoder.from_arrays(arrays)
-    assert (twin.probes, twin.temperature) == (4, 3.0)
+    assert twin.probes == 4
     assert twin.arrays().keys() == arrays.keys()
     assert "table" in TableDecoder.from_linear(LINEAR).arrays()
 
@@ -220,7 +220,6 @@ def test_cost_does_not_depend_on_the_number_of_classes():
         ({"probes": 512}, "probes=512"),
         ({"probes": True}, "probes=True"),
         ({"probes": 4.0}, "probes=4.0"),
-        ({"temperature": -1.0}, "temperature=-1.0"),
     ],
 )
 def test_wrong_settings_are_named(settings, message):
@@ -252,7 +251,7 @@ def test_parts_that_do_not_fit_are_refused():
         ("source", np.array([0], dtype=np.int8)),
         ("source", np.array([2], dtype=np.int8)),
         ("weight", np.full((3, 2), np.nan, dtype=np.float32)),
-        ("temperature", np.array([0], dtype=np.float32)),
+        ("confidence", np.zeros(8, dtype=np.float32)),
     ],
 )
 def test_a_file_that_lies_is_refused(key, value):

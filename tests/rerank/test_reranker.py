@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from made_stages import Stages, margin, second_look
 
 from dsnc.codes import Encoded
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.kernels import deferred
 from dsnc.rerank import ClassVectors, FeatureReranker
@@ -109,7 +110,7 @@ def test_threads_and_pickles_have_a_scratch_space_of_their_own():
 def test_arrays_bring_back_the_same_reranker():
     stages = Stages(2)
     reranker = FeatureReranker(
-        stages.vectors, mix=0.3, reach=1.5, size=9, temperature=2, other=-3, slope=0.5, intercept=1
+        stages.vectors, mix=0.3, reach=1.5, size=9, confidence=Confidence(2, -3, odds=0.5, offset=1)
     )
     again = FeatureReranker.from_arrays(reranker.arrays())
     assert again.chosen_settings() == reranker.chosen_settings()
@@ -132,7 +133,7 @@ def test_arrays_bring_back_the_same_reranker():
         ("reach", -0.1),
         ("size", 0),
         ("size", 2.5),
-        ("temperature", 0),
+        ("confidence", Confidence(temperature=0)),
     ],
 )
 def test_settings_that_cannot_work_are_refused(setting, value):

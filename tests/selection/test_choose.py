@@ -56,11 +56,11 @@ def test_the_linear_decoder(evidence):
     decoder, report = make_decoder("linear", evidence)
     assert type(decoder) is LinearDecoder
     assert np.array_equal(decoder.weight, evidence.linear.weight)
-    assert decoder.temperature != 1  # that of the held-out rows
+    assert decoder.confidence.temperature != 1  # that of the held-out rows
     assert (report.chosen, report.settings, report.trials) == ("linear", {}, [])
     assert report.reason == "as asked for"
     bare, _ = make_decoder("linear", Evidence(evidence.linear))
-    assert bare.temperature == 1
+    assert bare.confidence.temperature == 1
 
 
 def test_the_soft_decoder(evidence):
@@ -68,11 +68,11 @@ def test_the_soft_decoder(evidence):
     assert type(decoder) is SoftDecoder
     assert decoder.inputs == "soft_signs"
     assert np.array_equal(decoder.bias, evidence.linear.bias)
-    assert decoder.temperature != 1
+    assert decoder.confidence.temperature != 1
     scoring = {"sharpness": decoder.sharpness, "prior": decoder.prior}
     assert (report.chosen, report.settings) == ("soft", scoring)
     bare = make_decoder("soft", Evidence(evidence.linear))[0]
-    assert (bare.temperature, bare.sharpness, bare.prior) == (1, 1, 1)
+    assert (bare.confidence.temperature, bare.sharpness, bare.prior) == (1, 1, 1)
     asked = {"name": "soft", "sharpness": 0.5, "prior": 0.25}
     assert make_decoder(asked, evidence)[1].settings == {"sharpness": 0.5, "prior": 0.25}
 
@@ -82,7 +82,7 @@ def test_rows_held_out_may_be_none(evidence):
     empty = HeldOut(evidence.held_out.encoded.take(none), evidence.held_out.targets.take(none))
     for name in ("linear", "soft", "shortlist"):
         decoder, _ = make_decoder(name, Evidence(evidence.linear, held_out=empty))
-        assert decoder.temperature == 1
+        assert decoder.confidence.temperature == 1
 
 
 def test_the_nearest_decoder(evidence):
@@ -142,7 +142,9 @@ def test_what_is_set_of_a_shortlist_stays(evidence):
     for given in (evidence, Evidence(evidence.linear)):
         decoder, report = make_decoder({"name": "shortlist", **settings}, given)
         assert report.settings == settings
-        assert (decoder.other > -1e9) == (given is evidence)  # calibrated where it can be
+        assert (decoder.confidence.other > -1e9) == (
+            given is evidence
+        )  # calibrated where it can be
     decoder, _ = make_decoder({"name": "shortlist", "size": 3}, evidence)
     assert decoder.size == 3
 
@@ -202,7 +204,7 @@ def test_few_classes_are_all_scored(evidence, has_rows):
     )
     assert report.reason == "scoring all 30 classes takes almost no time"
     assert str(report) == "soft: scoring all 30 classes takes almost no time"
-    assert (decoder.temperature != 1) == has_rows
+    assert (decoder.confidence.temperature != 1) == has_rows
 
 
 def test_among_many_classes_a_shortlist_is_cheaper(many, best):
@@ -221,7 +223,7 @@ def test_among_many_classes_a_shortlist_is_cheaper(many, best):
     assert accuracy(decoder, many.held_out) >= max(t.accuracy for t in report.trials) - 0.001
     costs = [trial.nanoseconds for trial in report.trials]
     assert min(costs[:3]) < costs[3] == costs[4]
-    assert decoder.other > -1e9  # calibrated
+    assert decoder.confidence.other > -1e9  # calibrated
     soft = SoftDecoder(many.linear.weight, many.linear.bias, **report.trials[3].settings)
     assert report.trials[3].accuracy == accuracy(soft, many.held_out)
     assert report.trials[4].accuracy == accuracy(many.linear, many.held_out)

@@ -159,7 +159,7 @@ def test_few_rows_are_not_asked():
     assert (found.reranker.mix, found.reranker.reach, found.reranker.size) == (1, ALL, 16)
     assert found.reranker.vectors is VECTORS
     assert found.accuracies is not None
-    assert found.reranker.temperature != 1
+    assert found.reranker.confidence.temperature != 1
 
 
 def test_without_rows_it_is_made_where_it_is_asked_for():

@@ -4,9 +4,10 @@ A decoder is arrays and a rule. It holds no data, no labels and no training stat
 can store it, and another decoder can replace it on the same codes.
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from dsnc.checks import whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders.checks import Check
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
-from dsnc.rows import Cost
+from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
     from dsnc.codes import HammingIndex
@@ -25,7 +27,13 @@ if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence, HeldOut
     from dsnc.decoders.linear import LinearDecoder
 
+CONFIDENCE = {"confidence": "float32 1", "curve": "float32 2"}  # arrays of a model file
+UNCALIBRATED = Confidence()
+MAX_CALIBRATED = 8192  # held-out rows that calibrate probabilities
+_MAX_SCORES = 1 << 24  # of all classes, for that
+_BEST = 1000  # classes of a row, for that
 _PROBABILITIES = 1 << 20  # held at a time
+_ROWS = 4096  # whose candidates are held at a time
 
 
 class Answers(NamedTuple):
@@ -54,6 +62,7 @@ class Decoder(ABC):
     stands_alone: ClassVar[bool] = False  # a model file keeps no class vectors beside it
     n_bits: int
     n_classes: int
+    confidence: Confidence = UNCALIBRATED  # how scores become probabilities
 
     @abstractmethod
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -109,7 +118,19 @@ class Decoder(ABC):
 
     def calibrated(self, rows: "HeldOut") -> Self:
         """Return the same decoder with probabilities that are calibrated on held-out rows."""
-        return self
+        from dsnc.decoders.calibration import fit_confidence
+
+        sample = rows.take(max(64, min(MAX_CALIBRATED, _MAX_SCORES // self.n_classes)))
+        k = min(self.n_classes, _BEST)  # the others hardly count
+        classes, scores = self.top_k(sample.encoded, k)
+        places = sample.places(classes)
+        return self.with_confidence(fit_confidence(scores, places, sample.weight, complete=True))
+
+    def with_confidence(self, confidence: Confidence) -> Self:
+        """Return the same decoder with other probabilities."""
+        other = copy.copy(self)
+        vars(other).update(vars(self), confidence=confidence.checked())  # and what is made from it
+        return other
 
     def renewed(self, linear: "LinearDecoder") -> "Decoder":
         """Return a decoder with the same settings for class vectors that were trained further."""
@@ -183,6 +204,79 @@ class Decoder(ABC):
     def check_k(self, k: int) -> int:
         """Return k, or raise an error if it is not a number of classes."""
         return whole("k", k, most=self.n_classes)
+
+
+class Ranked(NamedTuple):
+    """The classes of each row that a decoder has looked at, best first."""
+
+    classes: NDArray[np.int64]  # -1 where there is none
+    scores: NDArray[np.float32]
+    inside: NDArray[np.int64]  # how many of a row are candidates; others may follow them
+
+    def is_candidate(self) -> NDArray[np.bool_]:
+        """Tell for each entry whether it is one of the candidates."""
+        return np.arange(self.classes.shape[1]) < self.inside[:, None]
+
+    def candidate_scores(self) -> NDArray[np.float32]:
+        """Return the scores of the candidates, -inf in place of others."""
+        return np.where(self.is_candidate(), self.scores, np.float32(-np.inf))
+
+
+class ListDecoder(Decoder):
+    """A decoder that scores a list of candidates for each row, not all classes."""
+
+    @abstractmethod
+    def _list(self, encoded: Encoded) -> Ranked:
+        """Return the candidates of each row."""
+
+    def proba(self, encoded: Encoded) -> NDArray[np.float32]:
+        """Return (n, n_classes) probabilities; classes that are no candidates share one value."""
+        self.check_width(encoded)
+        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
+        for where, ranked, share, rest in self._probabilities(encoded):
+            part = result[where]
+            part[:] = rest[:, None]
+            rows, places = np.nonzero(ranked.is_candidate())
+            part[rows, ranked.classes[rows, places]] = share[rows, places]
+        return result
+
+    def answers(self, encoded: Encoded, k: int) -> Answers:
+        """Find the k best classes of each row, as `Decoder.answers` does."""
+        k = self.check_k(k)
+        self.check_width(encoded)
+        parts = []
+        for where, ranked, share, rest in self._probabilities(encoded):
+            best = ranked.classes[:, :k], ranked.scores[:, :k]
+            if ranked.inside.min(initial=ranked.classes.shape[1]) < k:  # others follow
+                best = self.top_k(encoded.take(where), k)
+            probabilities = np.repeat(rest[:, None], k, axis=1)
+            inside = ranked.is_candidate()[:, :k]
+            probabilities[:, : inside.shape[1]][inside] = share[:, :k][inside]
+            parts.append((*best, probabilities))
+        return Answers(*map(concatenate, zip(*parts, strict=True)))
+
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return the same decoder with calibrated probabilities."""
+        from dsnc.decoders.calibration import fit_confidence
+
+        sample = rows.take(MAX_CALIBRATED)
+        blocks = sample.encoded.blocks(_ROWS)
+        ranked = Ranked(
+            *map(concatenate, zip(*(self._list(block) for _, block in blocks), strict=True))
+        )
+        places = sample.places(np.where(ranked.is_candidate(), ranked.classes, -1))
+        return self.with_confidence(
+            fit_confidence(ranked.candidate_scores(), places, sample.weight)
+        )
+
+    def _probabilities(
+        self, encoded: Encoded
+    ) -> Iterator[tuple[slice, Ranked, NDArray[np.float32], NDArray[np.float32]]]:
+        """Yield (rows, their candidates, the probabilities of these and of each other class)."""
+        for rows, block in encoded.blocks(_ROWS):
+            ranked = self._list(block)
+            others = self.n_classes - ranked.inside
+            yield rows, ranked, *self.confidence.shares(ranked.candidate_scores(), others)
 
 
 class SearchingDecoder(Decoder):

@@ -6,17 +6,23 @@ K. Weinberger, "On Calibration of Modern Neural Networks", ICML 2017).
 
 Scores may be those of a few candidate classes per row. Rows whose class is not among them say
 nothing about T alone; `fit_confidence` learns from them what to leave to the other classes.
+
+One temperature makes the answers of most rows right as often as it says, and those of some kinds of
+rows not at all. So a line through what tells right answers from wrong ones, and then an increasing
+curve, mend the probability of the best class.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.decoders.confidence import Confidence, log_lead, within
 from dsnc.errors import InputError
 
+NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
 _NEVER = -1e6  # among scores of the order of 1
 _MISSING = -1e30  # no real score is that low: decoders mark candidates that do not exist
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
@@ -79,62 +85,24 @@ def fit_temperature(scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | Non
     return 1 / _root(derivatives, 1 / spread)
 
 
-class Confidence(NamedTuple):
-    """How scores of a few candidates become honest probabilities."""
-
-    temperature: float
-    other: float  # the score of "none of the candidates"
-    slope: float  # of the log-odds of the best class
-    intercept: float
-
-    def shares(
-        self, scores: NDArray[Any], others: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the probabilities of the candidates, and that of each other class.
-
-        No class is more probable than one before it, and none of the others than a candidate.
-
-        Parameters
-        ----------
-        scores : array of shape (n, m)
-            Of each row's candidates, best first; -inf where there are fewer.
-        others : int array of shape (n,)
-            How many classes are not among them.
-        """
-        from scipy.special import expit, logsumexp  # not for who wants labels only
-
-        none = np.where(others > 0, self.other, -np.inf)[:, None]
-        scaled = np.concatenate([scores, none], axis=1) / self.temperature
-        rest = scaled[:, 1:]
-        with np.errstate(divide="ignore", invalid="ignore"):  # where there is nothing else
-            rest_total = logsumexp(rest, axis=1)
-            share = np.nan_to_num(np.exp(rest - rest_total[:, None]))
-            top = expit(self.slope * (scaled[:, 0] - rest_total) + self.intercept)
-        share[:, -1] /= np.maximum(others, 1)
-        share[:, :-1] = np.maximum(share[:, :-1], share[:, -1:]) * (scores[:, 1:] > -np.inf)
-        total = share[:, :-1].sum(axis=1) + others * share[:, -1]
-        share /= np.where(total > 0, total, 1)[:, None]
-        largest = share.max(axis=1)
-        top = np.where(np.isneginf(rest_total), 1, np.maximum(top, largest / (1 + largest)))
-        share *= (1 - top)[:, None]
-        # A rounding must not put another class beside the best.
-        best = np.nextafter(np.maximum(top, share.max(axis=1)).astype(np.float32), np.float32(2))
-        best = np.minimum(best, np.float32(1))
-        candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
-        return candidates, share[:, -1].astype(np.float32)
-
-
 def fit_confidence(
-    scores: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None
+    scores: ArrayLike,
+    truth: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    complete: bool = False,
 ) -> Confidence:
     """Find how sure the scores of each row's candidates may be.
 
     First the temperature and the score of "none of the candidates" under which the true classes
-    are most probable, then the line through the log-odds of the best candidate that is right most
-    often: it mends what one temperature for all rows cannot (J. Platt, "Probabilistic outputs for
-    support vector machines", 1999). Each fit counts one undecided row more than there are.
+    are most probable; then lines through the log-odds of the best candidate and the log of its
+    lead, under which it is right as often as they say (J. Platt, "Probabilistic outputs for support
+    vector machines", 1999); then an increasing curve, where rows suffice (B. Zadrozny, C. Elkan,
+    "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002).
+    Each fit counts a few undecided rows more than there are.
 
-    Arguments are those of `fit_temperature`, candidates best first.
+    Arguments are those of `fit_temperature`, candidates best first. If they are `complete`, there
+    is no class beside them, or none that counts.
 
     Examples
     --------
@@ -147,12 +115,63 @@ def fit_confidence(
     (1.4, 0.0)
     """
     table, column, number = _checked(scores, truth, weight)
+    if not (table > _MISSING).any():
+        return Confidence()
+    if complete:
+        fitted = Confidence(fit_temperature(table, column, number))
+    else:
+        fitted = Confidence(*_fit_softmax(table, column, number))
+    fitted = _fit_lines(fitted, *_signals_of(fitted, table, complete), column == 0, number)
+    return fitted.checked()
+
+
+def _signals_of(
+    fitted: Confidence, table: NDArray[Any], complete: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Return log-odds, leads, and whether a candidate is alone, block by block."""
+    parts = []
+    for rows in _blocks(table):
+        scores = np.where(table[rows] > _MISSING, table[rows], -np.inf).astype(np.float64)
+        none = np.full(len(scores), -np.inf if complete else fitted.other)
+        parts.append(fitted.signals(scores, none)[:3])
+    odds, lead, alone = map(np.concatenate, zip(*parts, strict=True))
+    return odds, lead, alone
+
+
+def _fit_lines(
+    fitted: Confidence,
+    odds: NDArray[np.float64],
+    lead: NDArray[np.float64],
+    alone: NDArray[np.bool_],
+    is_right: NDArray[np.bool_],
+    number: NDArray[np.float64],
+) -> Confidence:
+    """Return a confidence with lines, and the curve, that make the best class right as it says."""
+    odds = within(odds)
+    typical = float(np.median(lead[~alone])) if not alone.all() else 0.0
+    unit = typical if typical > 0 else 1.0
+    both = np.stack([odds, log_lead(lead, unit, alone)], axis=1)
+    slopes, offset = fit_line(both[~alone], is_right[~alone], number[~alone])
+    slopes_alone, offset_alone = fit_line(both[alone, :1], is_right[alone], number[alone])
+    z = np.where(alone, odds * slopes_alone[0] + offset_alone, both @ slopes + offset)
+    return fitted._replace(
+        unit=unit,
+        odds=slopes[0],
+        margin=slopes[1],
+        offset=offset,
+        odds_alone=slopes_alone[0],
+        offset_alone=offset_alone,
+        curve=fit_curve(z, is_right, number),
+    )
+
+
+def _fit_softmax(
+    table: NDArray[Any], column: NDArray[np.int64], number: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Find the temperature and the score of "none of the candidates"."""
     from scipy.optimize import minimize  # not for who only predicts
-    from scipy.special import logsumexp
 
     is_known = table > _MISSING
-    if not is_known.any():
-        return Confidence(1.0, -1e9, 1.0, 0.0)
     values = table[is_known].astype(np.float64)
     center, spread = float(values.mean()), max(float(values.std()), 1e-6)
     column = np.where(column < 0, table.shape[1], column)  # the last is "none of them"
@@ -178,35 +197,32 @@ def fit_confidence(
 
     found = minimize(loss, [1.0, -3.0], jac=True, bounds=[(1e-3, 1e3), (-1e3, 1e3)])
     beta, none = found.x.tolist()
-    odds = np.empty(len(table))
-    for rows, (both, _, _) in zip(_blocks(table), blocks, strict=True):
-        both *= beta
-        both[:, -1] = none
-        odds[order[rows]] = both[:, 0] - logsumexp(both[:, 1:], axis=1)
-    slope, intercept = fit_line(np.clip(odds, -50, 50), column == 0, number)
-    return Confidence(spread / beta, center + none * spread / beta, slope, intercept)
+    return spread / beta, center + none * spread / beta
 
 
 def fit_line(
-    odds: NDArray[np.float64], is_right: NDArray[np.bool_], number: NDArray[np.float64]
-) -> tuple[float, float]:
-    """Find the logistic regression of being right on the log-odds of it."""
+    signals: NDArray[np.float64], is_right: NDArray[np.bool_], number: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Find the logistic regression of being right on the log-odds of it, and on other signals.
+
+    Log-odds come first; what is not told by rows leaves them as they are. No slope is below 0.
+    """
     from scipy.optimize import minimize
     from scipy.special import expit
 
     sign = np.where(is_right, 1.0, -1.0)
+    columns = np.column_stack([signals, np.ones(len(signals))])
+    prior = np.eye(1, columns.shape[1])[0]
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        slope, intercept = parameters
-        z = sign * (slope * odds + intercept)
-        weight = -number * sign * expit(-z)
-        value = number @ np.logaddexp(0, -z) + 0.5 * ((slope - 1) ** 2 + intercept**2)
-        gradient = [weight @ odds + slope - 1, weight.sum() + intercept]
-        return value, np.array(gradient)
+        z = sign * (columns @ parameters)
+        far = parameters - prior
+        value = number @ np.logaddexp(0, -z) + 0.5 * far @ far
+        return value, columns.T @ (-number * sign * expit(-z)) + far
 
-    found = minimize(loss, [1.0, 0.0], jac=True, bounds=[(0.05, 20), (-20, 20)])
-    slope, intercept = found.x.tolist()
-    return slope, intercept
+    bounds = [(0.05, 20), *((0, 20) for _ in prior[2:]), (-20, 20)]
+    found = minimize(loss, prior, jac=True, bounds=bounds)
+    return found.x[:-1], float(found.x[-1])
 
 
 def fit_curve(
@@ -221,10 +237,12 @@ def fit_curve(
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    slope, intercept = fit_line(scores, is_right, number)
+    slopes, intercept = fit_line(scores[:, None], is_right, number)
+    slope = float(slopes[0])
     order = np.argsort(scores, kind="stable")
     order = order[number[order] > 0]
-    if not len(order) or scores[order[0]] == scores[order[-1]]:
+    ends = scores[order[[0, -1]]] if len(order) else np.zeros(2)
+    if np.float32(ends[0]) == np.float32(ends[1]):
         knots = np.array([0.0, 1.0])
         return knots, slope * knots + intercept
     right, wrong = (np.where(is_right == which, number, 0)[order] for which in (True, False))
@@ -234,12 +252,12 @@ def fit_curve(
     right, wrong, total = (
         np.add.reduceat(each, starts) for each in (right, wrong, scores[order] * (right + wrong))
     )
-    ends = scores[order[[0, -1]]]  # an undecided answer at each: nothing is certain
+    # An undecided answer at each end: nothing is certain.
     means = np.concatenate([ends, total / (right + wrong)])
     right, wrong = (np.append([0.5, 0.5], each) for each in (right, wrong))
     places = np.linspace(0, shares[-1], _PIECES + 1)[1:-1]
     inner = scores[order][np.searchsorted(shares, places)]
-    knots = np.unique(np.concatenate([ends, inner]))
+    knots = np.unique(np.concatenate([ends, inner]).astype(np.float32)).astype(np.float64)
     pieces = slope * (np.clip(means[:, None], knots[:-1], knots[1:]) - knots[:-1])
     terms = np.concatenate([np.ones((len(means), 1)), pieces], axis=1)
 

@@ -21,11 +21,6 @@ def valid_classes(name: str, values: ArrayLike, n: int, n_classes: int = MAX_CLA
     return array.astype(np.int64, copy=array.flags.writeable).view()
 
 
-def valid_temperature(temperature: float) -> float:
-    """Return the temperature as the float32 that a file holds, or refuse it."""
-    return float(np.float32(real("temperature", temperature, 1e-45, above=True)))
-
-
 def valid_real(name: str, value: Any, least: float, most: float) -> float:
     """Return a number within the bounds as the float32 that a file holds, or refuse it."""
     return float(np.float32(real(name, value, least, most)))

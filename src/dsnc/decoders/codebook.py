@@ -10,30 +10,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.arrays import check_arrays, number_arrays, numbers
+from dsnc.arrays import check_arrays
 from dsnc.codes import PackedCodes
+from dsnc.decoders.base import CONFIDENCE
 from dsnc.decoders.checks import Check
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.rows import Cost
 
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import Evidence
 
-_NUMBERS = {"temperature": "float32 1"}
-
 
 class CodebookDecoder(NearestDecoder):
     """Gives a code the class of the nearest code in a codebook.
 
     The score of a class is minus its distance. If each bit is wrong with probability e,
-    independently, then ``temperature = 1 / log((1 - e) / e)`` makes the probabilities right.
+    independently, then a temperature of ``1 / log((1 - e) / e)`` makes the probabilities right.
 
     Parameters
     ----------
     codes : PackedCodes
         The code of each class.
-    temperature : float, default 1.0
-        The scores are divided by this before they become probabilities.
 
     Examples
     --------
@@ -47,9 +45,9 @@ class CodebookDecoder(NearestDecoder):
     settings: ClassVar[Mapping[str, Check] | None] = None
     stands_alone: ClassVar[bool] = False
 
-    def __init__(self, codes: PackedCodes, temperature: float = 1.0) -> None:
+    def __init__(self, codes: PackedCodes) -> None:
         classes = np.arange(len(codes))
-        super().__init__(codes, classes, max(1, len(classes)), temperature=temperature)
+        super().__init__(codes, classes, max(1, len(classes)))
 
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
@@ -57,16 +55,16 @@ class CodebookDecoder(NearestDecoder):
         return super(NearestDecoder, cls).make(evidence, **settings)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the codes and the temperature."""
-        return {**self.codes.arrays(), **number_arrays(self, _NUMBERS)}
+        """Return the codes, and how scores become probabilities."""
+        return {**self.codes.arrays(), **self.confidence.arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
-        expected = {"words": "uint64 2", "n_bits": "int64 1", **_NUMBERS}
+        expected = {"words": "uint64 2", "n_bits": "int64 1", **CONFIDENCE}
         check_arrays("codebook decoder", arrays, expected)
         codes = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})
-        return cls(codes, **numbers("codebook decoder", arrays, _NUMBERS))
+        return cls(codes).with_confidence(Confidence.from_arrays(arrays))
 
     def cost(self) -> Cost:
         """Return the operations of a search among the codes, and the bytes of the codes."""

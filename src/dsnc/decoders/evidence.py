@@ -66,7 +66,10 @@ class HeldOut(NamedTuple):
         """Return n of the rows, as `spread` chooses them, or all rows in their order."""
         if n >= len(self.targets):
             return self
-        rows = self.spread(max(1, n))
+        return self.only(self.spread(max(1, n)))
+
+    def only(self, rows: Any) -> "HeldOut":
+        """Return some of the rows, by a boolean mask or their numbers."""
         weight = None if self.weight is None else self.weight[rows]
         return HeldOut(self.encoded.take(rows), self.targets.take(rows), weight)
 

@@ -16,15 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import appended, bounded, check_arrays, number_arrays, numbers
 from dsnc.codes import Encoded
 from dsnc.codes.encoded import MAX_ROWS
-from dsnc.decoders.base import Answers, Decoder
-from dsnc.decoders.checks import Check, valid_temperature
+from dsnc.decoders.base import CONFIDENCE, Answers, Decoder
+from dsnc.decoders.checks import Check
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.kernels import are_deferred
 from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
     from dsnc.decoders.changes import Change
-    from dsnc.decoders.evidence import Evidence, HeldOut
+    from dsnc.decoders.evidence import Evidence
 
 Floats = NDArray[np.float32]
 VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
@@ -36,8 +37,6 @@ _LONGEST = 64  # line that classes are lined up in; more are sorted
 _GROUPS = 32  # groups of classes for each wanted one
 _KEY_SHIFT = 32
 _CLASS_MASK = (1 << _KEY_SHIFT) - 1
-_MAX_SCORES = 1 << 24  # of all classes, for a temperature
-_BEST = 1000  # classes of a row, for a temperature
 
 
 class LinearDecoder(Decoder):
@@ -47,9 +46,6 @@ class LinearDecoder(Decoder):
     ----------
     weight : array of shape (n_classes, n_bits)
     bias : array of shape (n_classes,)
-    temperature : float, default 1.0
-        The scores are divided by this before they become probabilities. It does not change the
-        order of classes.
 
     Examples
     --------
@@ -65,9 +61,9 @@ class LinearDecoder(Decoder):
     name: ClassVar[str] = "linear"
     settings: ClassVar[Mapping[str, Check] | None] = {}
     largest_input: ClassVar[float] = 1.0  # of what the weights multiply
-    _numbers: ClassVar[Mapping[str, str]] = {"temperature": "float32 1"}  # of a model file
+    _numbers: ClassVar[Mapping[str, str]] = {}  # of a model file
 
-    def __init__(self, weight: ArrayLike, bias: ArrayLike, temperature: float = 1.0) -> None:
+    def __init__(self, weight: ArrayLike, bias: ArrayLike) -> None:
         shape = np.shape(weight)
         if len(shape) != 2 or min(shape) < 1 or shape[0] > _CLASS_MASK:
             raise InputError(f"weight has shape {shape}; expected (n_classes, n_bits).")
@@ -78,7 +74,6 @@ class LinearDecoder(Decoder):
         limit = float(np.finfo(np.float32).max) / (self.n_bits + 1) / 2 / self.largest_input
         self.weight = bounded("weight", weight, limit)
         self.bias = bounded("bias", bias, limit)
-        self.temperature = valid_temperature(temperature)
         self._offset = self.bias  # what is added to the products
 
     @classmethod
@@ -86,22 +81,13 @@ class LinearDecoder(Decoder):
         """Use the class vectors that were trained with the codes."""
         return cls(evidence.linear.weight, evidence.linear.bias)
 
-    def calibrated(self, rows: "HeldOut") -> Self:
-        """Return the same decoder with the temperature that fits held-out rows best."""
-        from dsnc.decoders.calibration import fit_temperature
-
-        sample = rows.take(max(64, _MAX_SCORES // self.n_classes))
-        k = min(self.n_classes, _BEST)  # the others hardly count
-        classes, scores = self.top_k(sample.encoded, k)
-        return self._like(self, fit_temperature(scores, sample.places(classes), sample.weight))
-
     def renewed(self, linear: "LinearDecoder") -> Self:
         """Return a decoder with other class vectors and the settings of this one."""
-        return self._like(linear, self.temperature)
+        return self._like(linear)
 
     def with_classes(self, change: "Change") -> Self:
         """Return a decoder with the vectors of other classes."""
-        return self._like(needed_vectors(change), self.temperature)
+        return self._like(needed_vectors(change))
 
     def evidence(self) -> "Evidence":
         """Return the class vectors."""
@@ -117,8 +103,8 @@ class LinearDecoder(Decoder):
         both.bias = both._offset = appended(self.bias, more.bias)
         return both
 
-    def _like(self, linear: "LinearDecoder", temperature: float) -> Self:
-        return type(self)(linear.weight, linear.bias, temperature)
+    def _like(self, linear: "LinearDecoder") -> Self:
+        return type(self)(linear.weight, linear.bias).with_confidence(self.confidence)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row, as `Decoder.top_k` does."""
@@ -149,7 +135,7 @@ class LinearDecoder(Decoder):
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for rows, block in encoded.blocks(self._n_rows()):
             self._fill(result[rows], block)
-            softmax(result[rows], self.temperature)
+            self.confidence.softmax(result[rows])
         return result
 
     def answers(self, encoded: Encoded, k: int) -> Answers:
@@ -164,7 +150,7 @@ class LinearDecoder(Decoder):
             table = np.empty((len(block), self.n_classes), dtype=np.float32)
             self._fill(table, block)
             classes, scores = best_classes(iter([(0, table)]), k)
-            softmax(table, self.temperature)
+            self.confidence.softmax(table)
             parts.append((classes, scores, np.take_along_axis(table, classes, axis=1)))
         return Answers(*map(concatenate, zip(*parts, strict=True)))
 
@@ -175,14 +161,17 @@ class LinearDecoder(Decoder):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return weight, bias and the other numbers of the decoder."""
-        return {"weight": self.weight, "bias": self.bias, **number_arrays(self, self._numbers)}
+        own = number_arrays(self, self._numbers)
+        return {"weight": self.weight, "bias": self.bias, **self.confidence.arrays(), **own}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
         owner = f"{cls.name} decoder"
-        check_arrays(owner, arrays, {**VECTORS, **cls._numbers})
-        return cls(arrays["weight"], arrays["bias"], **numbers(owner, arrays, cls._numbers))
+        check_arrays(owner, arrays, {**VECTORS, **CONFIDENCE, **cls._numbers})
+        own = numbers(owner, arrays, cls._numbers)
+        decoder = cls(arrays["weight"], arrays["bias"], **own)
+        return decoder.with_confidence(Confidence.from_arrays(arrays))
 
     def cost(self) -> Cost:
         """Return c*K operations, and the bytes of weight and bias."""
@@ -319,18 +308,6 @@ def _kernel() -> Any:
     from dsnc.codes._kernels.rerank import line_up_best
 
     return line_up_best
-
-
-def softmax(scores: Floats, temperature: float) -> None:
-    """Turn rows of scores into probabilities, in place, keeping the place of the maximum."""
-    best = scores.argmax(axis=1)
-    rows = np.arange(len(scores))
-    scores -= scores[rows, best][:, None]
-    with np.errstate(over="ignore", under="ignore"):  # a tiny temperature gives exp(-inf) = 0
-        scores /= np.float32(temperature)
-        np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    keep_best(scores, best)
 
 
 def keep_best(scores: Floats, best: NDArray[np.int64]) -> None:

@@ -16,8 +16,9 @@ from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.codes.plain import seconds_to_rank
 from dsnc.decoders import checks
-from dsnc.decoders.base import SearchingDecoder
-from dsnc.decoders.linear import Floats, LinearDecoder, best_classes, softmax
+from dsnc.decoders.base import CONFIDENCE, SearchingDecoder
+from dsnc.decoders.confidence import Confidence
+from dsnc.decoders.linear import Floats, LinearDecoder, best_classes
 from dsnc.errors import InputError
 from dsnc.kernels import can_wait
 from dsnc.rows import Cost
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 Ints = checks.Ints
 LABELS = ("true", "predicted")
 _BLOCK = 1 << 20  # distances held at a time
-_NUMBERS = {"n_classes": "int64 1", "n_neighbors": "int64 1", "temperature": "float32 1"}
+_NUMBERS = {"n_classes": "int64 1", "n_neighbors": "int64 1"}
 _EXACT = 1 << 24  # whole numbers up to here are float32 numbers: no score is rounded
 
 
@@ -51,8 +52,6 @@ class NearestDecoder(SearchingDecoder):
         Number of classes. Some may have no code.
     n_neighbors : int, default 1
         How many of the nearest codes vote; of equally near ones, those of smaller classes first.
-    temperature : float, default 1.0
-        The scores are divided by this before they become probabilities.
 
     Examples
     --------
@@ -76,11 +75,10 @@ class NearestDecoder(SearchingDecoder):
         n_classes: int,
         *,
         n_neighbors: int = 1,
-        temperature: float = 1.0,
     ) -> None:
         if not len(codes):
             raise InputError("codes is empty; give at least one code.")
-        self.n_bits, self.temperature = codes.n_bits, checks.valid_temperature(temperature)
+        self.n_bits = codes.n_bits
         self.n_classes = whole("n_classes", n_classes, most=checks.MAX_CLASSES)
         most = _EXACT // (self.n_bits + 1)
         self.n_neighbors = whole("n_neighbors", n_neighbors, most=most)
@@ -168,7 +166,7 @@ class NearestDecoder(SearchingDecoder):
         self.check_width(encoded)
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
         for rows, block in self._all_scores(encoded):
-            softmax(block, self.temperature)
+            self.confidence.softmax(block)
             result[rows] = block
         return result
 
@@ -179,23 +177,22 @@ class NearestDecoder(SearchingDecoder):
         if change.codes is not None and change.labels is not None and len(change.codes):
             come, of = majority_codes(change.codes, change.labels)
             codes, numbers = PackedCodes.concatenate([codes, come]), np.concatenate([numbers, of])
-        settings: dict[str, Any] = {
-            "n_neighbors": self.n_neighbors,
-            "temperature": self.temperature,
-        }
-        return type(self)(codes, numbers, change.n_classes, **settings)
+        found = type(self)(codes, numbers, change.n_classes, n_neighbors=self.n_neighbors)
+        return found.with_confidence(self.confidence)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the codes with their classes, and the settings."""
-        return {**self.codes.arrays(), "labels": self.labels, **number_arrays(self, _NUMBERS)}
+        own = {"labels": self.labels, **number_arrays(self, _NUMBERS)}
+        return {**self.codes.arrays(), **self.confidence.arrays(), **own}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
         codes = {"words": "uint64 2", "n_bits": "int64 1", "labels": "int64 1"}
-        check_arrays("nearest decoder", arrays, codes | _NUMBERS)
+        check_arrays("nearest decoder", arrays, codes | CONFIDENCE | _NUMBERS)
         known = PackedCodes.from_arrays({key: arrays[key] for key in ("words", "n_bits")})
-        return cls(known, arrays["labels"], **numbers("nearest decoder", arrays, _NUMBERS))
+        decoder = cls(known, arrays["labels"], **numbers("nearest decoder", arrays, _NUMBERS))
+        return decoder.with_confidence(Confidence.from_arrays(arrays))
 
     def cost(self) -> Cost:
         """Return the operations of a search, and the bytes of codes and labels."""

@@ -10,7 +10,7 @@ from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded
 from dsnc.decoders.base import Decoder
-from dsnc.decoders.linear import Floats, best_classes, keep_best, softmax
+from dsnc.decoders.linear import Floats, best_classes, keep_best
 from dsnc.errors import InputError
 from dsnc.rows import Cost
 
@@ -60,7 +60,7 @@ class ScoresDecoder(Decoder):
             else:
                 scores = np.log(np.maximum((1 + scores) / 2, _LEAST))
             keep_best(scores, best)
-        softmax(scores, 1.0)
+        self.confidence.softmax(scores)
         return scores
 
     def arrays(self) -> dict[str, NDArray[Any]]:

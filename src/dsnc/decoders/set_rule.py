@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import whole
 from dsnc.decoders.checks import Ints
+from dsnc.decoders.confidence import along_curve, checked_curve
 from dsnc.decoders.linear import Floats
 from dsnc.errors import InputError
 
@@ -51,11 +52,7 @@ class SetRule:
         knots, odds, threshold = arrays.values()
         if threshold.ndim != 1 or not len(threshold) or not (threshold >= 0).all():
             raise InputError("threshold must be one probability, or one for each label.")
-        if knots.ndim != 1 or knots.shape != odds.shape or len(knots) < 2:
-            raise InputError("knots and odds must be as many numbers, at least 2.")
-        ascends = (np.diff(knots) > 0).all() and (np.diff(odds) >= 0).all()
-        if not (ascends and np.isfinite([knots, odds]).all()):
-            raise InputError("knots and odds must be finite, and ascend.")
+        arrays |= zip(_FLOATS, checked_curve(knots, odds), strict=False)
         for name, array in arrays.items():
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -77,12 +74,7 @@ class SetRule:
 
     def log_odds(self, scores: Floats) -> Floats:
         """Return the log-odds of labels with these scores, -inf where there is none."""
-        knots, odds = self.knots.astype(np.float64), self.odds.astype(np.float64)
-        first, last = np.diff(odds)[[0, -1]] / np.diff(knots)[[0, -1]]
-        result = np.interp(scores, knots, odds)
-        with np.errstate(invalid="ignore"):  # a slope of 0
-            result += first * np.minimum(scores - knots[0], 0)
-            result += last * np.maximum(scores - knots[-1], 0)
+        result = along_curve(scores, self.knots, self.odds)
         return np.where(np.isneginf(scores), -np.inf, result).astype(np.float32)
 
     def probabilities(self, scores: Floats) -> Floats:

@@ -6,9 +6,9 @@ They are scored on the expected value of each bit, -1 to +1 (see `dsnc.decoders.
 costs the search and c operations for each candidate, whatever the number of classes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,15 +17,15 @@ from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes, plain
 from dsnc.codes.encoded import MAX_BITS, MAX_ROWS
-from dsnc.decoders.base import Answers, SearchingDecoder
+from dsnc.decoders.base import CONFIDENCE, ListDecoder, Ranked, SearchingDecoder
 from dsnc.decoders.checks import (
     MAX_CLASSES,
     Check,
     Ints,
     valid_classes,
     valid_real,
-    valid_temperature,
 )
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.errors import InputError
@@ -36,17 +36,14 @@ from dsnc.targets import Targets
 if TYPE_CHECKING:
     from dsnc.codes.few_rows import FewRows
     from dsnc.decoders.changes import Change
-    from dsnc.decoders.evidence import Evidence, HeldOut
+    from dsnc.decoders.evidence import Evidence
 
 KNOWN = ("weights", "leaders", "training")  # model files hold the position: append only
 _ROWS = 4096  # at a time
 _AT_ONCE = 1024  # candidates, for a few rows in one call: longer lists need a large scratch space
 _LISTED = 128  # more wanted classes are found by sorting all
 _KEYS = 1 << 22  # held at a time
-_CALIBRATED = 4096  # held-out rows that make probabilities honest: four numbers need no more
-_REALS = (*SCORING, "closeness", "temperature", "other", "slope", "intercept")
-_NUMBERS = {"size": "int64 1", "radius": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
-_LARGEST = float(np.finfo(np.float32).max)
+_NUMBERS = {"size": "int64 1", "radius": "int64 1", **SCORING, "closeness": "float32 1"}
 _SETTINGS: dict[str, Check] = {  # what a user may set
     "known": partial(one_of, valid=KNOWN),
     "size": partial(whole, most=MAX_CLASSES),
@@ -54,20 +51,9 @@ _SETTINGS: dict[str, Check] = {  # what a user may set
     **SCORING_CHECKS,
     "closeness": partial(valid_real, least=0.0, most=1e18),  # no score can overflow
 }
-_NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
 
 
-class _Ranked(NamedTuple):
-    classes: Ints  # best first, -1 where there is none
-    scores: Floats
-    inside: Ints  # how many of a row are candidates; others may follow them
-
-    def is_candidate(self) -> NDArray[np.bool_]:
-        """Tell for each entry whether it is one of the candidates."""
-        return np.arange(self.classes.shape[1]) < self.inside[:, None]
-
-
-class ShortlistDecoder(SearchingDecoder):
+class ShortlistDecoder(ListDecoder, SearchingDecoder):
     """Scores the classes of the nearest codes on the soft bits.
 
     Parameters
@@ -89,13 +75,6 @@ class ShortlistDecoder(SearchingDecoder):
         How much the doubt about a candidate's nearest code counts.
     sharpness, prior : float, default 1.0
         How much bits and biases count in scores; see `dsnc.decoders.scoring`.
-    temperature : float, default 1.0
-        The scores are divided by this before they become probabilities.
-    other : float, default -1e9
-        The score of "none of the candidates", whose probability all other classes share.
-    slope, intercept : float, default 1.0 and 0.0
-        The log-odds of the best class become ``slope * log_odds + intercept``, and the other
-        classes share the rest. The best class always stays the most probable one.
 
     Examples
     --------
@@ -122,10 +101,6 @@ class ShortlistDecoder(SearchingDecoder):
         closeness: float = 0.0,
         sharpness: float = 1.0,
         prior: float = 1.0,
-        temperature: float = 1.0,
-        other: float = _NEVER,
-        slope: float = 1.0,
-        intercept: float = 0.0,
     ) -> None:
         if codes.n_bits != linear.n_bits:
             raise InputError(
@@ -147,10 +122,6 @@ class ShortlistDecoder(SearchingDecoder):
         self.radius = min(_SETTINGS["radius"]("radius", radius), self.n_bits)
         self.closeness = _SETTINGS["closeness"]("closeness", closeness)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
-        self.other = valid_real("other", other, -_LARGEST, _LARGEST)
-        self.slope = valid_real("slope", slope, 0.0, _LARGEST)
-        self.intercept = valid_real("intercept", intercept, -_LARGEST, _LARGEST)
-        self.temperature = valid_temperature(temperature)
         bias = np.float32(self.prior) * linear.bias
         bias.flags.writeable = False  # as the kernels were compiled for
         self._scoring = linear.weight, bias, np.float32(closeness), np.float32(self.sharpness / 2)
@@ -172,22 +143,14 @@ class ShortlistDecoder(SearchingDecoder):
         tuned = tune_shortlist(linear, sets, rows, scoring=fixed)[1].decoder
         return cls(linear, tuned.codes, tuned.labels, **{**tuned._settings(), **settings})
 
-    def calibrated(self, rows: "HeldOut") -> Self:
-        """Return the same shortlist with calibrated probabilities."""
-        from dsnc.decoders.calibration import fit_confidence
-
-        rows = rows.take(_CALIBRATED)
-        classes, scores = self.candidates(rows.encoded)
-        honest = fit_confidence(scores, rows.places(classes), rows.weight)._asdict()
-        return self._set(**honest)
-
     def renewed(self, linear: LinearDecoder) -> Self:
         """Return a shortlist with the same settings for class vectors that were trained further."""
         from dsnc.decoders.known_codes import weight_codes
 
         # The codes of the rows have moved; the signs of the weights have moved with them.
         settings = {**self._settings(), "codes_of": "weights"}
-        return type(self)(linear, *weight_codes(linear), **settings)
+        found = type(self)(linear, *weight_codes(linear), **settings)
+        return found.with_confidence(self.confidence)
 
     def with_classes(self, change: "Change") -> Self:
         """Return a shortlist with the known codes of classes that stay, and those of new rows.
@@ -198,7 +161,7 @@ class ShortlistDecoder(SearchingDecoder):
 
         linear, settings = needed_vectors(change), {**self._settings(), "prior": 1.0}
         codes, labels = changed_codes(self.codes, self.labels, change, self.codes_of)
-        found = type(self)(linear, codes, labels, **settings)
+        found = type(self)(linear, codes, labels, **settings).with_confidence(self.confidence)
         if change.keeps_vectors and "_index" in vars(self):
             vars(found)["_index"] = self._index.with_more(codes)
         return found
@@ -215,6 +178,7 @@ class ShortlistDecoder(SearchingDecoder):
     def _set(self, **settings: Any) -> Self:
         """Return a shortlist of the same codes, and their index, that differs in some settings."""
         found = type(self)(self.linear, self.codes, self.labels, **{**self._settings(), **settings})
+        found = found.with_confidence(self.confidence)
         if "_index" in vars(self):
             vars(found)["_index"] = self._index
         return found
@@ -258,32 +222,6 @@ class ShortlistDecoder(SearchingDecoder):
         classes, scores, _ = map(concatenate, zip(*ranked, strict=True))
         return classes, scores
 
-    def proba(self, encoded: Encoded) -> Floats:
-        """Return (n, n_classes) probabilities; classes that are no candidates share one value."""
-        self.check_width(encoded)
-        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
-        for where, ranked, share, rest in self._probabilities(encoded):
-            part = result[where]
-            part[:] = rest[:, None]
-            rows, places = np.nonzero(ranked.is_candidate())
-            part[rows, ranked.classes[rows, places]] = share[rows, places]
-        return result
-
-    def answers(self, encoded: Encoded, k: int) -> Answers:
-        """Find the k best classes of each row, as `Decoder.answers` does."""
-        k = self.check_k(k)
-        self.check_width(encoded)
-        parts = []
-        for where, ranked, share, rest in self._probabilities(encoded):
-            best = ranked.classes[:, :k], ranked.scores[:, :k]
-            if ranked.inside.min(initial=ranked.classes.shape[1]) < k:  # others follow
-                best = self.top_k(encoded.take(where), k)
-            probabilities = np.repeat(rest[:, None], k, axis=1)
-            inside = ranked.is_candidate()[:, :k]
-            probabilities[:, : inside.shape[1]][inside] = share[:, :k][inside]
-            parts.append((*best, probabilities))
-        return Answers(*map(concatenate, zip(*parts, strict=True)))
-
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
         """Return the candidates of each row, best first, and their scores.
 
@@ -297,9 +235,8 @@ class ShortlistDecoder(SearchingDecoder):
         parts = []
         for _, block in encoded.blocks(_ROWS):
             ranked = self._rank(block, width)
-            inside = ranked.is_candidate()
-            scores = np.where(inside, ranked.scores, np.float32(-np.inf))
-            parts.append((np.where(inside, ranked.classes, -1), scores))
+            classes = np.where(ranked.is_candidate(), ranked.classes, -1)
+            parts.append((classes, ranked.candidate_scores()))
         classes, values = map(concatenate, zip(*parts, strict=True))
         return classes, values
 
@@ -316,6 +253,7 @@ class ShortlistDecoder(SearchingDecoder):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the class vectors, the codes, their labels and the settings."""
         settings = number_arrays(self, _NUMBERS)
+        settings |= self.confidence.arrays()
         settings |= {"words": self.codes.words, "labels": self.labels.astype(np.uint32)}
         settings["codes_of"] = np.array([KNOWN.index(self.codes_of)], dtype=np.int8)
         return settings | {"weight": self.linear.weight, "bias": self.linear.bias}
@@ -324,7 +262,8 @@ class ShortlistDecoder(SearchingDecoder):
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
         expected = {"words": "uint64 2", "labels": "uint32 1", "codes_of": "int8 1"}
-        check_arrays("shortlist decoder", arrays, VECTORS | expected | _NUMBERS)
+        expected |= VECTORS | CONFIDENCE | _NUMBERS
+        check_arrays("shortlist decoder", arrays, expected)
         settings = numbers("shortlist decoder", arrays, [*_NUMBERS, "codes_of"])
         number = settings.pop("codes_of")
         if not 0 <= number < len(KNOWN):
@@ -332,7 +271,8 @@ class ShortlistDecoder(SearchingDecoder):
         settings["codes_of"] = KNOWN[number]
         linear = LinearDecoder(arrays["weight"], arrays["bias"])
         codes = PackedCodes(arrays["words"], linear.n_bits)
-        return cls(linear, codes, arrays["labels"], **settings)
+        decoder = cls(linear, codes, arrays["labels"], **settings)
+        return decoder.with_confidence(Confidence.from_arrays(arrays))
 
     def cost(self) -> Cost:
         """Return the operations of the search and of scoring `size` candidates, and the bytes."""
@@ -340,7 +280,10 @@ class ShortlistDecoder(SearchingDecoder):
         known = self.codes.words.nbytes + self.labels.nbytes
         return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
 
-    def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> _Ranked:
+    def _list(self, encoded: Encoded) -> Ranked:
+        return self._rank(encoded, min(self.size, self.n_classes))
+
+    def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
         codes, logits = encoded.codes, encoded.logits
         waits = can_wait(plain.seconds_to_rank(len(codes), len(self.codes)))
@@ -359,7 +302,7 @@ class ShortlistDecoder(SearchingDecoder):
         scratch = np.empty(self.n_bits, dtype=np.float32)
         rerank = plain.rerank if waits else _kernel()
         rerank(*near, logits, is_hard, *self._scoring, classes, scores, inside, scratch)
-        return _Ranked(classes, scores, inside)
+        return Ranked(classes, scores, inside)
 
     def _all_keys(self, codes: PackedCodes) -> tuple[Ints, Ints]:
         """Return the lists of all classes: for very many wanted ones, sorting is cheaper."""
@@ -373,20 +316,6 @@ class ShortlistDecoder(SearchingDecoder):
             keys[rows] = np.minimum.reduceat((distances << plain.ROW_BITS) + order, starts, axis=1)
         owners = np.argsort(keys, axis=1)
         return np.take_along_axis(keys, owners, axis=1), owners
-
-    def _probabilities(self, encoded: Encoded) -> Iterator[tuple[slice, _Ranked, Floats, Floats]]:
-        """Yield (rows, their candidates, the probabilities of these and of each other class)."""
-        for rows, block in encoded.blocks(_ROWS):
-            ranked = self._rank(block, min(self.size, self.n_classes))
-            yield rows, ranked, *self._shares(ranked)
-
-    def _shares(self, ranked: _Ranked) -> tuple[Floats, Floats]:
-        """Return the probabilities of the candidates, and that of each other class."""
-        from dsnc.decoders.calibration import Confidence
-
-        scores = np.where(ranked.is_candidate(), ranked.scores, -np.inf)
-        confidence = Confidence(self.temperature, self.other, self.slope, self.intercept)
-        return confidence.shares(scores, self.n_classes - ranked.inside)
 
 
 @cache

@@ -24,7 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import check_arrays, numbers
 from dsnc.checks import one_of
 from dsnc.codes import Encoded
+from dsnc.decoders.base import CONFIDENCE
 from dsnc.decoders.checks import Check
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import (
     NOTHING,
@@ -68,8 +70,6 @@ class SoftDecoder(LinearDecoder):
     ----------
     weight : array of shape (n_classes, n_bits)
     bias : array of shape (n_classes,)
-    temperature : float, default 1.0
-        The scores are divided by this before they become probabilities.
     inputs : "logits", "soft_signs", "tanh" or "relu", default "soft_signs"
         The function of a logit that the weights multiply: a key of `INPUTS`.
     sharpness, prior : float, default 1.0
@@ -93,13 +93,12 @@ class SoftDecoder(LinearDecoder):
         self,
         weight: ArrayLike,
         bias: ArrayLike,
-        temperature: float = 1.0,
         *,
         inputs: str = "soft_signs",
         sharpness: float = 1.0,
         prior: float = 1.0,
     ) -> None:
-        super().__init__(weight, bias, temperature)
+        super().__init__(weight, bias)
         self.inputs = one_of("inputs", inputs, INPUTS)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
         self._offset = np.float32(prior) * self.bias
@@ -141,18 +140,13 @@ class SoftDecoder(LinearDecoder):
     def with_classes(self, change: "Change") -> Self:
         """Return a decoder with the vectors of other classes, whose biases count fully."""
         linear = needed_vectors(change)
-        return type(self)(
-            linear.weight,
-            linear.bias,
-            self.temperature,
-            inputs=self.inputs,
-            sharpness=self.sharpness,
-        )
+        return self._like(linear, prior=1.0)
 
-    def _like(self, linear: LinearDecoder, temperature: float) -> Self:
+    def _like(self, linear: LinearDecoder, **changed: float) -> Self:
         names = ("inputs", "sharpness", "prior")
-        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return type(self)(linear.weight, linear.bias, temperature, **settings)
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names} | changed
+        found = type(self)(linear.weight, linear.bias, **settings)
+        return found.with_confidence(self.confidence)
 
     def _inputs(self, encoded: Encoded) -> Floats:
         logits, sharpness = encoded.numbers(), np.float32(self.sharpness)
@@ -166,7 +160,8 @@ class SoftDecoder(LinearDecoder):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the decoder from its arrays, which are checked."""
-        check_arrays("soft decoder", arrays, {**VECTORS, **cls._numbers, "inputs": "int8 1"})
+        expected = {**VECTORS, **CONFIDENCE, **cls._numbers, "inputs": "int8 1"}
+        check_arrays("soft decoder", arrays, expected)
         settings = numbers("soft decoder", arrays, [*cls._numbers, "inputs"])
         number = settings.pop("inputs")
         if not 0 <= number < len(INPUTS):
@@ -174,7 +169,8 @@ class SoftDecoder(LinearDecoder):
                 f"soft decoder: array 'inputs' is {number}; expected 0 to {len(INPUTS) - 1}."
             )
         inputs = list(INPUTS)[number]
-        return cls(arrays["weight"], arrays["bias"], inputs=inputs, **settings)
+        decoder = cls(arrays["weight"], arrays["bias"], inputs=inputs, **settings)
+        return decoder.with_confidence(Confidence.from_arrays(arrays))
 
 
 def soft_scoring(evidence: "Evidence", fixed: Mapping[str, Any]) -> dict[str, Any]:

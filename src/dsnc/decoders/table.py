@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders.base import Decoder
-from dsnc.decoders.checks import Check, Ints, valid_temperature
+from dsnc.decoders.base import CONFIDENCE, Decoder, ListDecoder, Ranked
+from dsnc.decoders.checks import Check, Ints
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import (
     VECTORS,
     Floats,
     LinearDecoder,
     best_classes,
     needed_vectors,
-    softmax,
 )
 from dsnc.decoders.nearest import NearestDecoder
 from dsnc.decoders.scoring import (
@@ -50,7 +50,6 @@ _BLOCK = 1 << 15  # scores held at a time: they are gone through once for each b
 _NUMBERS = {
     "n_bits": "int64 1",
     "probes": "int64 1",
-    "temperature": "float32 1",
     **SCORING,
 }
 _STORED, _REBUILT = 0, 1  # values of `source`: the table is in the file, or the codes it is made of
@@ -63,7 +62,7 @@ def _valid_probes(name: str, value: Any) -> int:
     return probes
 
 
-class TableDecoder(Decoder):
+class TableDecoder(ListDecoder):
     """Looks up classes around a code, and lets the soft bits decide among them.
 
     Every subset of the j least certain bits (those whose logits are nearest to 0) is flipped, which
@@ -84,8 +83,6 @@ class TableDecoder(Decoder):
     probes : int, default 16
         How many entries to read: 1, 2, 4, ..., 256; never more than there are. With 1, the answer
         is the entry of the code.
-    temperature : float, default 1.0
-        The scores are divided by this before they become probabilities.
     sharpness, prior : float, default 1.0
         How much bits and biases count in scores; see `dsnc.decoders.scoring`.
 
@@ -112,7 +109,6 @@ class TableDecoder(Decoder):
         linear: LinearDecoder,
         *,
         probes: int = 16,
-        temperature: float = 1.0,
         sharpness: float = 1.0,
         prior: float = 1.0,
     ) -> None:
@@ -123,7 +119,6 @@ class TableDecoder(Decoder):
             raise InputError(f"table has class {table.max_label}; linear has {n_classes} classes.")
         self.probes = _valid_probes("probes", probes)
         self.table, self.linear = table, linear
-        self.temperature = valid_temperature(temperature)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
         self._bias = np.float32(prior) * linear.bias
         self._bias.flags.writeable = False  # as the kernel was compiled for
@@ -151,7 +146,7 @@ class TableDecoder(Decoder):
         from dsnc.codes import CodeTable
 
         table = CodeTable.from_function(_answers(linear), linear.n_bits)
-        return cls(table, scorer or linear, temperature=linear.temperature, **settings)
+        return cls(table, scorer or linear, **settings)
 
     @classmethod
     def from_nearest(cls, nearest: NearestDecoder, linear: LinearDecoder, **settings: Any) -> Self:
@@ -164,9 +159,9 @@ class TableDecoder(Decoder):
 
         if nearest.n_neighbors > 1:
             table = CodeTable.from_function(_answers(nearest), nearest.n_bits)
-            return cls(table, linear, temperature=linear.temperature, **settings)
+            return cls(table, linear, **settings)
         table = CodeTable.build(nearest.codes, nearest.labels)
-        decoder = cls(table, linear, temperature=linear.temperature, **settings)
+        decoder = cls(table, linear, **settings)
         decoder._known = nearest.codes, nearest.labels
         return decoder
 
@@ -194,15 +189,6 @@ class TableDecoder(Decoder):
         classes[missing], scores[missing] = -1, -np.inf
         return classes, scores
 
-    def proba(self, encoded: Encoded) -> Floats:
-        """Return the softmax of the scores, as (n, n_classes) probabilities."""
-        self.check_width(encoded)
-        result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
-        for rows, block in self._all_scores(encoded, np.arange(len(encoded))):
-            softmax(block, self.temperature)
-            result[rows] = block
-        return result
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the weights, the settings, and the table or the codes from which it was made."""
         arrays: dict[str, NDArray[Any]] = {
@@ -210,6 +196,7 @@ class TableDecoder(Decoder):
             "bias": self.linear.bias,
             "source": np.array([_STORED if self._known is None else _REBUILT], dtype=np.int8),
             **number_arrays(self, _NUMBERS),
+            **self.confidence.arrays(),
         }
         if self._known is None:
             return {**arrays, "table": self.table.labels}
@@ -220,7 +207,7 @@ class TableDecoder(Decoder):
         """Make the decoder from its arrays, which are checked; codes become a table again."""
         from dsnc.codes import CodeTable
 
-        expected = {**VECTORS, **_NUMBERS, "source": "int8 1"}
+        expected = {**VECTORS, **CONFIDENCE, **_NUMBERS, "source": "int8 1"}
         rebuilt = np.array_equal(arrays.get("source", 0), [_REBUILT])
         if rebuilt:
             expected |= {"words": "uint64 2", "labels": "int64 1"}
@@ -231,13 +218,14 @@ class TableDecoder(Decoder):
         source, n_bits = settings.pop("source"), settings.pop("n_bits")
         if source not in (_STORED, _REBUILT):
             raise InputError(f"table decoder: array 'source' is {source}; expected 0 or 1.")
-        linear = LinearDecoder(arrays["weight"], arrays["bias"], settings["temperature"])
-        if not rebuilt:
-            return cls(CodeTable(arrays["table"], n_bits), linear, **settings)
-        del settings["temperature"]  # it is that of the vectors
-        codes = PackedCodes(arrays["words"], n_bits)
-        nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
-        return cls.from_nearest(nearest, linear, **settings)
+        linear = LinearDecoder(arrays["weight"], arrays["bias"])
+        if rebuilt:
+            codes = PackedCodes(arrays["words"], n_bits)
+            nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
+            decoder = cls.from_nearest(nearest, linear, **settings)
+        else:
+            decoder = cls(CodeTable(arrays["table"], n_bits), linear, **settings)
+        return decoder.with_confidence(Confidence.from_arrays(arrays))
 
     def with_classes(self, change: "Change") -> Self:
         """Return a table for other classes, made from codes if it was, or from class vectors."""
@@ -248,11 +236,11 @@ class TableDecoder(Decoder):
                 f"decoder='table' has 2**{self.n_bits} entries, too few for {change.n_classes:,} "
                 "classes; switch to another decoder first, with with_decoder('shortlist')."
             )
-        linear = LinearDecoder(linear.weight, linear.bias, self.temperature)
         if self._known is None:
-            return self.from_linear(linear, **settings)
+            return self.from_linear(linear, **settings).with_confidence(self.confidence)
         nearest = NearestDecoder(*self._known, self.n_classes).with_classes(change)
-        return self.from_nearest(nearest, linear, **settings)
+        decoder = self.from_nearest(nearest, linear, **settings)
+        return decoder.with_confidence(self.confidence)
 
     def evidence(self) -> "Evidence":
         """Return the class vectors and their scoring."""
@@ -270,6 +258,9 @@ class TableDecoder(Decoder):
         """Return what the weights multiply."""
         hard = encoded.logits is None
         return encoded.signs() if hard else soft_bits(encoded.numbers(), self.sharpness)
+
+    def _list(self, encoded: Encoded) -> Ranked:
+        return Ranked(*self._find(encoded, min(self.probes, self.n_classes)))
 
     def _find(self, encoded: Encoded, k: int) -> tuple[Ints, Floats, Ints]:
         """Return the k best classes found for each row, their scores, and how many were found."""

@@ -13,7 +13,6 @@ from dsnc.persistence import card_facts, read_model
 from dsnc.progress import count, figure_name, settings_text
 
 _LONGEST = 200  # characters of a name that a card gives
-_CALIBRATION = ("temperature", "other", "slope", "intercept")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,8 @@ def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> Mod
     layers: list[tuple[int, int]] = []
     if isinstance(predictor.encoder, NumpyEncoder):
         layers = [layer.weight.shape for layer in predictor.encoder.layers]
-    calibration = {n: getattr(decoder, n) for n in _CALIBRATION if hasattr(decoder, n)}
+    calibration = decoder.confidence._asdict()
+    calibration["curve"] = len(decoder.confidence.curve[0])
     if predictor.rule is not None:
         calibration = {"knots": len(predictor.rule.knots)}
     versions, files = _of_folder(Path(folder)) if folder is not None else ({}, {})

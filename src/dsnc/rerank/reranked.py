@@ -1,19 +1,25 @@
 """Both stages as one decoder: codes find the candidates, features decide among them."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
-from dsnc.decoders.base import Answers
+from dsnc.decoders.base import MAX_CALIBRATED, Answers
+from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
+from dsnc.decoders.scoring import FEWEST
 from dsnc.errors import InputError
 from dsnc.rerank.reranker import FeatureReranker
 from dsnc.rows import Cost, concatenate
+
+if TYPE_CHECKING:
+    from dsnc.decoders.evidence import HeldOut
 
 _ROWS = 4096  # at a time
 
@@ -70,6 +76,21 @@ class Reranked(Decoder):
         classes, scores = self.decoder.top_k(encoded, k)
         _put_first(classes, scores, near, looked_at, inside)
         return classes, scores
+
+    def calibrated(self, rows: "HeldOut") -> Self:
+        """Return both stages with calibrated probabilities, each for the rows that it answers."""
+        sample = rows.take(MAX_CALIBRATED)
+        classes, scores = self.candidates(sample.encoded)
+        is_sure = (classes >= 0).sum(axis=1) <= 1
+        decoder, reranker = self.decoder, self.reranker
+        if np.count_nonzero(is_sure) >= FEWEST:
+            decoder = decoder.calibrated(sample.only(is_sure))
+        if not is_sure.all():
+            unsure = sample.only(~is_sure)
+            places = unsure.places(classes[~is_sure])
+            confidence = fit_confidence(scores[~is_sure], places, unsure.weight)
+            reranker = replace(reranker, confidence=confidence)
+        return type(self)(decoder, reranker)
 
     def proba(self, encoded: Encoded) -> Floats:
         """Return (n, n_classes) probabilities; sure rows have those of the decoder."""

@@ -1,7 +1,7 @@
 """`FeatureReranker`: class vectors, how they are combined with a decoder, and for which rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from dsnc.arrays import number_arrays, numbers
 from dsnc.checks import whole
 from dsnc.codes import Encoded
-from dsnc.decoders.calibration import Confidence
-from dsnc.decoders.checks import Ints, valid_real, valid_temperature
+from dsnc.decoders.base import CONFIDENCE, UNCALIBRATED
+from dsnc.decoders.checks import Ints, valid_real
+from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import Floats
 from dsnc.errors import InputError
 from dsnc.kernels import can_wait
@@ -24,8 +25,7 @@ from dsnc.rows import Cost
 LARGEST = float(np.finfo(np.float32).max)
 ALL = LARGEST  # a reach that leaves no candidate out
 MOST_MIX = 1e9  # more would make numbers of scores that float32 has no room for
-_REALS = ("mix", "reach", "temperature", "other", "slope", "intercept")
-_NUMBERS = {"size": "int64 1", **dict.fromkeys(_REALS, "float32 1")}
+_NUMBERS = {"size": "int64 1", "mix": "float32 1", "reach": "float32 1"}
 _NOTHING = np.empty(0, dtype=np.int32)
 _DIRECT = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -49,18 +49,15 @@ class FeatureReranker:
         leaves one, the row is sure, and the decoder's answer stands. By default, none are left out.
     size : int, default 16
         The most candidates that a row may have.
-    temperature, other, slope, intercept : float
-        How scores become probabilities; see `dsnc.decoders.calibration.Confidence`.
+    confidence : Confidence
+        How scores become probabilities.
     """
 
     vectors: ClassVectors
     mix: float = 1.0
     reach: float = ALL
     size: int = 16
-    temperature: float = 1.0
-    other: float = -1e9
-    slope: float = 1.0
-    intercept: float = 0.0
+    confidence: Confidence = UNCALIBRATED
 
     name: ClassVar[str] = "features"
 
@@ -70,22 +67,10 @@ class FeatureReranker:
             "mix": valid_real("mix", self.mix, 0.0, MOST_MIX),
             "reach": valid_real("reach", self.reach, 0.0, LARGEST),
             "size": whole("size", self.size),
-            "temperature": valid_temperature(self.temperature),
-            "other": valid_real("other", self.other, -LARGEST, LARGEST),
-            "slope": valid_real("slope", self.slope, 0.0, LARGEST),
-            "intercept": valid_real("intercept", self.intercept, -LARGEST, LARGEST),
+            "confidence": self.confidence.checked(),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def confidence(self) -> Confidence:
-        """How scores become probabilities."""
-        return Confidence(self.temperature, self.other, self.slope, self.intercept)
-
-    def with_confidence(self, confidence: Confidence) -> Self:
-        """Return this reranker with other probabilities."""
-        return replace(self, **confidence._asdict())
 
     def look(self, encoded: Encoded, classes: Ints, scores: Floats) -> Ints:
         """Reorder the candidates of each row in place; return how many have new scores.
@@ -155,18 +140,21 @@ class FeatureReranker:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a model file; `from_arrays` reverses this."""
-        return self.vectors.arrays() | number_arrays(self, _NUMBERS)
+        return self.vectors.arrays() | number_arrays(self, _NUMBERS) | self.confidence.arrays()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Make the reranker from its arrays, which are checked."""
-        own = {name: array for name, array in arrays.items() if name in _NUMBERS}
-        for name, kind in _NUMBERS.items():
+        kinds = _NUMBERS | CONFIDENCE
+        own = {name: array for name, array in arrays.items() if name in kinds}
+        for name, kind in kinds.items():
             found = own.get(name)
             if found is None or f"{found.dtype} {found.ndim}" != kind:
                 raise InputError(f"reranker: array {name!r} is missing or not {kind}.")
-        others = {name: array for name, array in arrays.items() if name not in _NUMBERS}
-        return cls(ClassVectors.from_arrays(others), **numbers("reranker", own, _NUMBERS))
+        others = {name: array for name, array in arrays.items() if name not in kinds}
+        settings = numbers("reranker", own, _NUMBERS)
+        confidence = Confidence.from_arrays(own)
+        return cls(ClassVectors.from_arrays(others), confidence=confidence, **settings)
 
 
 def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

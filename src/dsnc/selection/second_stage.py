@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dsnc.checks import real, whole
 from dsnc.decoders import Decoder, Evidence, HeldOut
-from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Check
 from dsnc.decoders.scoring import FEWEST, MAX_ROWS, TOLERANCE, accuracy
 from dsnc.errors import InputError, unknown_name, warn
@@ -136,8 +135,9 @@ def add_second_stage(
         return SecondStage(decoder, None)
     judges = rows.take(_JUDGES)
     both = _best(decoder, wide, kinds, judges, settings)
-    found, reranker = both.decoder, _calibrated(both, rows)
-    both = Reranked(found, reranker)
+    if rows.targets.is_single:  # labels of sets get their probabilities by another rule
+        both = both.calibrated(rows)
+    found, reranker = both.decoder, both.reranker
     accuracies = _compared(decoder, both, judges, judges.right)
     nanoseconds = _nanoseconds(found, reranker, rows.take(MAX_ROWS))
     alone, together = _compared(decoder, both, judges, judges.worth)
@@ -313,18 +313,3 @@ def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut
         if accuracy(sample.worth(Reranked(nearer, reranker)), sample.weight) >= least:
             return nearer
     return farthest
-
-
-def _calibrated(both: Reranked, rows: HeldOut) -> FeatureReranker:
-    """Return the same reranker with honest probabilities for the rows that it decides."""
-    reranker = both.reranker
-    if not rows.targets.is_single:
-        return reranker  # labels of sets get their probabilities by another rule
-    sample = rows.take(MAX_ROWS)
-    classes, scores = both.candidates(sample.encoded)
-    unsure = (classes >= 0).sum(axis=1) > 1
-    if not unsure.any():
-        return reranker
-    weight = None if sample.weight is None else sample.weight[unsure]
-    places = sample.places(classes)[unsure]
-    return reranker.with_confidence(fit_confidence(scores[unsure], places, weight))
