@@ -72,8 +72,12 @@ def _results(metrics: Mapping[str, Any], *, sets: bool) -> dict[str, dict[str, f
     """Return the figures of the decoder that predicts, by part of the data."""
     validation = metrics["validation_accuracy"]
     measure = "precision_at_1" if sets else "accuracy"
+    honest = ("calibration_error", "confidence_auroc")
     results = {
-        "validation": {} if validation is None else {measure: validation},
+        "validation": {
+            **({} if validation is None else {measure: validation}),
+            **{name: metrics[name] for name in honest if name in metrics},
+        },
         "test": {key: v for key, v in metrics.get("test", {}).items() if key != "rows"},
     }
     return {part: found for part, found in results.items() if found}

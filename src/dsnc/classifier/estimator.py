@@ -18,13 +18,14 @@ from dsnc.classifier.learned import Run
 from dsnc.classifier.open_world import OpenWorld, usual_rows
 from dsnc.classifier.texts import as_numbers
 from dsnc.classifier.trainers import chosen_trainer
-from dsnc.decoders import Evidence, LinearDecoder, parse_decoder
+from dsnc.decoders import Decoder, Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
 from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError, warn
 from dsnc.model import CodeModel
 from dsnc.predictor import Predictor
 from dsnc.selection import DecoderReport, SelectionSettings, VectorTrainer, choose, gather
+from dsnc.selection.confidence import check_confidence
 from dsnc.selection.second_stage import parse_reranker
 from dsnc.threads import n_threads
 from dsnc.training.settings import RunSettings, Settings
@@ -174,8 +175,10 @@ class DSNCClassifier(CodeModel, OpenWorld):
     decoder_report_ : dsnc.selection.DecoderReport
         Which decoder was chosen and why, and how accurate the others are.
     figures_ : dict
-        How accurate the model is on rows that it was not trained on: ``validation_accuracy``, and
-        ``test`` if `keep_test_figures` was called.
+        How good the model is on rows that it was not trained on: ``validation_accuracy``;
+        ``calibration_error`` and ``confidence_auroc``, measured on held-out rows that did not
+        calibrate the probabilities (see `dsnc.selection.confidence`); and ``test`` if
+        `keep_test_figures` was called.
     history_ : dsnc.training.history.History
         The figures of each epoch. Accuracies are measured with the class vectors of training: by
         the torch trainer on hard codes, by the fast one on soft bits, among the nearest classes, on
@@ -239,7 +242,8 @@ class DSNCClassifier(CodeModel, OpenWorld):
         with contextlib.suppress(InputError):  # who needs the rows themselves cannot be judged
             if (rows := evidence.rows) is not None:
                 worth = accuracy(rows.right(stages), rows.weight)
-                other._measured = stages, {"validation_accuracy": worth}
+                figures = {"validation_accuracy": worth, **other._check_confidence()}
+                other._measured = stages, figures
                 other._novelty = usual_rows(other.predictor_, evidence, other._memory)
             else:
                 other._novelty = self._moved_novelty(other.predictor_, other._memory)
@@ -338,6 +342,17 @@ class DSNCClassifier(CodeModel, OpenWorld):
             )
         reranker = self.predictor_.reranker
         return Evidence(linear, scoring=scoring, soft=soft, before=decoder, reranker=reranker)
+
+    def _finish(self, *learned: Any) -> None:
+        super()._finish(*learned)
+        self._measured[1].update(self._check_confidence())
+
+    def _check_confidence(self) -> dict[str, float]:
+        """Return how good the probabilities of a decoder are that was calibrated here."""
+        evidence: Evidence | None = getattr(self, "_evidence", None)
+        if evidence is None or isinstance(self.decoder, Decoder):
+            return {}
+        return check_confidence(self.predictor_.stages, evidence)
 
     def _chosen(self, predictor: Predictor, evidence: Evidence, decoder: Any) -> dict[str, Any]:
         """Return the fitted attributes of a choice."""

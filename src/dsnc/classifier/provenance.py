@@ -25,8 +25,11 @@ _FIGURES = {  # of training, and what JSON makes of them
     "stopped": (str,),
     "trainer": (str,),
     "test": (dict,),
+    "calibration_error": (int, float),
+    "confidence_auroc": (int, float),
 }
-_OPTIONAL = {"trainer", "test"}
+_CONFIDENCE = ("calibration_error", "confidence_auroc")
+_OPTIONAL = {"trainer", "test", *_CONFIDENCE}
 
 
 def figures(model: "PredictorClassifier") -> dict[str, Any]:
@@ -45,6 +48,7 @@ def figures(model: "PredictorClassifier") -> dict[str, Any]:
     }
     if hasattr(model, "trainer_"):
         plain["trainer"] = model.trainer_
+    plain |= {name: measured[name] for name in _CONFIDENCE if name in measured}
     return plain | ({"test": measured["test"]} if measured.get("test") else {})
 
 
@@ -74,6 +78,7 @@ def restore(model: "PredictorClassifier", header: dict[str, Any]) -> None:
         raise InputError("data: changes is not a list.")
     accuracy = metrics["validation_accuracy"]
     measured = {} if accuracy is None else {"validation_accuracy": accuracy}
+    measured |= {name: metrics[name] for name in _CONFIDENCE if name in metrics}
     model._measured = model.predictor_.stages, measured | ({"test": test} if test else {})
     model.n_iter_ = metrics["epochs"]
     if "trainer" in metrics:

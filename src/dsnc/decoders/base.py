@@ -120,11 +120,16 @@ class Decoder(ABC):
         """Return the same decoder with probabilities that are calibrated on held-out rows."""
         from dsnc.decoders.calibration import fit_confidence
 
-        sample = rows.take(max(64, min(MAX_CALIBRATED, _MAX_SCORES // self.n_classes)))
+        sample = rows.take(self.rows_to_calibrate)
         k = min(self.n_classes, _BEST)  # the others hardly count
         classes, scores = self.top_k(sample.encoded, k)
         places = sample.places(classes)
         return self.with_confidence(fit_confidence(scores, places, sample.weight, complete=True))
+
+    @property
+    def rows_to_calibrate(self) -> int:
+        """How many held-out rows calibrate probabilities, at most."""
+        return max(64, min(MAX_CALIBRATED, _MAX_SCORES // self.n_classes))
 
     def with_confidence(self, confidence: Confidence) -> Self:
         """Return the same decoder with other probabilities."""
@@ -229,6 +234,11 @@ class ListDecoder(Decoder):
     def _list(self, encoded: Encoded) -> Ranked:
         """Return the candidates of each row."""
 
+    @property
+    def rows_to_calibrate(self) -> int:
+        """How many held-out rows calibrate probabilities, at most."""
+        return MAX_CALIBRATED
+
     def proba(self, encoded: Encoded) -> NDArray[np.float32]:
         """Return (n, n_classes) probabilities; classes that are no candidates share one value."""
         self.check_width(encoded)
@@ -259,7 +269,7 @@ class ListDecoder(Decoder):
         """Return the same decoder with calibrated probabilities."""
         from dsnc.decoders.calibration import fit_confidence
 
-        sample = rows.take(MAX_CALIBRATED)
+        sample = rows.take(self.rows_to_calibrate)
         blocks = sample.encoded.blocks(_ROWS)
         ranked = Ranked(
             *map(concatenate, zip(*(self._list(block) for _, block in blocks), strict=True))

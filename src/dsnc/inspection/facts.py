@@ -133,6 +133,13 @@ def _measured(facts: ModelFacts) -> list[tuple[str, str]]:
     accuracy = facts.metrics["validation_accuracy"]
     measure = "P@1" if facts.sets else "accuracy"
     lines = [] if accuracy is None else [(f"validation {measure}", f"{100 * accuracy:.2f} %")]
+    if "calibration_error" in facts.metrics:
+        lines.append(("calibration error", f"{facts.metrics['calibration_error']:.4f}"))
+    if "confidence_auroc" in facts.metrics:
+        area = facts.metrics["confidence_auroc"]
+        lines.append(
+            ("confidence", f"ranks a right answer above a wrong one in {area:.0%} of pairs")
+        )
     for name, value in facts.metrics.get("test", {}).items():
         is_share = name.endswith("accuracy") or "_at_" in name
         shown = f"{100 * value:.2f} %" if is_share else f"{value:.4g}"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
-from dsnc.decoders.base import MAX_CALIBRATED, Answers
+from dsnc.decoders.base import Answers
 from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
@@ -77,9 +77,14 @@ class Reranked(Decoder):
         _put_first(classes, scores, near, looked_at, inside)
         return classes, scores
 
+    @property
+    def rows_to_calibrate(self) -> int:
+        """How many held-out rows calibrate probabilities, at most."""
+        return self.decoder.rows_to_calibrate
+
     def calibrated(self, rows: "HeldOut") -> Self:
         """Return both stages with calibrated probabilities, each for the rows that it answers."""
-        sample = rows.take(MAX_CALIBRATED)
+        sample = rows.take(self.rows_to_calibrate)
         classes, scores = self.candidates(sample.encoded)
         is_sure = (classes >= 0).sum(axis=1) <= 1
         decoder, reranker = self.decoder, self.reranker
