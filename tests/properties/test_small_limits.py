@@ -36,7 +36,6 @@ LIMITS = {
     ("decoders.base", "MAX_CALIBRATED"),
     ("decoders.memory", "_HELD_OUT"),
     ("decoders.scoring", "MAX_ROWS"),
-    ("decoders.shortlist", "_CALIBRATED"),
     ("decoders.shortlist_tuning", "_MOST_ROWS"),
     ("fast.steps", "_MOST_ROWS"),
     ("selection.class_vectors", "_NAMING"),
@@ -48,7 +47,7 @@ LIMITS = {
 # What is shown to people, how long rows are, how much is held at a time: no rows that decide.
 OTHERS = {
     ("codes.multi_index", "_MAX_CHUNKS"),
-    ("decoders.linear", "_MAX_SCORES"),
+    ("decoders.base", "_MAX_SCORES"),
     ("decoders.shortlist_tuning", "_MAX_COMPARED"),
     ("discovery.grouping", "_JUDGES"),
     ("discovery.marks", "_OTHERS"),

@@ -28,7 +28,7 @@ _MISSING = -1e30  # no real score is that low: decoders mark candidates that do 
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
 _PRECISION = 1e-9
 _BLOCK = 1 << 18  # scores in a temporary
-_GROUPS, _PIECES = 512, 8  # of scores that count as one, of a curve
+_GROUPS, _PIECES = 4096, 8  # of scores that count as one, of a curve
 _STEEPNESS = (0.05, 20)  # of a piece of a curve, in comparison with the line through all scores
 
 
@@ -148,8 +148,8 @@ def _fit_lines(
 ) -> Confidence:
     """Return a confidence with lines, and the curve, that make the best class right as it says."""
     odds = within(odds)
-    typical = float(np.median(lead[~alone])) if not alone.all() else 0.0
-    unit = typical if typical > 0 else 1.0
+    total = float(number[~alone] @ lead[~alone])
+    unit = total / float(number[~alone].sum()) if total > 0 else 1.0
     both = np.stack([odds, log_lead(lead, unit, alone)], axis=1)
     slopes, offset = fit_line(both[~alone], is_right[~alone], number[~alone])
     slopes_alone, offset_alone = fit_line(both[alone, :1], is_right[alone], number[alone])
@@ -239,25 +239,29 @@ def fit_curve(
 
     slopes, intercept = fit_line(scores[:, None], is_right, number)
     slope = float(slopes[0])
-    order = np.argsort(scores, kind="stable")
-    order = order[number[order] > 0]
-    ends = scores[order[[0, -1]]] if len(order) else np.zeros(2)
+    values, owner = np.unique(scores[number > 0], return_inverse=True)
+    right, wrong = (
+        np.bincount(owner, np.where(is_right == which, number, 0)[number > 0])
+        for which in (True, False)
+    )
+    ends = values[[0, -1]] if len(values) else np.zeros(2)
     if np.float32(ends[0]) == np.float32(ends[1]):
         knots = np.array([0.0, 1.0])
         return knots, slope * knots + intercept
-    right, wrong = (np.where(is_right == which, number, 0)[order] for which in (True, False))
     shares = np.cumsum(right) / max(right.sum(), 1) + np.cumsum(wrong) / max(wrong.sum(), 1)
-    starts = np.searchsorted(shares, np.linspace(0, shares[-1], _GROUPS, endpoint=False))
-    starts = np.unique(starts)
+    places = np.linspace(0, shares[-1], _PIECES + 1)[1:-1]
+    inner = values[np.searchsorted(shares, places)]
+    knots = np.unique(np.concatenate([ends, inner]).astype(np.float32)).astype(np.float64)
+    starts = np.arange(len(values))
+    if len(values) > _GROUPS:
+        bounds = np.linspace(0, shares[-1], _GROUPS, endpoint=False)
+        starts = np.unique(np.searchsorted(shares, bounds))
     right, wrong, total = (
-        np.add.reduceat(each, starts) for each in (right, wrong, scores[order] * (right + wrong))
+        np.add.reduceat(each, starts) for each in (right, wrong, values * (right + wrong))
     )
     # An undecided answer at each end: nothing is certain.
     means = np.concatenate([ends, total / (right + wrong)])
     right, wrong = (np.append([0.5, 0.5], each) for each in (right, wrong))
-    places = np.linspace(0, shares[-1], _PIECES + 1)[1:-1]
-    inner = scores[order][np.searchsorted(shares, places)]
-    knots = np.unique(np.concatenate([ends, inner]).astype(np.float32)).astype(np.float64)
     pieces = slope * (np.clip(means[:, None], knots[:-1], knots[1:]) - knots[:-1])
     terms = np.concatenate([np.ones((len(means), 1)), pieces], axis=1)
 

@@ -137,9 +137,7 @@ def _measured(facts: ModelFacts) -> list[tuple[str, str]]:
         lines.append(("calibration error", f"{facts.metrics['calibration_error']:.4f}"))
     if "confidence_auroc" in facts.metrics:
         area = facts.metrics["confidence_auroc"]
-        lines.append(
-            ("confidence", f"ranks a right answer above a wrong one in {area:.0%} of pairs")
-        )
+        lines.append(("confidence", f"above that of wrong answers in {area:.0%} of pairs"))
     for name, value in facts.metrics.get("test", {}).items():
         is_share = name.endswith("accuracy") or "_at_" in name
         shown = f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
