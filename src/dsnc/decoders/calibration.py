@@ -254,8 +254,8 @@ def fit_curve(
     knots = np.unique(np.concatenate([ends, inner]).astype(np.float32)).astype(np.float64)
     starts = np.arange(len(values))
     if len(values) > _GROUPS:
-        bounds = np.linspace(0, shares[-1], _GROUPS, endpoint=False)
-        starts = np.unique(np.searchsorted(shares, bounds))
+        borders = np.linspace(0, shares[-1], _GROUPS, endpoint=False)
+        starts = np.unique(np.searchsorted(shares, borders))
     right, wrong, total = (
         np.add.reduceat(each, starts) for each in (right, wrong, values * (right + wrong))
     )
@@ -270,12 +270,13 @@ def fit_curve(
         value = right @ np.logaddexp(0, -odds) + wrong @ np.logaddexp(0, odds)
         gradient = (wrong * expit(odds) - right * expit(-odds)) @ terms
         gradient[1:] += steeper
-        return value + 0.5 * steeper @ steeper, gradient
+        return float(value + 0.5 * steeper @ steeper), gradient
 
     start = np.append(slope * knots[0] + intercept, np.ones(len(knots) - 1))
     bounds = [(None, None)] + [_STEEPNESS] * (len(knots) - 1)
-    first, *steepness = minimize(loss, start, jac=True, bounds=bounds).x.tolist()
-    return knots, first + np.append(0, np.cumsum(slope * np.array(steepness) * np.diff(knots)))
+    found = minimize(loss, start, jac=True, bounds=bounds).x
+    rises = slope * found[1:] * np.diff(knots)
+    return knots, found[0] + np.append(0, np.cumsum(rises))
 
 
 def _blocks(table: NDArray[Any]) -> list[slice]:
