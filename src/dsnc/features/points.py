@@ -90,9 +90,8 @@ def not_a_text(texts: Iterable[Any], first: int = 0) -> InputError:
     for row, item in enumerate(texts, first):
         if not isinstance(item, str):
             missing = is_missing(item)
-            fix = "convert it with str()"
-            if missing or isinstance(item, bytes):
-                fix = "give missing texts as ''" if missing else "decode it, as by .decode()"
+            fix = "give missing texts as ''" if missing else "convert it with str()"
+            fix = "decode it, as by .decode()" if isinstance(item, bytes) else fix
             kind = type(item).__name__
             return InputError(f"texts[{row}] is {shorten(item)} of type {kind}; {fix}.")
     return InputError("texts holds something that is not text.")

@@ -6,12 +6,11 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from dsnc.data.columns import TEXT_NAMES, Columns, Roles
+from dsnc.data.columns import TEXT_NAMES, Roles
 from dsnc.data.stream import stream_table
 from dsnc.data.table_output import TableWriter
-from dsnc.data.tables import Table, open_table
+from dsnc.data.tables import open_table
 from dsnc.errors import DsncError
-from dsnc.model import columns_of
 from dsnc.model.answers import columns_in
 from dsnc.serve.answers import Block, Go, answer, as_json, relabel
 from dsnc.serve.options import Options
@@ -41,7 +40,9 @@ def _answer_file(
 ) -> tuple[bytes, int]:
     if served.has_sets and options.top_k is None and not to_json:
         raise Refused(400, "A table cannot hold sets of labels; ask for top_k, or for JSON.")
-    table, columns = _open(served, path)
+    model = served.model
+    table = open_table(path, "csv", known=model.records.names or TEXT_NAMES)
+    columns = columns_in(model, table, Roles())
     names = [""] if options.top_k is None else [f"_{place + 1}" for place in range(options.top_k)]
     names = names[: served.n_classes]
     added: dict[str, type] = {}
@@ -64,13 +65,6 @@ def _answer_file(
             writer.write(part.rows, _cells(blocks, len(added)))
             blocks.clear()
     return (as_json(served, iter(blocks)) if to_json else output.getvalue()), n_rows
-
-
-def _open(served: Served, path: Path) -> tuple[Table, Columns]:
-    """Open the table, and find the columns that the model was trained on."""
-    known = columns_of(served.model)
-    table = open_table(path, "csv", known=known.names if known else TEXT_NAMES)
-    return table, columns_in(served.model, table, Roles())
 
 
 def _cells(blocks: list[Block], width: int) -> list[list[Any]]:
