@@ -18,7 +18,7 @@ _STEADY = {"beta": 1e-2, "gamma": 1e-2}
 _NO_DECAY = {"weight_decay": 0.0}
 _PAPER_LINEAR = {"scaling": PAPER["scaling"]}
 # The paper says "linear classifiers", its related work "random codes"; the loss is its own.
-_PAPER_ECOC = {**_PAPER_LINEAR, "loss": "logistic"}
+_PAPER_ECOC = {**_PAPER_LINEAR, "codebook": "random", "loss": "logistic"}
 
 
 @dataclass(frozen=True)
