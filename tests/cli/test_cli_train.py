@@ -171,13 +171,13 @@ def test_what_cannot_be_tested_is_said_before_training(run, files, tmp_path):
 
 def test_the_accuracy_that_is_claimed_is_that_of_the_model(run, files):
     """Printed, as JSON, in the file and on its card: what `predict` gets right, and no other."""
-    rows, settings = files / "validation.svm", ("--decoder", "nearest", "--validation")
-    arguments = ["train", files / "train.svm", *QUICK, *settings, rows]
+    rows, settings = files / "validation.svm", ("--bits", 4, "--decoder", "nearest")
+    arguments = ["train", files / "train.svm", *QUICK, *settings, "--validation", rows]
     said = run(*arguments, "-o", "m").stdout
     record = json.loads(run(*arguments, "-o", "n", "--json").stdout)
     data, model = load_dataset(rows), dsnc.load("m")
     right = float(np.mean(model.predict(data.X) == data.labels))
-    assert record["best_epoch_accuracy"] != right  # what training measures is another accuracy
+    assert abs(record["best_epoch_accuracy"] - right) > 0.01  # training measures another one
     assert f"accuracy  {100 * right:.2f} % of 60 held-out rows of validation.svm\n" in said
     assert record["validation_accuracy"] == model.figures_["validation_accuracy"] == right
     assert f"| validation | accuracy | {100 * right:.2f} % |" in Path("m/README.md").read_text()
