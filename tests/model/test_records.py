@@ -44,6 +44,11 @@ def test_objects_and_lists_are_rows(model, tmp_path):
     assert model.score(rows, ["nurse"] * 5) == 1
 
 
+def test_what_separates_texts_does_not_stand_in_one(model):
+    shares = model.predict_proba([RECORD, ["night\x1fnurse", "bus driver"]])
+    assert (shares[0] == shares[1]).all()
+
+
 def test_which_text_is_which_matters(model):
     assert model.predict([["sushi cook", "bus driver"], ["bus driver", "sushi cook"]]).tolist() == [
         "cook",
