@@ -111,7 +111,9 @@ def features_of(
         if error:
             noticed.add(error if error in (NO_TEXT, NO_NUMBER) else UNREAD, line)
     if isinstance(X, list):
-        X = model.predictor_.features.rows(X)
+        features = model.predictor_.features
+        features.n_jobs = getattr(model, "n_jobs", None)
+        X = features.rows(X)
     if sp.issparse(X):
         for row in np.flatnonzero(np.diff(X.indptr) == 0).tolist():
             if not errors[row]:
