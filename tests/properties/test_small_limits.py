@@ -66,7 +66,7 @@ EXAMPLES = Examples(X, Targets(Y, N_CLASSES), WEIGHT, None)
 def _small(monkeypatch):
     """Lower every limit, wherever it was imported."""
     for room, name in LIMITS:
-        monkeypatch.setattr(import_module(f"dsnc.{room}"), name, LIMIT, raising=False)
+        monkeypatch.setattr(import_module(f"dsnc.{room}"), name, LIMIT)
     for room in ("selection.choose", "selection.second_stage"):
         monkeypatch.setattr(import_module(f"dsnc.{room}"), "MAX_ROWS", LIMIT)
 

@@ -84,7 +84,7 @@ def test_decoders_and_the_second_stage(known, decoder, reranker, same):
         np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=atol, err_msg=name)
 
 
-@pytest.mark.parametrize("decoder", ["linear", "soft", "shortlist"])
+@pytest.mark.parametrize("decoder", DECODERS)
 def test_weights_make_a_difference(known, decoder):
     """Else the test above would say nothing."""
     weight = np.where(known.held_out.targets.y % 2, 9, 1)
