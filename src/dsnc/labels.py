@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.arrays import appended
-from dsnc.errors import DataFileError, InputError, shorten
+from dsnc.errors import DataFileError, InputError, shorten, warn
 
 NONE: Mapping[int, Any] = MappingProxyType({})
 _LOCK = threading.Lock()
@@ -247,3 +247,21 @@ def _one_a_row(labels: Any, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InputError(f"{name} has shape {array.shape}; expected one label per row (1-D).")
     return array
+
+
+def warn_of_unknown(
+    what: str, labels: NDArray[Any], known: NDArray[np.bool_], consequence: str
+) -> None:
+    """Say how many labels no training row has, which for example, and what follows."""
+    strange = labels[~known].tolist()  # numbers of Python: they are shown
+    if not len(strange):
+        return
+    if len(strange) == len(labels):
+        raise InputError(
+            f"None of the {len(labels):,} {what} rows has a label that was learned; the first is "
+            f"{strange[0]!r}. Is it the right file, and the right column?"
+        )
+    warn(
+        f"{len(strange):,} of {len(labels):,} {what} rows have labels that were not learned, such "
+        f"as {strange[0]!r}; {consequence}."
+    )

@@ -261,9 +261,9 @@ def test_given_validation_rows_may_be_sparse_where_the_others_are_dense():
 @pytest.mark.parametrize(
     ("validation", "message"),
     [
-        ((X, Y + 1), r"y\[\d+\] is 4, which is not one of the 4 classes"),
-        ((X, Y.astype(str)), r"y\[0\] is '0', which is not one of the 4 classes"),
-        ((X, Y.astype(str).astype(object)), r"y\[0\] is '0', which is not one of the 4 classes"),
+        ((X, Y + 9), "None of the 80 validation rows has a label that was learned"),
+        ((X, Y.astype(str)), "None of the 80 validation rows has a label"),
+        ((X, Y.astype(str).astype(object)), "None of the 80 validation rows has a label"),
         ((X[:, :2], Y), "X has 2 features, but DSNCClassifier is expecting 5"),
         ((X, Y[:-1]), "inconsistent numbers of samples"),
         ((X[:0], Y[:0]), "0 sample"),
@@ -284,3 +284,13 @@ def test_seeds():
     assert seed_of(2**80) == 2**80
     assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
     assert seed_of(None) != seed_of(None)
+
+
+def test_validation_rows_of_unknown_classes_are_left_out_and_counted():
+    other, labels = blobs(seed=0, n=40)
+    strange = np.append(labels, [77, 78])
+    with pytest.warns(UserWarning, match=r"2 of 42 validation rows have labels .* such as 77"):
+        model = quick().fit(X, Y, validation=(np.vstack([other, other[:2]]), strange))
+    assert same_model(model, quick().fit(X, Y, validation=(other, labels)))
+    with pytest.raises(InputError, match="None of the 40 validation rows has a label"):
+        quick().fit(X, Y, validation=(other, labels + 100))

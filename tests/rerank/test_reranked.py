@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, SoftDecoder, TableDecoder
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
 
@@ -31,7 +32,7 @@ def two_stages(kind, seed, **settings):
     vectors = ClassVectors.from_matrix(
         rng.normal(size=(N_CLASSES, N_FEATURES)), rng.normal(size=N_CLASSES)
     )
-    settings = {"size": 4, "reach": 1.5, "other": -1.0, **settings}
+    settings = {"size": 4, "reach": 1.5, "confidence": Confidence(other=-1.0), **settings}
     stages = Reranked(first_stage(kind, rng), FeatureReranker(vectors, **settings))
     return stages, Encoded(rng.normal(size=(20, N_BITS)), source=(X, slice(0, 20)))
 

@@ -1,14 +1,14 @@
 """Sets of labels as users have them: indicators, or lists of labels."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.errors import InputError, shorten
+from dsnc.errors import InputError, shorten, warn
 from dsnc.features.points import is_missing
 from dsnc.labels import Labels, UnknownLabelError, label_array
 from dsnc.metrics.label_sets import label_sets
@@ -82,6 +82,22 @@ class GivenSets:
                 "DSNCClassifier with one label for yes and another for no."
             )
         return labels, targets
+
+    def without_unknown(self, labels: Labels) -> "GivenSets":
+        """Return validation sets without labels that training does not have, and say so."""
+        if self.sets is not None:
+            return self
+        known = labels.find(self.flat) >= 0
+        if known.all():
+            return self
+        strange = self.flat[~known].tolist()
+        warn(
+            f"{len(strange):,} of {len(known):,} labels of the validation rows were not learned, "
+            f"such as {shorten(strange[0])}; they are left out of their sets."
+        )
+        owners = np.repeat(np.arange(len(self)), self.counts)[known]
+        counts = np.bincount(owners, minlength=len(self))
+        return replace(self, flat=self.flat[known], counts=counts)
 
     def known(self, labels: Labels) -> Targets:
         """Return the sets as numbers of labels that are known; others are refused."""

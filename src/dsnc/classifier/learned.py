@@ -14,7 +14,7 @@ from dsnc.classifier.texts import as_numbers, learned_features, make_features
 from dsnc.decoders.scoring import accuracy
 from dsnc.errors import InputError, require
 from dsnc.features import FittedTextFeatures
-from dsnc.labels import Labels
+from dsnc.labels import Labels, warn_of_unknown
 from dsnc.predictor import Predictor
 from dsnc.targets import Targets
 from dsnc.training.settings import RunSettings
@@ -78,8 +78,8 @@ class LearnedClassifier(PredictorClassifier):
         sample_weight : array of shape (n,), optional
             Weight of each row, 0 or more. By default, all rows count the same.
         validation : (X, y), optional
-            Rows to validate on, instead of rows held out of X. They choose the best epoch. Their
-            labels must occur in `y`.
+            Rows to validate on, instead of rows held out of X. They choose the best epoch, the
+            decoder and the second stage. Rows whose labels do not occur in `y` are left out.
         """
         return self._fit(X, y, sample_weight, validation)
 
@@ -234,8 +234,15 @@ class LearnedClassifier(PredictorClassifier):
             )
         X, y = validation
         X, y = self._check_rows_and_labels(as_numbers(X, features), y, reset=False)
+        X, y = self._without_unknown(X, y, labels)
         examples = self._examples(X, y, self._known_targets(y, labels), labels, None)
         return examples._replace(rows=None)
+
+    def _without_unknown(self, X: Any, y: Any, labels: Labels) -> tuple[Any, Any]:
+        """Leave out validation rows of classes that training does not have, and say so."""
+        known = labels.find(y) >= 0
+        warn_of_unknown("validation", y, known, "they are left out")
+        return (X, y) if known.all() else (X[known], y[known])
 
     def _learner_for(self, examples: "Examples") -> "Learner":
         """Return the learner of the last call, or one that goes on from the trained arrays."""

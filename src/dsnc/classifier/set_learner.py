@@ -118,6 +118,9 @@ class SetLearner(SetModel, LearnedClassifier):
     def _learned_targets(self, y: GivenSets) -> tuple[Labels, Targets]:
         return y.learned()
 
+    def _without_unknown(self, X: Any, y: GivenSets, labels: Labels) -> tuple[Any, Any]:
+        return X, y.without_unknown(labels)
+
     def _known_targets(self, y: GivenSets, labels: Labels) -> Targets:
         return GivenSets.of(y).known(labels)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dsnc.cli.common import percent, plain_errors
-from dsnc.cli.samples import rows_of, warn_of_unknown
+from dsnc.cli.samples import rows_of
 from dsnc.errors import InputError
 from dsnc.progress import figure_name
 
@@ -99,7 +99,7 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     """Ask the model for the k best classes of every row."""
     import numpy as np
 
-    from dsnc.labels import Labels
+    from dsnc.labels import Labels, warn_of_unknown
     from dsnc.targets import Targets
 
     if not len(dataset):

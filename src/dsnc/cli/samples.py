@@ -10,7 +10,6 @@ from dsnc.cli.common import note
 from dsnc.errors import InputError, did_you_mean, warn
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from dsnc.data import Dataset, Split
@@ -162,7 +161,7 @@ def known_rows(dataset: "Dataset", train: "Dataset") -> tuple[Any, Any]:
 
     Label sets come as a CSR indicator over the labels of `trained_sets`.
     """
-    from dsnc.labels import Labels
+    from dsnc.labels import Labels, warn_of_unknown
 
     if train.is_multilabel:
         sets = sets_over(dataset, trained_sets(train)[1])
@@ -173,24 +172,6 @@ def known_rows(dataset: "Dataset", train: "Dataset") -> tuple[Any, Any]:
     warn_of_unknown("validation", dataset.labels, known, "they are left out")
     kept = dataset if known.all() else dataset.take(known)
     return rows_of(kept), kept.labels
-
-
-def warn_of_unknown(
-    what: str, labels: "NDArray[Any]", known: "NDArray[np.bool_]", consequence: str
-) -> None:
-    """Say how many labels no training row has, which for example, and what follows."""
-    strange = labels[~known].tolist()  # numbers of Python: they are shown
-    if not len(strange):
-        return
-    if len(strange) == len(labels):
-        raise InputError(
-            f"None of the {len(labels):,} {what} rows has a label that was learned; the first is "
-            f"{strange[0]!r}. Is it the right file, and the right column?"
-        )
-    warn(
-        f"{len(strange):,} of {len(labels):,} {what} rows have labels that were not learned, such "
-        f"as {strange[0]!r}; {consequence}."
-    )
 
 
 # Label sets

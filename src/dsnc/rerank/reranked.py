@@ -13,7 +13,6 @@ from dsnc.decoders.base import Answers
 from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
-from dsnc.decoders.scoring import FEWEST
 from dsnc.errors import InputError
 from dsnc.rerank.reranker import FeatureReranker
 from dsnc.rows import Cost, concatenate
@@ -21,6 +20,7 @@ from dsnc.rows import Cost, concatenate
 if TYPE_CHECKING:
     from dsnc.decoders.evidence import HeldOut
 
+_FEWEST = 20  # rows that calibrate the decoder for themselves
 _ROWS = 4096  # at a time
 
 
@@ -88,7 +88,7 @@ class Reranked(Decoder):
         classes, scores = self.candidates(sample.encoded)
         is_sure = (classes >= 0).sum(axis=1) <= 1
         decoder, reranker = self.decoder, self.reranker
-        if np.count_nonzero(is_sure) >= FEWEST:
+        if np.count_nonzero(is_sure) >= _FEWEST:
             decoder = decoder.calibrated(sample.only(is_sure))
         if not is_sure.all():
             unsure = sample.only(~is_sure)
