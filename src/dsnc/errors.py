@@ -69,18 +69,8 @@ class DataFileError(DsncError, ValueError):
     ) -> Self:
         """Make the error from its parts.
 
-        Parameters
-        ----------
-        path : path
-            The file.
-        problem : str
-            What is wrong, as a short clause.
-        line : int, optional
-            Line number, from 1.
-        text : str or bytes, optional
-            The offending text, which is quoted and shortened.
-        expected : str, optional
-            What was expected, or what to do.
+        The problem is a short clause, lines count from 1, the offending text is quoted and
+        shortened, and `expected` is what should be there, or what to do.
         """
         where = f"{os.fspath(path)}, line {line}" if line is not None else os.fspath(path)
         message = f"{where}: {problem}"

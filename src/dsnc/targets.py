@@ -48,13 +48,7 @@ class Targets:
     def from_lists(cls, flat: NDArray[Any], counts: ArrayLike, n_classes: int) -> Self:
         """Make sets from the class numbers of all rows, one row after the other.
 
-        Parameters
-        ----------
-        flat : int array
-            Class numbers; one that a row has twice counts once.
-        counts : int array of shape (n,)
-            How many of them each row has.
-        n_classes : int
+        `counts` says how many each row has; one that it has twice counts once.
         """
         ends = np.concatenate([[0], np.cumsum(counts)])
         shape = (len(ends) - 1, n_classes)
@@ -139,13 +133,7 @@ class Targets:
         return self.worth(np.take_along_axis(is_true, best, axis=1))
 
     def contains(self, classes: ArrayLike) -> NDArray[np.bool_]:
-        """Tell of each answer whether it is right.
-
-        Parameters
-        ----------
-        classes : int array of shape (n,) or (n, k)
-            Class numbers, of which each row has one or k; what is not a class is wrong.
-        """
+        """Tell of one answer a row, or of k, whether it is right; what is not a class is wrong."""
         answers = np.asarray(classes)
         column = (slice(None), *(None for _ in answers.shape[1:]))
         if self.is_single:

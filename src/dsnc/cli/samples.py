@@ -39,15 +39,8 @@ def load(
 ) -> "Dataset":
     """Load labelled rows, with the columns of training rows if these are given.
 
-    Parameters
-    ----------
-    name : str
-    reading : dict
-        Options of `load_dataset`.
-    like : Dataset, optional
-        The training rows; then these have label sets where those do.
-    sets : bool, optional
-        Whether rows have label sets, where a model says so; without it, the file does.
+    `reading` has options of `load_dataset`. Rows have label sets where those of `like` do, or as
+    `sets` says for a model; without both, the file decides.
     """
     from dsnc.data import load_dataset
 

@@ -26,13 +26,9 @@ _COMPARED = ("dsnc", "python", "numpy", "pyarrow", "ray")
 def connected(address: str, caller: str) -> Iterator[Any]:
     """Yield Ray, connected to a cluster; a connection that was there before stays.
 
-    Parameters
-    ----------
-    address : str
-        "auto" is the cluster that this machine belongs to, "local" starts Ray on this machine for
-        as long as it takes, anything else is the address of a head node, as in "10.0.0.7:6379".
-    caller : str
-        Who asks, for messages.
+    The address "auto" is the cluster that this machine belongs to, "local" starts Ray on this
+    machine for as long as it takes, and anything else is a head node, as in "10.0.0.7:6379".
+    Messages name the caller.
     """
     ray = require("ray", extra="ray", caller=caller)
     if ray.is_initialized():
@@ -112,15 +108,8 @@ def quiet() -> Iterator[None]:
 def take_workers(ray: Any, workers: int | None, cpus: int, most: int | None = None) -> int:
     """Return how many workers there can be; refuse what would be waited for in vain.
 
-    Parameters
-    ----------
-    ray : module
-    workers : int, optional
-        How many are wanted; by default as many as the cluster has room for.
-    cpus : int
-        Cores of each.
-    most : int, optional
-        More would have nothing to do.
+    By default, these are as many as the cluster has room for, each with `cpus` cores. More than
+    `most` would have nothing to do.
     """
     whole("cpus_per_worker", cpus)
     room = sum(int(node["Resources"].get("CPU", 0)) // cpus for node in alive_nodes(ray))
@@ -150,16 +139,7 @@ def alive_nodes(ray: Any) -> list[dict[str, Any]]:
 
 
 def check_nodes(ray: Any, *, model: Path | None = None, folders: Sequence[Path] = ()) -> None:
-    """Refuse nodes that have other versions, or that do not see the files that they need.
-
-    Parameters
-    ----------
-    ray : module
-    model : path, optional
-        A model that all must be able to read.
-    folders : sequence of path
-        Folders that all must be able to write to.
-    """
+    """Refuse nodes that have other versions, or cannot read the model or write to the folders."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     probe = ray.remote(num_cpus=0, max_retries=1)(look_around)

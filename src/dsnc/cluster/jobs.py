@@ -24,17 +24,8 @@ def run_units(
 ) -> Iterator[dict[str, Any]]:
     """Yield what workers say of each unit, as they get done, in any order.
 
-    Parameters
-    ----------
-    worker : type or callable
-        ``worker(job)`` is made once for each actor; called with the number of a unit, it returns a
-        dict of plain values.
-    job : object
-        What all of them have to know.
-    numbers : sequence of int
-        The units.
-    workers, cpus : int
-        How many actors, and how many cores each.
+    ``worker(job)`` is made once for each of `workers` actors, which have `cpus` cores; called with
+    the number of a unit, it returns a dict of plain values.
     """
     ray = require("ray", extra="ray", caller="dsnc.cluster")
     waiting, left, lost = deque(numbers), len(numbers), Counter[int | None]()

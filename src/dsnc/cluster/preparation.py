@@ -48,17 +48,10 @@ class Prepared:
 def learn_reading(
     units: list[Unit], table: dict[str, Any], text: Any, most: int
 ) -> tuple[Reading, FittedTextFeatures | None]:
-    """Decide how rows are read, and which features texts get, by some units.
+    """Decide how rows are read, and which features texts get, by some units, evenly spaced.
 
-    Parameters
-    ----------
-    units : list of Unit
-    table : dict
-        Options of tables.
-    text : object
-        The parameter of the estimator.
-    most : int
-        So many texts decide on features: those of units that are evenly spaced.
+    `table` has options of tables, `text` is the parameter of the estimator, and `most` is how many
+    texts decide on features.
     """
     options, roles = split_options(table, "fit")
     options.check()

@@ -94,16 +94,8 @@ class ShardSource:
 def copy_rows(parts: list[Path], counts: list[int], rows: NDArray[np.int64], folder: Path) -> Any:
     """Copy some rows of prepared parts into a folder; return them, memory-mapped.
 
-    Parameters
-    ----------
-    parts : list of path
-        Folders that `dsnc.cluster.preparation` wrote.
-    counts : list of int
-        How many rows each has.
-    rows : int array
-        Their numbers among the rows of all parts, ascending.
-    folder : path
-        Where there is room.
+    `dsnc.cluster.preparation` wrote the parts, and `counts` are their numbers of rows. `rows` are
+    numbers among the rows of all parts, ascending.
     """
     ends = np.cumsum([0, *counts])
     cuts = np.searchsorted(rows, ends)

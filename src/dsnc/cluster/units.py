@@ -46,13 +46,8 @@ class Unit:
 def units_of(source: str | os.PathLike[str], rows_per_part: int = _ROWS) -> list[Unit]:
     """Return the units of a file or folder, in the order of names and rows.
 
-    Parameters
-    ----------
-    source : str or path
-        A file, or a folder whose files are taken, also in folders below; or the address of one in
-        an object store.
-    rows_per_part : int
-        Row groups of a Parquet file are put together up to so many rows.
+    Of a folder, files in folders below are taken, too; an address in an object store will do. Row
+    groups of a Parquet file are put together up to `rows_per_part` rows.
     """
     files = place(source).files()
     with ThreadPoolExecutor(_LOOKED_AT) as pool:

@@ -151,13 +151,7 @@ def split_options(options: Mapping[str, Any], caller: str) -> tuple[TableOptions
 def choose_columns(table: Table, roles: Roles, remembered: Columns | None = None) -> Columns:
     """Decide which columns mean what; a model's own are found by name.
 
-    Parameters
-    ----------
-    table : Table
-    roles : Roles
-        What the user says; it beats what a model remembers.
-    remembered : Columns, optional
-        Of the model that the rows are for.
+    What the user says beats what is remembered by the model that the rows are for.
     """
     if roles.missing not in MISSING:
         raise InputError(f"missing={roles.missing!r} must be one of {', '.join(MISSING)}.")
@@ -192,15 +186,7 @@ def columns_for_rows(
 ) -> Columns:
     """Decide what a model that remembers no columns reads: its text, or all of its numbers.
 
-    Parameters
-    ----------
-    table : Table
-    roles : Roles
-        What the user says.
-    n_features : int or None
-        How many numbers the model takes; None for texts.
-    names : sequence of str
-        What its features are called, if they have names.
+    `n_features` is how many numbers the model takes, None for texts; `names` are theirs, if any.
     """
     seek, path = Seek(table), os.fspath(table.path)
     row_id = seek.one(roles.id_column, "id_column", ID_NAMES if table.has_names else ())

@@ -44,12 +44,7 @@ def is_folder(path: Path) -> bool:
 def read_folder(path: str | os.PathLike[str], *, multilabel: bool | str = "auto") -> Dataset:
     """Read a folder of arrays; nothing in it is ever unpickled.
 
-    Parameters
-    ----------
-    path : path
-        The folder.
-    multilabel : bool or "auto"
-        Whether rows have label sets; "auto": if there is a ``Y.npz``, and no ``y.npy``.
+    With ``multilabel="auto"``, rows have label sets if there is a ``Y.npz``, and no ``y.npy``.
     """
     check_multilabel(multilabel)
     folder = Path(path)

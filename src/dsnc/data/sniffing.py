@@ -46,15 +46,8 @@ def has_header(
 ) -> bool:
     """Tell names of columns from a row; where that is not clear, say what was decided.
 
-    Parameters
-    ----------
-    path : path
-        For messages.
-    names : list of str
-        The cells of the first row.
-    below : rows of as many cells
-    known : set of str
-        Names, in small letters, that only a header has.
+    `names` are the cells of the first row, and `below` rows of as many cells. Only a header has one
+    of the `known` names, which are in small letters. Messages name the path.
     """
     lowered = [name.lower() for name in names]
     if any(name in known and not name.isdigit() for name in lowered):

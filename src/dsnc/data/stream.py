@@ -89,17 +89,8 @@ def stream_table(
     """Yield the rows of a table, block by block, as a model with these columns takes them.
 
     Each row keeps its place. One that has no text at all, or that is to be dropped as a number is
-    missing, says so in `errors`.
-
-    Parameters
-    ----------
-    table : Table
-    columns : Columns
-        Those of the model, found in this table.
-    batch : int
-        Rows of a block at most.
-    skip_errors : bool
-        Let a row that cannot be read pass, with its error, instead of raising it.
+    missing, says so in `errors`. With `skip_errors`, so does one that cannot be read, instead of
+    raising its error.
     """
     maker = RowMaker(table, columns)
     if columns.missing == "mean" and columns.numbers and not columns.fill:

@@ -321,16 +321,9 @@ def _open_parquet(path: Any) -> Table:
 def parquet_table(
     path: str | os.PathLike[str], file: Any = None, row_groups: Sequence[int] | None = None
 ) -> Table:
-    """Open Parquet, or some of its row groups.
+    """Open Parquet, or some of its row groups; messages call it `path`.
 
-    Parameters
-    ----------
-    path : path
-        What messages call it.
-    file : binary file, optional
-        Where it is, if not at the path.
-    row_groups : sequence of int, optional
-        Which of them to read; rows are numbered from 1 on in any case.
+    `file` is where it is, if not at the path. Rows are numbered from 1 on in any case.
     """
     parquet = require("pyarrow.parquet", extra="tables", caller="reading Parquet")
     arrow = require("pyarrow", extra="tables", caller="reading Parquet")

@@ -197,15 +197,8 @@ def signs_of_novelty(
 ) -> NDArray[np.float64]:
     """Return (n, 4): doubt, score, distance and share of unseen features, larger is stranger.
 
-    Parameters
-    ----------
-    encoded : Encoded
-        Without the rows themselves, no feature counts as unseen.
-    decoder : Decoder
-        That answers; its class vectors stand in for a memory, where there is none.
-    memory : Memory, optional
-    hidden : Hidden, optional
-        Classes that may not be the answer. By default, all may be.
+    Without the rows themselves, no feature counts as unseen. Without a memory, the class vectors of
+    the decoder stand in for it. Hidden classes may not be the answer.
     """
     signs = np.empty((len(encoded), len(_BOUNDS)))
     for rows, block in encoded.blocks(_ROWS) if len(encoded) else ():

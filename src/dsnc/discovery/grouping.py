@@ -161,19 +161,10 @@ def settled(
 ) -> Grouping:
     """Give every row to the nearest group, or to none.
 
-    Parameters
-    ----------
-    bits : array of shape (n, n_bits)
-        Of all rows, novel or not.
-    groups : int array of shape (n,)
-        Groups of the novel rows, as grown; -1 of others.
-    rivals : array of shape (n,)
-        How alike each row and the middle of its known class are; -inf keeps a row in a group.
-    n_jobs : int, optional
-    least : float
-        How alike a row and the middle of its group must be, where most are.
-    fewest : int
-        Rows of a group.
+    `bits` are those of all rows, novel or not. `groups` has the groups of the novel rows, as grown,
+    and -1 for others. `rivals` says how alike each row and the middle of its known class are; -inf
+    keeps a row in a group. `least` is how alike a row and the middle of its group must be, where
+    most are, and a group has at least `fewest` rows.
     """
     centers = centers_of(bits, groups, int(groups.max()) + 1)
     best, likeness = (found[:, 0] for found in nearest_centers(bits, centers, 1, n_jobs))

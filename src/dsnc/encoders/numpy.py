@@ -85,19 +85,9 @@ class NumpyEncoder:
         return concatenate([self.encode(X, rows)[1] for rows in blocks])
 
     def encode(self, X: Any, rows: slice) -> tuple[PackedCodes | None, Floats]:
-        """Return the logits of some rows, and their codes if they come at no extra cost, else None.
+        """Return the codes of some rows if they come at no extra cost, else None, and their logits.
 
-        Parameters
-        ----------
-        X : ndarray or CSR matrix
-            As `as_rows` returns it.
-        rows : slice
-            Which rows, with explicit start and stop.
-
-        Returns
-        -------
-        codes : PackedCodes or None
-        logits : float32 array of shape (n, n_bits)
+        `X` is as `as_rows` returns it, and the slice has explicit start and stop.
         """
         first, *others = self.layers
         if not isinstance(X, np.ndarray):

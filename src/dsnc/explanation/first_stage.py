@@ -51,16 +51,10 @@ class FirstStage(NamedTuple):
 def first_stage(
     decoder: Decoder, logits: NDArray[np.float32], pair: tuple[int, int], lead: float
 ) -> FirstStage:
-    """Take the scores of two classes apart.
+    """Take the scores of two classes, the winner and the runner-up of a row, apart.
 
-    Parameters
-    ----------
-    decoder : Decoder
-    logits : array of shape (n_bits,)
-        Of one row.
-    pair : winner and runner-up
-    lead : float
-        By how much the score of the winner is larger, as the decoder says; only votes need it.
+    The lead is by how much the score of the winner is larger, as the decoder says; only votes need
+    it.
     """
     if isinstance(decoder, NearestDecoder):
         return _nearest(decoder, logits, pair, lead)

@@ -23,14 +23,8 @@ def mark(
 ) -> tuple[str, tuple[float, ...], dict[int, str]]:
     """Return the text, a mark for each of its characters, and the n-grams behind its columns.
 
-    A column that several n-grams of the text fall into is shared among them.
-
-    Parameters
-    ----------
-    text : str
-    features : FittedTextFeatures
-    values : mapping
-        Columns to what they add.
+    `values` maps columns to what they add. A column that several n-grams of the text fall into is
+    shared among them.
     """
     grams = features.grams_
     clean, pieces = _aligned(text, lowercase=grams.lowercase)

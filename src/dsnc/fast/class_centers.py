@@ -44,16 +44,9 @@ def find_class_centers(
     The unit of distance is chosen so that rows are as far from the centers of their class as usual.
     None where features are so large, small or far from 0 that float32 cannot tell distances.
 
-    Parameters
-    ----------
-    feed : Feed
-        Dense rows, each of one class.
-    candidates : int32 array of shape (n, m)
-        Classes that each row might be taken for, likely ones first; -1 where there are fewer.
-    report : callable
-        Called now and then. What it raises ends the work.
-    seed, **settings
-        As of `more_class_centers`.
+    Rows are dense, with one class each; `candidates` (n, m) are classes that a row might be taken
+    for, likely ones first, and -1 where there are fewer. `report` is called now and then; what it
+    raises ends the work. Other settings are those of `more_class_centers`.
     """
     found = _k_means(feed, seed=seed, report=report, **settings)
     unit = np.float32(np.sqrt(_SURE / found.usual) if found.usual > 0 else 1)
@@ -68,18 +61,10 @@ def find_class_centers(
 def more_class_centers(
     feed: Feed, space: Space, others: "Others | None" = None, *, seed: int = 0, **settings: Any
 ) -> ClassVectors:
-    """Return a few centers of each class, to stand beside others in their space.
+    """Return at most `most` centers of each class, to stand beside others in their space.
 
-    Parameters
-    ----------
-    feed : Feed
-        Dense rows, each of one class, scaled as that space is.
-    space : Space
-    others : Others, optional
-        What is there already, to keep a distance from.
-    most : int
-        Centers of a class.
-    seed, n_threads : int
+    Rows are dense, of one class each, and scaled as that space is. The centers keep a distance from
+    others.
     """
     found = _k_means(feed, seed=seed, **settings)
     if others is not None:

@@ -59,17 +59,8 @@ def train_class_vectors(
 ) -> ClassVectors:
     """Train a vector for each class; the same ones for any number of threads.
 
-    Parameters
-    ----------
-    feed : Feed
-        Rows, their classes and weights.
-    candidates : int32 array of shape (n, m)
-        Classes that each row might be taken for; -1 where there are fewer.
-    n_classes : int
-    recipe : Recipe
-    n_threads : int
-    report : callable
-        Told how many classes are done. What it raises ends training.
+    `candidates` (n, m) are classes that each row might be taken for, -1 where there are fewer.
+    `report` is told how many classes are done; what it raises ends training.
     """
     problems = _Problems(feed, candidates, n_classes, recipe)
     kept = _Kept(recipe.n_weights)

@@ -55,22 +55,10 @@ def rehearse(
     seed: int,
     n_threads: int = 1,
 ) -> LinearDecoder:
-    """Return class vectors, trained on new rows and remembered ones.
+    """Return class vectors, trained on new rows and remembered ones; the same for any n_threads.
 
-    Parameters
-    ----------
-    linear : LinearDecoder
-        The vectors to begin with.
-    new, remembered : Codes
-        Of the remembered ones, each epoch sees some.
-    sharpness : float
-        Of the soft bits.
-    epochs : int
-    times : int
-        So many remembered codes are seen in an epoch for each new row, or some thousand at least.
-    seed : int
-    n_threads : int
-        The vectors do not depend on it.
+    Training begins with those of `linear`. In an epoch, `times` remembered codes are seen for each
+    new row, or some thousand at least. `sharpness` is that of the soft bits.
     """
     n_bits, rng = linear.n_bits, np.random.default_rng([seed, 7])
     settings = replace(Settings(n_bits=n_bits), max_epochs=epochs)
@@ -118,18 +106,8 @@ def teach(
 ) -> NDArray[np.float32]:
     """Return the weights of an encoder that has learned from some rows, under vectors that stay.
 
-    Parameters
-    ----------
-    weight, bias
-        Of the encoder, for rows of length 1.
-    linear : LinearDecoder
-    X : CSR matrix
-    classes : int array
-    seen : uint32 array
-        How many rows of before had each feature: the more, the less it moves.
-    seed : int
-    n_threads : int
-        The weights do not depend on it.
+    `weight` and `bias` are those of the encoder, for rows of length 1. `seen` is how many rows of
+    before had each feature: the more, the less it moves. The result is the same for any n_threads.
     """
     settings = replace(Settings(n_bits=linear.n_bits), max_epochs=_LESSONS)
     model = Model.of(weight, bias, linear.weight, linear.bias)
@@ -163,20 +141,9 @@ def new_feature_vectors(
 ) -> ClassVectors:
     """Return vectors over features for new classes, numbered from 0.
 
-    Parameters
-    ----------
-    examples : Examples
-        Rows of the new classes.
-    others : rows
-        That have none of the new classes.
-    candidates : int32 array
-        The new classes that each row, and then each of the others, might be taken for.
-    vectors : ClassVectors
-        Of the old classes; those that come take about as many weights.
-    scaling : Scaling
-    recipe : Recipe
-        But for the number of weights.
-    n_threads : int
+    `examples` are rows of the new classes, `others` rows that have none of them. `candidates` are
+    the new classes that each row, and then each of the others, might be taken for. New vectors take
+    about as many weights as those of the old classes, which `vectors` has.
     """
     n_new, X = examples.targets.n_classes, examples.X
     rows = sp.vstack([X, others], format="csr") if sp.issparse(X) else np.concatenate([X, others])
@@ -200,18 +167,9 @@ def new_class_centers(
 ) -> ClassVectors:
     """Return centers of new classes, numbered from 0: at most as many as a known one has.
 
-    Parameters
-    ----------
-    examples : Examples
-        Rows of the new classes.
-    known : ClassVectors
-        Centers of old classes.
-    others : ClassVectors, optional
-        Those of some, numbered on: new centers keep a distance from them, as rows of these classes.
-    candidates : int32 array
-        Classes that each row, and then a row of each other class, might be taken for; None
-        without others.
-    seed, n_threads : int
+    `known` has the centers of old classes, and `others` those of some, numbered on: new centers
+    keep a distance from them, as rows of these classes. `candidates` are classes that each row, and
+    then a row of each other class, might be taken for; None without others.
     """
     space: Any = known.space
     scaling = Scaling(shift=space.shift, factor=space.factor)

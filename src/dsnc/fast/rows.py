@@ -40,13 +40,7 @@ def scaling_of(name: str, examples: Examples, *, mostly_zeros: bool) -> Scaling:
 
 
 class Feed:
-    """The rows to learn from, read when their turn comes: X may be a memory map.
-
-    Parameters
-    ----------
-    examples : Examples
-    scaling : Scaling
-    """
+    """The rows to learn from, read when their turn comes: X may be a memory map."""
 
     def __init__(self, examples: Examples, scaling: Scaling) -> None:
         self._X, self.scaling, self._gains = examples.X, scaling, examples.gains

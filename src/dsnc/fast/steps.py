@@ -32,13 +32,8 @@ _SHARPNESS = (1.0, 0.4)  # of their bits
 class HeldOutRows:
     """Rows that tell how good an epoch was, through their nearest classes: not rows x classes.
 
-    Parameters
-    ----------
-    examples : Examples
-        The held-out rows. Of very many, some are looked at, evenly spaced.
-    scaling : Scaling
-        As of the rows that are learned from.
-    n_threads : int
+    They are scaled as the rows that are learned from. Of very many, some are looked at, evenly
+    spaced.
     """
 
     def __init__(self, examples: Examples, scaling: Scaling, n_threads: int = 1) -> None:

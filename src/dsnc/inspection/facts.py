@@ -43,14 +43,7 @@ class ModelFacts:
 
 
 def model_facts(model: Any, folder: str | os.PathLike[str] | None = None) -> ModelFacts:
-    """Gather what is known of a fitted model.
-
-    Parameters
-    ----------
-    model : estimator of this package
-    folder : path, optional
-        Its files, for their sizes and the versions that wrote them.
-    """
+    """Gather what is known of a fitted model; its folder tells sizes and versions."""
     from dsnc.classifier.provenance import figures, plain_history  # here: it needs scikit-learn
 
     predictor = model.predictor_

@@ -148,17 +148,9 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def bit_facts(
     model: Any, bit: int, *, n: int = 8, names: Mapping[int, str] | None = None
 ) -> BitFacts:
-    """Return what a bit separates.
+    """Return what a bit separates: n classes and features of each side.
 
-    Parameters
-    ----------
-    model : estimator of this package
-    bit : int
-        0 to n_bits - 1.
-    n : int
-        How many classes and features of each side.
-    names : mapping, optional
-        Names of features; others are called by their number.
+    Features without a name in `names` are called by their number.
     """
     up, down = pushing_features(model, bit, n)
     column = class_weights(model)[:, bit]

@@ -45,27 +45,10 @@ def model_page(
     pairs: Sequence[Pair] = (),
     label: Any = None,
 ) -> Path:
-    """Write a page about a model.
+    """Write a page about a model, in place of an older one; return its path.
 
-    Parameters
-    ----------
-    path : path
-        The file to write; an older one is replaced.
-    atlas : Atlas
-        The model, with its name.
-    facts : ModelFacts, optional
-        As `dsnc.inspection.model_facts` gives them, to be told as well.
-    bits : sequence of BitFacts
-        What bits separate, with the features that push them.
-    pairs : sequence of Pair
-        Classes that are near each other.
-    label : label, optional
-        The class that is shown first.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+    It also tells `facts`, as `dsnc.inspection.model_facts` gives them, what some bits separate, and
+    which pairs of classes are near each other. `label` is the class that is shown first.
     """
     told = {**atlas.facts, "pairs": _pairs(atlas, pairs), "chosen": label}
     if facts is not None:

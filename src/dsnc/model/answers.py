@@ -183,21 +183,10 @@ def write_answers(
 ) -> tuple[int, Noticed]:
     """Write a table with the answers of a model as columns added; return the number of rows.
 
-    Parameters
-    ----------
-    model : FittedModel
-    table : Table
-    columns : Columns
-        Those of the model, found in this table.
-    file : binary file
-    question : Question
-        As `Question.of` gives it.
-    batch : int
-        Rows at a time.
-    skip_errors : bool
-        Let rows pass that cannot be read; their column ``error`` says why.
-    kind : str, optional
-        Another format than the table's: "jsonl" or, where the table has a schema, "parquet".
+    The columns are those of the model, found in this table, and the question is one that
+    `Question.of` gave. With `skip_errors`, rows pass that cannot be read; their column ``error``
+    says why. `kind` is another format than the table's: "jsonl" or, where the table has a schema,
+    "parquet".
     """
     k = question.top_k
     added: dict[str, Any] = {"prediction": list[str], "probability": list[float]}

@@ -76,13 +76,7 @@ def restore(
 ) -> list[str]:
     """Give a model what it predicts with, all of it checked; return the names of its features.
 
-    Parameters
-    ----------
-    model : FittedModel
-    header, arrays
-        Of `read_model`.
-    text : type
-        What turns texts into rows.
+    `header` and `arrays` are those of `read_model`, and `text` turns texts into rows.
     """
     if header["encoder"] != ENCODER:
         raise unknown_name("encoder", header["encoder"], [ENCODER])

@@ -38,21 +38,10 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 def read_model(
     folder: str | os.PathLike[str], *, verify: bool = True
 ) -> tuple[dict[str, Any], Arrays]:
-    """Read what `write_model` wrote.
+    """Read what `write_model` wrote: the header, and the arrays, read-only and memory-mapped.
 
-    Parameters
-    ----------
-    folder : path
-    verify : bool
-        Compare the arrays with their checksum, which reads the whole file once. Everything else is
-        checked in any case.
-
-    Returns
-    -------
-    header : dict
-        As it was given to `write_model`.
-    arrays : dict
-        Read-only and memory-mapped: what is not used is not loaded.
+    With `verify`, the arrays are compared with their checksum, which reads the whole file once.
+    Everything else is checked in any case.
     """
     path = Path(folder)
     for attempt in range(_ATTEMPTS):

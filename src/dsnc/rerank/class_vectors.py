@@ -166,12 +166,8 @@ class ClassVectors:
     def with_classes(self, before: NDArray[np.int64], new: "ClassVectors | None" = None) -> Self:
         """Return the vectors of other classes.
 
-        Parameters
-        ----------
-        before : int array
-            The present number of each class; -1 for classes that come from `new`, in their order.
-        new : ClassVectors, optional
-            The vectors of new classes.
+        `before` has the present number of each, and -1 for those that come from `new`, in their
+        order.
         """
         parts: list[ClassVectors] = [self] if new is None else [self, new]
         source = np.array(before, dtype=np.int64)

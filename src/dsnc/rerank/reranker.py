@@ -73,20 +73,11 @@ class FeatureReranker:
             object.__setattr__(self, name, value)
 
     def look(self, encoded: Encoded, classes: Ints, scores: Floats) -> Ints:
-        """Reorder the candidates of each row in place; return how many have new scores.
+        """Reorder the candidates of each row in place; return how many of them were looked at.
 
-        Parameters
-        ----------
-        encoded : Encoded
-            The encoded rows, with the rows themselves.
-        classes, scores : arrays of shape (n, m)
-            Candidates of a decoder, best first; a class of -1 ends a row that has fewer.
-
-        Returns
-        -------
-        inside : int64 array of shape (n,)
-            How many candidates were looked at; 1 if the row is sure, and scores are those of the
-            decoder.
+        The encoded rows come with the rows themselves. Candidates are those of a decoder, best
+        first; a class of -1 ends a row that has fewer. Of a row that is sure, one is looked at, and
+        scores are those of the decoder.
         """
         inside = np.empty(len(classes), dtype=np.int64)
         rows, vectors = _entries(encoded), self.vectors

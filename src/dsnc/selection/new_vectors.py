@@ -69,19 +69,9 @@ def with_new_vectors(
 ) -> FeatureReranker:
     """Return a second stage that has vectors over features for new classes.
 
-    Parameters
-    ----------
-    reranker : FeatureReranker
-    seen : Seen
-        Rows, of new classes and others.
-    before : int array
-        The number that each class had so far; -1 for one that is to get a vector.
-    linear : LinearDecoder
-        The vectors over bits of all of them.
-    memory : Memory, optional
-        Of the old classes, by the numbers that they had so far.
-    scaling, seed, n_threads
-        How to learn.
+    `before` is the number that each class had so far, -1 for one that is to get a vector; `memory`
+    has the old classes by these numbers. `linear` has vectors over bits of all classes, and `seen`
+    rows of new classes and others.
     """
     new = np.flatnonzero(before < 0)
     if not len(new):

@@ -23,14 +23,7 @@ def with_new_words(
 ) -> tuple[Predictor, Memory | None]:
     """Return a predictor that knows the n-grams of some texts as well, if its encoder is linear.
 
-    Parameters
-    ----------
-    predictor : Predictor
-    memory : Memory, optional
-        Which is returned with as many features.
-    texts : list of str
-    labels : array of shape (len(texts),)
-        What they belong to, by any names.
+    The memory, if there is one, is returned with as many features. Labels may have any names.
     """
     known, encoder = predictor.features, predictor.encoder
     if known is None or not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:

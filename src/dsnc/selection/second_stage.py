@@ -111,12 +111,7 @@ def add_second_stage(
 ) -> SecondStage:
     """Return a decoder and the second stage for its candidates, where there is to be one.
 
-    Parameters
-    ----------
-    decoder : Decoder
-        Chosen, and calibrated.
-    evidence : Evidence
-    settings : RerankerSettings
+    The decoder is the one that was chosen, and calibrated.
     """
     rows = evidence.rows
     if rows is not None and rows.encoded.source is None:

@@ -96,17 +96,9 @@ def _shortlists(decoder: Decoder, everything: SoftDecoder) -> Iterator[Shortlist
 
 
 def fit_rule(stages: Decoder, rows: HeldOut | None, settings: SetSettings, most: int) -> SetRule:
-    """Return the rule that makes sets of scores.
+    """Return the rule that makes sets of the scores of both stages; `most` is the largest set.
 
-    Parameters
-    ----------
-    stages : Decoder
-        Both stages.
-    rows : HeldOut, optional
-        Without them, scores are taken for log-odds, and the threshold is a half.
-    settings : SetSettings
-    most : int
-        Labels of the row that has most.
+    Without rows, scores are taken for log-odds, and the threshold is a half.
     """
     size = min(stages.n_classes, max(_SIZE, 2 * most))
     given = None if isinstance(settings.threshold, str) else float(settings.threshold)

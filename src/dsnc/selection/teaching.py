@@ -31,18 +31,8 @@ def with_taught_encoder(
 ) -> Predictor:
     """Return the same predictor with an encoder that knows the features of some rows better.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        Whose encoder can be taught.
-    memory : Memory
-        That has counted its features.
-    X : CSR matrix
-    classes : int array
-        Of the rows, as numbered in `linear`.
-    linear : LinearDecoder
-        Vectors of old and new classes.
-    how : Learning
+    Its encoder can be taught, and the memory has counted its features. `classes` are those of the
+    rows, as numbered in `linear`, which has the vectors of old and new classes.
     """
     from dsnc.fast.new_classes import teach
 

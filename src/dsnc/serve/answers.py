@@ -28,16 +28,9 @@ class Block(NamedTuple):
 
 
 def answer(served: Served, rows: Any, options: Options, go: Go) -> Iterable[Block]:
-    """Return answers, block by block.
+    """Return answers to rows that were checked, block by block.
 
-    Parameters
-    ----------
-    served : Served
-    rows : list of str, ndarray or sparse matrix
-        Rows that were checked.
-    options : Options
-    go : callable
-        Called before each block; raises when the time is over.
+    `go` is called before each block; it raises when the time is over.
     """
     if options.explain and not served.explains:
         raise Refused(

@@ -37,14 +37,7 @@ _decode = _DECODER.raw_decode
 
 
 class Rows:
-    """Gathers rows of one kind, as a model takes them.
-
-    Parameters
-    ----------
-    model : FittedModel
-    most : int
-        Rows at most.
-    """
+    """Gathers rows of one kind, as a model takes them: at most `most`."""
 
     def __init__(self, model: Any, most: int) -> None:
         self.takes_text, self.n_features = takes_text(model), int(model.n_features_in_)

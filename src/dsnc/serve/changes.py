@@ -88,16 +88,8 @@ class Changes:
     ) -> tuple[Served, dict[str, Any]]:
         """Add or remove classes, as a request says; return the changed model, and what was done.
 
-        Parameters
-        ----------
-        served : Served
-            The model as this worker knows it.
-        kind : {"add", "remove"}
-        body : str
-            ``{"inputs": [row, ...], "labels": [label, ...]}``, with descriptions or attributes in
-            place of rows, or labels alone to remove them.
-        most : int
-            Rows at most.
+        The body is ``{"inputs": [row, ...], "labels": [label, ...]}``, with descriptions or
+        attributes in place of rows, or labels alone to remove them; it has `most` rows at most.
         """
         try:
             with self.journal.locked(_PATIENCE):

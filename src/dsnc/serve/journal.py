@@ -60,13 +60,7 @@ class Lines(NamedTuple):
 
 
 class Journal:
-    """The files of a journal; all but `current` and `n_bytes` are for who holds the lock.
-
-    Parameters
-    ----------
-    model : Path
-        The folder of the model.
-    """
+    """The files of a journal; all but `current` and `n_bytes` are for who holds the lock."""
 
     def __init__(self, model: Path) -> None:
         self.name = model.name

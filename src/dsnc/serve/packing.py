@@ -13,13 +13,7 @@ _LEAST = 1024  # bytes that are worth it
 
 
 class Unpacker:
-    """Unpacks what comes in pieces.
-
-    Parameters
-    ----------
-    encoding : str
-        The header ``Content-Encoding``.
-    """
+    """Unpacks what comes in pieces, as the header ``Content-Encoding`` says."""
 
     def __init__(self, encoding: str) -> None:
         name = encoding.strip().lower()

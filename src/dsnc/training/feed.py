@@ -60,20 +60,9 @@ def feed(
 ) -> tuple[Batches, Validation | None]:
     """Return the batches of a run, and its validation rows if there are any.
 
-    Parameters
-    ----------
-    objective : BaseObjective
-        What is trained; it knows whether batches come with partners.
-    examples, validation : Examples
-        Rows to learn from and rows to measure on, maybe of one X, which is then shared.
-    batch_size : int
-        Rows of a step.
-    unit_rows : bool
-        Whether rows are divided by their length.
-    seed : int
-        Decides the order of rows, their partners and their noise.
-    world : World
-        Where it takes place.
+    The objective knows whether batches come with partners. Both kinds of rows may be of one X,
+    which is then shared. With `unit_rows`, they are divided by their length. The seed decides their
+    order, their partners and their noise.
     """
     source = make_source(examples.X, world.device, unit_rows=unit_rows)
     chosen, targets, weight = _used(examples, source, world)

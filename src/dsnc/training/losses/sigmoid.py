@@ -32,13 +32,8 @@ class SigmoidLoss(Loss):
 def to_gradient(scores: Tensor, own: Tensor, gain: Tensor, row_weight: Tensor) -> Tensor:
     """Turn scores in place into the gradient of the weighted loss; return the losses.
 
-    Parameters
-    ----------
-    scores : (n, classes)
-        One of -inf costs nothing.
-    own, gain : (n, m)
-        The classes that a row has, and how much each counts: 0 for what only fills up.
-    row_weight : (n, 1)
+    A score of -inf costs nothing. `own` and `gain` (n, m) are the classes that a row has, and how
+    much each counts: 0 for what only fills up.
     """
     of_own = scores.gather(1, own)
     has, probability = gain > 0, torch.sigmoid(of_own)
