@@ -79,7 +79,7 @@ def test_the_report_says_what_it_is_worth_and_costs(dense):
     trial = report.trials[-1]
     assert trial.decoder == "+ features"
     assert trial.n_bytes == dense.predictor_.reranker.vectors.nbytes
-    assert dense.figures_ == {"validation_accuracy": pytest.approx(trial.accuracy)}
+    assert dense.figures_["validation_accuracy"] == pytest.approx(trial.accuracy)
     assert trial.accuracy == pytest.approx(accuracy(dense), abs=0.08)
     line = str(report).splitlines()[-1]
     assert all(unit in line for unit in ("%", "us", "MB"))
