@@ -108,7 +108,7 @@ def test_rows_refine_them(reranker):
     old, refined = scores(model)
     assert refined > new + 0.05
     assert old > 0.9
-    assert model._memory.has_rows.all()
+    assert (model._memory.counts > 0).all()
     assert (
         model._memory.offsets[model._labels.find(NAMES[UNSEEN])] == model._memory.balance[4]
     ).all()

@@ -86,11 +86,6 @@ class Memory:
         known = np.isfinite(self.attributes).all(axis=1)
         return np.asarray(known & (self.attributes.shape[1] > 0))
 
-    @property
-    def has_rows(self) -> NDArray[np.bool_]:
-        """Whether each class was ever learned from a row, and not from a description alone."""
-        return np.asarray(self.counts > 0)
-
     def with_rows(self, codes: SoftCodes, classes: Ints, most: int, seed: int) -> Self:
         """Remember some of the rows that were learned from, and of each class `most` in all."""
         first = int(np.searchsorted(self.classes, classes.min(initial=len(self.counts))))
