@@ -22,12 +22,7 @@ _LEFT_BY_UNIT_ROWS = 0.05  # the encoder's, where rows have length 1
 class Model:
     """Encoder and class vectors, and how much each was moved so far.
 
-    Parameters
-    ----------
-    weights : Weights
-        As wide as `padded` makes them.
-    n_bits : int
-        How many of the columns are bits.
+    The weights are as wide as `padded` makes them; `n_bits` of the columns are bits.
     """
 
     def __init__(self, weights: Weights, n_bits: int) -> None:

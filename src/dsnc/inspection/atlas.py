@@ -26,13 +26,7 @@ Plain = dict[str, Any]
 class Atlas:
     """All that a page shows of a model, computed once when it is asked for.
 
-    Parameters
-    ----------
-    model : fitted model
-    name : str
-        Stands above.
-    version : str
-        Which state of the model it is.
+    The name stands above, and the version says which state of the model it is.
     """
 
     def __init__(self, model: Any, name: str, version: str) -> None:

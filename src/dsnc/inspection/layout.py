@@ -55,7 +55,7 @@ def class_map(codes: PackedCodes) -> Places:
         near = _neighbors(unique.codes, rng)
         places = _evened(_settled(unique.codes, places, near))
     spread = places[unique.inverse]
-    return _scaled(spread + _beside(unique.inverse, unique.counts, spread))
+    return _scaled(spread + _beside(unique.inverse, unique.counts))
 
 
 def _plan(codes: PackedCodes) -> _Floats:
@@ -210,7 +210,7 @@ def _evened(places: _Floats) -> _Floats:
     return places
 
 
-def _beside(inverse: _Ints, counts: _Ints, places: _Floats) -> _Floats:
+def _beside(inverse: _Ints, counts: _Ints) -> _Floats:
     """Return how far those of one code stand from its place: in a spiral around it."""
     order = np.argsort(inverse, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])

@@ -40,16 +40,8 @@ Note = Callable[..., None]
 class Changes:
     """Changes one model's classes, follows what other workers have changed, keeps its folder.
 
-    All of it takes a while: call it in threads.
-
-    Parameters
-    ----------
-    name : str
-        Of the model, in addresses.
-    path : Path
-        Its folder.
-    note : callable
-        Writes a line to the log.
+    All of it takes a while: call it in threads. Addresses have the name of the model; `note` writes
+    a line to the log.
     """
 
     def __init__(self, name: str, path: Path, note: Note) -> None:

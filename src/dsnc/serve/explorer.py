@@ -36,14 +36,8 @@ Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 class Explorer:
     """Answers what the page asks.
 
-    Parameters
-    ----------
-    served : callable
-        Finds the model that a request means.
-    is_open : callable
-        Tells whether classes of a model can be added.
-    run : callable
-        Does work in a thread.
+    `served` finds the model that a request means, `is_open` tells whether classes of a model can be
+    added, and `run` does work in a thread.
     """
 
     def __init__(

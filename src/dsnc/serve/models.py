@@ -28,12 +28,8 @@ def _silent(event: str, **facts: Any) -> None:
 class Models(Mapping[str, Served]):
     """All models by name; whoever has taken one keeps it, also when another has its place.
 
-    Parameters
-    ----------
-    settings : ServeSettings
-        Which models, and whether their classes may change.
-    note : callable
-        Writes a line to the log.
+    Settings say which models there are, and whether their classes may change; `note` writes a line
+    to the log.
     """
 
     def __init__(self, settings: ServeSettings, note: Note = _silent) -> None:

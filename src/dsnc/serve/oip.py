@@ -135,7 +135,7 @@ def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows)
             )
         length = int(header_length)
     request = _object(body[:length])
-    X = _rows(served, _tensors(served, request.get("inputs"), body[length:]), rows)
+    X = _rows(_tensors(served, request.get("inputs"), body[length:]), rows)
     parameters = _parameters(request)
     outputs = _outputs(request, bool(parameters.get("binary_data_output", False)))
     wishes = {name: v for name, v in parameters.items() if name in _OURS}
@@ -171,7 +171,7 @@ def _tensors(served: Served, inputs: Any, tail: bytes) -> dict[str, Any]:
     return found
 
 
-def _rows(served: Served, tensors: dict[str, Any], rows: Rows) -> Any:
+def _rows(tensors: dict[str, Any], rows: Rows) -> Any:
     """Return rows as the model takes them."""
     columns = list(tensors.values())
     if len(columns) == 1 and not isinstance(columns[0], list):

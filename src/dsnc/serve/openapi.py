@@ -29,7 +29,7 @@ def description(models: Models, settings: ServeSettings) -> Plain:
             "summary": f"Predictions of {names}.",
             "description": _limits(settings),
         },
-        "paths": {**_plain_paths(some), **_protocol_paths(some), **_page_paths()},
+        "paths": {**_plain_paths(some), **_protocol_paths(), **_page_paths()},
         "components": {"schemas": _schemas(some), "responses": _responses()},
     }
     if settings.tokens:
@@ -71,7 +71,7 @@ def _plain_paths(some: Served) -> Plain:
     }
 
 
-def _protocol_paths(some: Served) -> Plain:
+def _protocol_paths() -> Plain:
     infer = {
         "post": {
             "summary": "Predict with the Open Inference Protocol; tensors may be binary.",

@@ -25,10 +25,7 @@ _BROKEN = _refusal("400 Bad Request", "This is not a valid HTTP request.")
 class Patience(HttpToolsProtocol):
     """Hangs up where no request comes, its head does not end, or the rest of one that was answered.
 
-    Parameters
-    ----------
-    seconds : float
-        For each of these.
+    It waits `seconds` for each of these.
     """
 
     def __init__(self, *args: Any, seconds: float, **kwargs: Any) -> None:

@@ -32,17 +32,8 @@ Identity = tuple[tuple[int, int, int, int], ...]
 class Served:
     """A model, as it was when it was read.
 
-    Parameters
-    ----------
-    name : str
-        In addresses.
-    path : Path
-        Its folder.
-    model : FittedModel
-    version : str
-        The beginning of the SHA-256 of ``model.json``, which has that of the arrays.
-    identity : Identity
-        What changes when the folder does.
+    Its name is that in addresses. The version is the beginning of the SHA-256 of ``model.json``,
+    which has that of the arrays; the identity changes when the folder does.
     """
 
     name: str

@@ -26,13 +26,8 @@ class Terms(NamedTuple):
 class BaseObjective(nn.Module, ABC):
     """What the loop trains: an encoder, a loss of its outputs, the regularizer.
 
-    Parameters
-    ----------
-    settings : RunSettings
-        Among them the weights of the intra- and the inter-class term, and the rule that adapts
-        them.
-    encoder : nn.Module
-        Rows to logits.
+    The settings have the weights of the intra- and the inter-class term, and the rule that adapts
+    them. The encoder makes logits of rows.
     """
 
     takes_sets: ClassVar[bool] = False

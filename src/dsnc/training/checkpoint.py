@@ -24,14 +24,9 @@ _ATTEMPTS = 10
 
 
 class Checkpoint(ABC):
-    """The one checkpoint of a run, in a folder.
+    """The one checkpoint of a run, in a folder that is made if missing.
 
-    Parameters
-    ----------
-    folder : path
-        Where it lives; made if missing.
-    fingerprint : str
-        What the run is: a checkpoint of another run is refused.
+    The fingerprint says what the run is: a checkpoint of another run is refused.
     """
 
     trainer: ClassVar[str]

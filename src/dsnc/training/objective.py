@@ -145,13 +145,8 @@ class OutputObjective(BaseObjective):
 class Objective(OutputObjective):
     """Encoder, gradient, linear decoder and regularizer: the model of the paper.
 
-    Parameters
-    ----------
-    settings : Settings
-        Among them the gradient, the values of bits, the share of soft bits, and which codes
-        validation sees.
-    encoder, n_classes, generator
-        As of `OutputObjective`.
+    The settings have the gradient, the values of bits, the share of soft bits, and which codes
+    validation sees; the rest is as of `OutputObjective`.
     """
 
     settings: Settings

@@ -49,15 +49,7 @@ def make_sampler(y: Classes, n_classes: int) -> Sampler:
 
 
 class PartnerSampler:
-    """Draws partners for rows, so that weighted means over them are means over all pairs.
-
-    Parameters
-    ----------
-    y : (n,) of int64
-        The class of every row.
-    n_classes : int
-        Number of classes.
-    """
+    """Draws partners for rows, so that weighted means over them are means over all pairs."""
 
     def __init__(self, y: Tensor, n_classes: int) -> None:
         self._y = y
@@ -87,14 +79,9 @@ class PartnerSampler:
 class SetPartnerSampler:
     """Draws partners for rows that have sets of classes.
 
-    A row draws one of its classes and then a row of that class. So it meets a row j with the chance
-    p = sum over the classes that both have of 1 / (its own classes * rows of that class); the pair
-    counts 1 / p.
-
-    Parameters
-    ----------
-    sets : ClassSets
-        The classes of every row.
+    A row draws one of its classes and then a row of that class. So it meets a row j with the
+    probability p = sum over the classes that both have of 1 / (its own classes * rows of that
+    class); the pair counts 1 / p.
     """
 
     def __init__(self, sets: ClassSets) -> None:

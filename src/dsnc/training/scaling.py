@@ -62,13 +62,8 @@ def divides_rows(scaling: str, mostly_zeros: bool) -> bool:
 def scale_of(examples: Examples, scaling: str, length: float = LENGTH) -> tuple[Reals, Reals]:
     """Return what to subtract from each feature, and what to divide it by (0: do not).
 
-    Parameters
-    ----------
-    examples : Examples
-        Rows that are not mostly zeros.
-    scaling : "auto", "standard" or "common"
-    length : float
-        Sum of a row's absolute values, which many features would exceed.
+    The rows are not mostly zeros. `length` is a sum of a row's absolute values which many features
+    would exceed.
     """
     found = moments(examples)
     deviation = found.deviation

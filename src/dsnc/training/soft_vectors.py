@@ -15,16 +15,9 @@ from dsnc.training.settings import SoftmaxSettings
 class SoftVectorsObjective(OutputObjective):
     """The loss of class vectors that see ``tanh(sharpness * logit / 2)``.
 
-    Parameters
-    ----------
-    settings : SoftmaxSettings
-        As of `OutputObjective`; the regularizer, which moves encoders only, is left out.
-    encoder : nn.Module
-        Trained; it is asked and not changed.
-    decoder : LinearDecoder
-        The vectors to begin with.
-    sharpness : float
-        Of the bits; see `dsnc.decoders.scoring`.
+    Settings are those of `OutputObjective`, but for the regularizer, which moves encoders only. The
+    encoder is asked and not changed, the vectors begin with those of `decoder`, and `sharpness` is
+    that of `dsnc.decoders.scoring`.
     """
 
     def __init__(

@@ -20,22 +20,10 @@ _WARM_UP = 0.3  # share of the steps in which the one-cycle rate rises
 
 
 class TorchSteps(Steps):
-    """Trains an objective.
+    """Trains an objective on batches of rows, with rates that are numbers in the settings.
 
-    Parameters
-    ----------
-    objective : BaseObjective
-        What is trained.
-    batches : Batches
-        The rows.
-    settings : RunSettings
-        Among them the rates, as numbers.
-    validation : Validation, optional
-        Held-out rows.
-    world : World, optional
-        Where it takes place; by default alone.
-    optimizer : torch.optim.Optimizer, optional
-        To go on with its state.
+    Held-out rows are optional, as is the world where it takes place (by default alone) and an
+    optimizer, to go on with its state.
     """
 
     def __init__(
