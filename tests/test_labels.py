@@ -66,6 +66,11 @@ def test_an_unknown_label_is_named():
     assert (str(copy), copy.position) == (str(e.value), 1)
 
 
+def test_the_row_of_an_unknown_label_is_found():
+    errors = [UnknownLabelError("Y", position, "x", 2) for position in range(4)]
+    assert [error.row(np.array([2, 0, 1, 1])) for error in errors] == [0, 0, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

@@ -1,3 +1,4 @@
+import fcntl
 import os
 
 import pytest
@@ -95,3 +96,16 @@ def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     with pytest.raises(OutputError, match=r"file/m cannot be written \(File exists\); choose"):
         with locked(tmp_path / "file" / "m", "writing"):
             pass
+
+
+def test_who_comes_while_another_ends_does_not_write_over_it(tmp_path, monkeypatch):
+    take = fcntl.flock
+
+    def take_late(file, how):
+        (tmp_path / ".m.lock").unlink()  # the other one has ended since the file was opened
+        take(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", take_late)
+    with pytest.raises(OutputError, match="Another process has just written .*m; look at it"):
+        with locked(tmp_path / "m", "writing"):
+            raise AssertionError("the lock is of a file that is gone")

@@ -58,6 +58,12 @@ def test_a_class_with_one_example_and_unbalanced_ones():
     assert model.predict(rows[5:6]) == [99]
 
 
+def test_of_two_rows_of_a_class_either_may_be_held_out():
+    model = quick(validation_fraction=0.4, max_epochs=1).fit(X, np.arange(len(X)) // 2)
+    assert model.data_["validation"]["rows"] > 10
+    assert model.data_["validation"]["never_held_out"] == 0
+
+
 # Rows
 
 
@@ -288,9 +294,9 @@ def test_seeds():
 
 def test_validation_rows_of_unknown_classes_are_left_out_and_counted():
     other, labels = blobs(seed=0, n=40)
-    strange = np.append(labels, [77, 78])
+    strange = np.append([77, 78], labels)
     with pytest.warns(UserWarning, match=r"2 of 42 validation rows have labels .* such as 77"):
-        model = quick().fit(X, Y, validation=(np.vstack([other, other[:2]]), strange))
+        model = quick().fit(X, Y, validation=(np.vstack([other[:2], other]), strange))
     assert same_model(model, quick().fit(X, Y, validation=(other, labels)))
     with pytest.raises(InputError, match="None of the 40 validation rows has a label"):
         quick().fit(X, Y, validation=(other, labels + 100))

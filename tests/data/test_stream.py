@@ -47,6 +47,13 @@ def test_what_was_never_learned_and_names_of_columns_are_told(tmp_path):
     assert [block.tolist() for block in blocks] == [[[1, 0, 2]]]
 
 
+def test_blank_lines_before_names_of_columns_are_rows(tmp_path):
+    (tmp_path / "x.csv").write_text("\n\na,b,c\n1,0,2\n")
+    with pytest.warns(DsncWarning, match="line 3: read as column names"):
+        blocks = list(stream_rows(str(tmp_path / "x.csv"), 3))
+    assert np.concatenate(blocks).tolist() == [[0, 0, 0], [0, 0, 0], [1, 0, 2]]
+
+
 def test_large_numbers_keep_their_digits(tmp_path):
     (tmp_path / "x.csv").write_text("1700000001.25,0,1\n")
     (block,) = stream_rows(str(tmp_path / "x.csv"), 3)
