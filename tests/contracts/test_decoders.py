@@ -18,6 +18,7 @@ from dsnc.decoders import (
     TableDecoder,
     decoder_names,
 )
+from dsnc.decoders.changes import Change
 from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.persistence import read_model, write_model
@@ -211,6 +212,20 @@ def test_a_model_file_brings_back_the_same_decoder(name, seed, tmp_path_factory)
     ):
         assert np.array_equal(mine, other)
     assert np.array_equal(decoder.proba(encoded), twin.proba(encoded))
+
+
+@EACH
+@given(seed=SEEDS)
+def test_confidence_stays_when_classes_vectors_or_candidates_change(name, seed):
+    decoder, _ = example(name, seed)
+    vectors = linear(np.random.default_rng(seed), decoder.n_bits, decoder.n_classes)
+    others = [decoder.reaching(64, 3)]
+    if name in ("linear", "soft", "shortlist"):
+        others.append(decoder.renewed(vectors))
+    fits = name != "table" or decoder.n_classes <= 1 << decoder.n_bits
+    if fits and name in ("linear", "soft", "shortlist", "nearest", "table"):
+        others.append(decoder.with_classes(Change(np.arange(decoder.n_classes), vectors)))
+    assert all(other.confidence == decoder.confidence for other in others)
 
 
 @EACH

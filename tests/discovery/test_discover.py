@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 import dsnc
+from dsnc.discovery.grouping import directions, soft_bits
 from dsnc.discovery.marks import marking_words
 from dsnc.errors import InputError
 from dsnc.metrics import clustering_accuracy
@@ -61,6 +62,9 @@ def test_what_is_said_of_a_class(model):
     assert first.nearest[0][0] in model.classes_
     assert first.nearest[0][1] >= first.nearest[1][1]
     assert first.texts == []
+    bits = soft_bits(model.predictor_.logits(X[NEW]))[first.rows]
+    likeness = bits @ directions(bits.mean(axis=0))
+    assert (np.diff(likeness) <= 1e-5).all()  # the most typical rows come first
     middle, all_rows = X[NEW][first.rows].mean(axis=0), X[NEW]
     column = ((middle - all_rows.mean(axis=0)) / all_rows.std(axis=0)).argmax()
     assert first.marks[0] == f"feature {column}"

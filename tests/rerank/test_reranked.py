@@ -5,10 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders import LinearDecoder, NearestDecoder, ShortlistDecoder, SoftDecoder, TableDecoder
+from dsnc.decoders import (
+    HeldOut,
+    LinearDecoder,
+    NearestDecoder,
+    ShortlistDecoder,
+    SoftDecoder,
+    TableDecoder,
+)
 from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.rerank import ClassVectors, FeatureReranker, Reranked
+from dsnc.targets import Targets
 
 N_CLASSES, N_BITS, N_FEATURES = 9, 6, 8
 KINDS = ["shortlist", "soft", "linear", "table", "nearest"]
@@ -75,6 +83,19 @@ def test_a_sure_row_is_answered_by_the_decoder_alone():
     found = stages.top_k_proba(encoded, 3)
     for part, expected in zip(found, stages.decoder.top_k_proba(encoded, 3), strict=True):
         assert np.array_equal(part, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_stage_is_calibrated_on_the_rows_that_it_answers(kind):
+    stages, encoded = two_stages(kind, 5)
+    y = np.random.default_rng(0).integers(0, N_CLASSES, 400)
+    rows = HeldOut(encoded.take(np.arange(400) % 20), Targets(y, N_CLASSES))
+    is_sure = (stages.candidates(rows.encoded)[0] >= 0).sum(axis=1) <= 1
+    assert 20 <= is_sure.sum() <= 380
+    found, unsure = stages.calibrated(rows), stages.calibrated(rows.only(~is_sure))
+    assert found.decoder.confidence == stages.decoder.calibrated(rows.only(is_sure)).confidence
+    assert found.reranker.confidence == unsure.reranker.confidence
+    assert unsure.decoder.confidence == stages.decoder.confidence
 
 
 @pytest.mark.parametrize("kind", KINDS)
