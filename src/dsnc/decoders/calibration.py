@@ -28,7 +28,8 @@ _MISSING = -1e30  # no real score is that low: decoders mark candidates that do 
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
 _PRECISION = 1e-9
 _BLOCK = 1 << 18  # scores in a temporary
-_GROUPS, _PIECES = 4096, 8  # of scores that count as one, of a curve
+_GROUPS = 4096  # of scores that count as one in a curve
+_PIECES, _ROWS_OF_PIECE = (4, 24), 200  # of a curve: at least and at most, and answers of each
 _STEEPNESS = (0.05, 20)  # of a piece of a curve, in comparison with the line through all scores
 
 
@@ -249,7 +250,8 @@ def fit_curve(
         knots = np.array([0.0, 1.0])
         return knots, slope * knots + intercept
     shares = np.cumsum(right) / max(right.sum(), 1) + np.cumsum(wrong) / max(wrong.sum(), 1)
-    places = np.linspace(0, shares[-1], _PIECES + 1)[1:-1]
+    n_pieces = int(np.clip(number.sum() / _ROWS_OF_PIECE, *_PIECES))
+    places = np.linspace(0, shares[-1], n_pieces + 1)[1:-1]
     inner = values[np.searchsorted(shares, places)]
     knots = np.unique(np.concatenate([ends, inner]).astype(np.float32)).astype(np.float64)
     starts = np.arange(len(values))
@@ -274,7 +276,7 @@ def fit_curve(
 
     start = np.append(slope * knots[0] + intercept, np.ones(len(knots) - 1))
     bounds = [(None, None)] + [_STEEPNESS] * (len(knots) - 1)
-    found = minimize(loss, start, jac=True, bounds=bounds).x
+    found = minimize(loss, start, jac=True, bounds=bounds, options={"ftol": 1e-13}).x
     rises = slope * found[1:] * np.diff(knots)
     return knots, found[0] + np.append(0, np.cumsum(rises))
 
