@@ -208,7 +208,7 @@ def test_arrays_bring_back_the_same_predictor():
 
 def test_the_trained_decoder_travels_along_and_answers_nothing():
     predictor = make()
-    trained = LinearDecoder(np.ones((7, 9)), np.zeros(7), 2.0)
+    trained = LinearDecoder(np.ones((7, 9)), np.zeros(7))
     both = predictor.with_decoder(predictor.decoder, trained)
     twin = Predictor.from_arrays(both.arrays(), decoder="linear")
     assert_same(answers(twin, rows()), answers(predictor, rows()))

@@ -36,13 +36,16 @@ def test_attributes_point_to_classes(reranker, tmp_path):
 
 
 def test_they_come_later_and_rows_refine_them(tmp_path):
-    trained(range(48)).save(tmp_path / "model")
-    model = dsnc.load(tmp_path / "model")
-    model.add_described_classes(np.arange(48, 60), attributes=A[48:])
-    before = model.score(X[NEW & TEST], Y[NEW & TEST])
-    assert before > 0.85
-    model.add_classes(X[NEW & ~TEST], Y[NEW & ~TEST])
-    assert model.score(X[NEW & TEST], Y[NEW & TEST]) >= before
+    before, after = [], []
+    for seed in range(3):  # 60 rows of one model say little
+        trained(range(48), random_state=seed).save(tmp_path / f"{seed}")
+        model = dsnc.load(tmp_path / f"{seed}")
+        model.add_described_classes(np.arange(48, 60), attributes=A[48:])
+        before.append(model.score(X[NEW & TEST], Y[NEW & TEST]))
+        model.add_classes(X[NEW & ~TEST], Y[NEW & ~TEST])
+        after.append(model.score(X[NEW & TEST], Y[NEW & TEST]))
+    assert min(before) > 0.85
+    assert np.mean(after) > np.mean(before)
     assert np.isnan(model.remove_classes([3])._memory.attributes).sum() == 0
 
 

@@ -109,7 +109,7 @@ def test_figures_are_of_the_decoder_that_predicts(tmp_path):
     fitted.fit(many_classes.X, many_classes.Y, validation=(rows, labels))
     for decoder in ("linear", "soft", "shortlist", "nearest"):
         other = fitted.with_decoder(decoder)
-        assert other.figures_ == {"validation_accuracy": other.score(rows, labels)}
+        assert other.figures_["validation_accuracy"] == other.score(rows, labels)
         other.save(tmp_path / decoder)
         metrics = header_of(tmp_path / decoder)["metrics"]
         assert metrics["validation_accuracy"] == other.figures_["validation_accuracy"]

@@ -16,8 +16,9 @@ from dsnc import DSNCClassifier
 from dsnc.arrays import check_arrays, numbers
 from dsnc.cli import app
 from dsnc.decoders import DECODERS, Cost, Decoder
+from dsnc.decoders.base import CONFIDENCE
 from dsnc.decoders.checks import valid_real
-from dsnc.decoders.linear import softmax
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError, ModelFileError
 from dsnc.gradients import GRADIENTS, Gradient, sample_bits
 
@@ -56,16 +57,19 @@ class MeanDecoder(Decoder):
 
     def proba(self, encoded):
         scores = self._scores(encoded).astype(np.float32)
-        softmax(scores, 1.0)
+        self.confidence.softmax(scores)
         return scores
 
     def arrays(self):
-        return {"means": self.means, "power": np.array([self.power], dtype=np.float32)}
+        own = {"means": self.means, "power": np.array([self.power], dtype=np.float32)}
+        return own | self.confidence.arrays()
 
     @classmethod
     def from_arrays(cls, arrays):
-        check_arrays("mean decoder", arrays, {"means": "float32 2", "power": "float32 1"})
-        return cls(arrays["means"], **numbers("mean decoder", arrays, ["power"]))
+        own = {"means": "float32 2", "power": "float32 1"}
+        check_arrays("mean decoder", arrays, own | CONFIDENCE)
+        decoder = cls(arrays["means"], **numbers("mean decoder", arrays, ["power"]))
+        return decoder.with_confidence(Confidence.from_arrays(arrays))
 
     def cost(self):
         """Return c*K operations, and the bytes of the means."""
