@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 import dsnc
+import many_classes
 from dsnc.classifier.inputs import hold_out
 from dsnc.targets import Targets
 
@@ -38,3 +39,16 @@ def test_validation_accuracy(weight, validation, tmp_path):
     assert header["metrics"]["validation_accuracy"] == pytest.approx(expected, abs=1e-6)
     assert dsnc.load(tmp_path / "model").figures_ == model.figures_
     assert f"{100 * expected:.2f}" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_sorted_and_shuffled_rows_give_models_that_are_alike():
+    """The order of a file decides neither what is held out nor what is chosen, except by chance."""
+    X, y = many_classes.X, many_classes.Y
+    orders = np.argsort(y, kind="stable"), np.random.default_rng(0).permutation(len(y))
+    models = [many_classes.quick(decoder="auto").fit(X[order], y[order]) for order in orders]
+    claimed = [model.figures_["validation_accuracy"] for model in models]
+    right = [model.predict(many_classes.X_TEST) == many_classes.Y_TEST for model in models]
+    for one, other, n in ((*claimed, 400), (*(each.mean() for each in right), len(right[0]))):
+        assert abs(one - other) < 5 * np.sqrt(2 * 0.25 / n)
+    sizes = [model.data_["validation"]["rows"] for model in models]
+    assert abs(sizes[0] - sizes[1]) < 5 * np.sqrt(720 * 0.01)

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.decoders.confidence import Confidence, log_lead, within
 from dsnc.errors import InputError
 
-NEVER = -1e9  # the score of "none of the candidates" that leaves nothing to the others
 _NEVER = -1e6  # among scores of the order of 1
 _MISSING = -1e30  # no real score is that low: decoders mark candidates that do not exist
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
