@@ -103,12 +103,14 @@ def by(estimator: Any) -> Callable[..., Any]:
         problems = class_vectors._Problems(feed, candidates, n_classes, recipe)
         bias = np.zeros(n_classes, np.float32)
         kept = class_vectors._Kept(recipe.n_weights)
+        lean = class_vectors._LEAN if feed.scaling.unit_rows else 0.0
         for k in range(n_classes):
             marked = problems._rows[problems._starts[k] : problems._starts[k + 1]]
             positive = marked < 0
             X = feed.features(np.where(positive, -1 - marked, marked))
             model = clone(estimator).fit(X, positive)
-            vector = model.coef_[0]
+            center = np.asarray(X[positive].mean(axis=0)).ravel()
+            vector = model.coef_[0] + lean * center / np.linalg.norm(center)
             bias[k] = model.intercept_[0]
             named = np.flatnonzero(np.abs(vector) >= class_vectors._LEAST)
             kept.add(np.full(len(named), k), named, vector[named].astype(np.float32))
@@ -130,8 +132,11 @@ def ablate(parts: Any, options: dict[str, Any]) -> list[dict[str, object]]:
     trainer = VectorTrainer(predictor, examples, "auto", 0)
     table = []
     changed = {
-        name: patch.object(class_vectors, "train_class_vectors", by(estimator))
-        for name, estimator in LOSSES.items()
+        "no center": patch.object(class_vectors, "_LEAN", 0.0),
+        **{
+            name: patch.object(class_vectors, "train_class_vectors", by(estimator))
+            for name, estimator in LOSSES.items()
+        },
     }
     for name in (*ABLATIONS, *changed):
         wanted = parse_reranker({"name": "features", **ABLATIONS.get(name, {})})

@@ -64,7 +64,9 @@ def solve(
     tolerance,
     seed,
     least,
+    lean,
     vector,
+    center,
     alpha,
     order,
     bias,
@@ -77,7 +79,8 @@ def solve(
     The rows of the problem of class k are ``rows[starts[k] : starts[k + 1]]``, numbers of rows of
     the CSR matrix; where `indptr` is empty, that is dense. `positive` says whether a row has the
     class, and `penalty` is 1 / (2 * C) of each row. Weights smaller than `least`, which is above 0,
-    are left out. `vector` (zeros, left so), `alpha` and `order` are scratch space.
+    are left out. `lean` is how much of its center, of length 1, a class gets on top, where rows are
+    sparse. `vector` and `center` (zeros, left so), `alpha` and `order` are scratch space.
     """
     n_found, sparse = 0, indptr.shape[0] > 0
     for k in range(first, last):
@@ -102,6 +105,9 @@ def solve(
             order,
         )
         bias[k] = b * offset
+        if lean > 0 and sparse:
+            problem = rows[start : start + n], positive[start : start + n]
+            _lean(*problem, indptr, indices, data, lean, center, vector)
         found = owners, features, weights
         for t in range(start, start + n):
             # Of dense rows, the first has all features.
@@ -112,6 +118,26 @@ def solve(
             if not sparse:
                 break
     return last, n_found
+
+
+@part
+def _lean(rows, positive, indptr, indices, data, lean, center, vector):
+    """Add the direction of the mean of its own rows to the vector of a class."""
+    for t in range(rows.shape[0]):
+        if positive[t]:
+            for p in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                center[indices[p]] += data[p]
+    total = np.float64(0)
+    for t in range(rows.shape[0]):
+        if positive[t]:
+            for p in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                total += data[p] * center[indices[p]]
+    scale = np.float32(lean / np.sqrt(total)) if total > 0 else np.float32(0)
+    for t in range(rows.shape[0]):
+        if positive[t]:
+            for p in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                vector[indices[p]] += scale * center[indices[p]]
+                center[indices[p]] = np.float32(0)
 
 
 @part
