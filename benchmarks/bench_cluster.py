@@ -370,7 +370,7 @@ def _averaged(data: Any, test: Any, parts: int) -> tuple[float, int]:
     """Train on disjoint parts, averaging after each epoch; return test accuracy and epochs."""
     from dsnc.fast import FastLearner
     from dsnc.fast.model import Model
-    from dsnc.fast.steps import FastSteps, _laid_out
+    from dsnc.fast.steps import FastSteps
     from dsnc.predictor import Predictor
     from dsnc.targets import Targets
     from dsnc.training.examples import Examples
@@ -396,7 +396,7 @@ def _averaged(data: Any, test: Any, parts: int) -> tuple[float, int]:
             for array in arrays:
                 array[...] = mean
         for run in runs:
-            run._layout = _laid_out(run.model)
+            run.read_codes()
     predictor = Predictor(*learner.export(), None)
     return float((predictor.predict(test.X) == test.y).mean()), int(pace.max_epochs)
 

@@ -64,7 +64,7 @@ def _times(decoders: dict[str, Any], X: Any) -> dict[str, float]:
     }
     with threadpool_limits(1):
         for function in contestants.values():
-            function()  # compile, and make the index
+            function()  # makes the index
         seconds = best_of(contestants, repeat=5)
     return {f"{name} us": 1e6 * value / len(encoded) for name, value in seconds.items()}
 

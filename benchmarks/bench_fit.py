@@ -88,7 +88,7 @@ def fit_epochs(data: Dataset, n_bits: int, n_epochs: int, device: str) -> list[f
         decoder="linear",
         trainer="torch",
         reranker=None,
-        n_draws=SAMPLES,
+        gradient={"name": "straight_through", "n_draws": SAMPLES},
         batch_size=BATCH,
         max_epochs=n_epochs + 1,
         validation_fraction=0,

@@ -26,7 +26,7 @@ from dsnc.data import make_dense_codes
 n_classes, n_rows = int(sys.argv[1]), int(sys.argv[2])
 shape = {{"n_classes": n_classes, "n_features": 64, "n_bits": 64}}
 few = make_dense_codes(500, 100, 64)
-DSNCClassifier(max_epochs=1).fit(few.X, few.labels)  # what is compiled is not counted
+DSNCClassifier(max_epochs=1).fit(few.X, few.labels)  # what only the first one takes is not counted
 train = make_dense_codes(n_rows, **shape)
 test = make_dense_codes({TEST_ROWS}, part=1, **shape)
 X, y = train.X, train.labels

@@ -1,7 +1,7 @@
 """What starting costs: ``import dsnc``, the command line's help, and one prediction.
 
 Times are of the processor (user and system), so that a busy machine counts less. A prediction is
-compared with importing what it cannot do without. Kernels and bytecode are cached before.
+compared with importing what it cannot do without. Bytecode is cached before.
 """
 
 import os
@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from dsnc import DSNCClassifier
 from harness import report
 
-NEEDED = "import numpy, scipy.sparse, numba"
+NEEDED = "import numpy, scipy.sparse"
 ROUNDS = 10
-MANY = 10_000  # texts, for which kernels are loaded
+MANY = 10_000  # texts
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def _decoding(n_classes: int, n_bits: int = 64, n_rows: int = 256) -> dict[str, 
     bits = near ^ (generator.random(near.shape) < NOISE)
     sure = generator.exponential(3, size=bits.shape).astype(np.float32)
     encoded = Encoded(np.where(bits, sure, -sure))
-    shortlist = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4)
+    shortlist = ShortlistDecoder(linear, *weight_codes(linear), size=16)
     shortlist._index.prepare()
     soft = SoftDecoder(weight, linear.bias)
     agree = float((shortlist.predict(encoded) == soft.predict(encoded)).mean())
@@ -139,11 +139,11 @@ def _shortlists(model: DSNCClassifier, X: Any, labels: Any) -> list[dict[str, ob
         "soft": soft,
         "as chosen": model.predictor_.decoder,
     }
-    for size, radius in ((16, 4), (64, 4), (32, 5), (64, 5), (256, 5), (32, 6), (64, 6)):
-        settings = {"size": size, "radius": radius, **scoring}
+    for size in (8, 16, 32, 64, 128, 256):
+        settings = {"size": size, **scoring}
         shortlist = ShortlistDecoder(linear, *weight_codes(linear), **settings)
         shortlist._index.prepare()
-        decoders[f"size {size}, radius {radius}"] = shortlist
+        decoders[f"size {size}"] = shortlist
     right = {}
     for name, decoder in decoders.items():
         answers = model.classes_[decoder.predict(encoded)]
@@ -199,7 +199,7 @@ from dsnc.predictor import Predictor
 generator = np.random.default_rng(0)
 weight = generator.normal(size=(12_000, 64)).astype(np.float32)
 linear = LinearDecoder(weight, np.zeros(12_000))
-decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4)
+decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16)
 encoder = NumpyEncoder([Layer(generator.normal(size=(32, 64)), np.zeros(64))])
 predictor = Predictor(encoder, decoder)
 X = generator.normal(size=(1_000_000, 32)).astype(np.float32)

@@ -105,9 +105,9 @@ def by(estimator: Any) -> Callable[..., Any]:
         kept = class_vectors._Kept(recipe.n_weights)
         lean = class_vectors._LEAN if feed.scaling.unit_rows else 0.0
         for k in range(n_classes):
-            marked = problems._rows[problems._starts[k] : problems._starts[k + 1]]
-            positive = marked < 0
-            X = feed.features(np.where(positive, -1 - marked, marked))
+            mine = slice(problems._starts[k], problems._starts[k + 1])
+            positive = problems._positive[mine].astype(bool)
+            X = feed.features(problems._rows[mine].astype(np.int64))
             model = clone(estimator).fit(X, positive)
             center = np.asarray(X[positive].mean(axis=0)).ravel()
             vector = model.coef_[0] + lean * center / np.linalg.norm(center)

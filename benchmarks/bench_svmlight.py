@@ -13,7 +13,7 @@ from harness import best_of, peak_megabytes, report
 MEGABYTES = 100
 
 OURS = """
-import dsnc.data._kernels  # the compiler, which is no part of the data
+import dsnc._native
 from dsnc.data.svmlight import read_svmlight
 before = now()
 data = read_svmlight(sys.argv[1])

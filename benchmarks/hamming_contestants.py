@@ -7,7 +7,6 @@ starts. A library that is not installed is left out, and a line tells how to get
 import functools
 import json
 import math
-import os
 import subprocess
 import sys
 import time
@@ -27,7 +26,8 @@ Distances = NDArray[Any]
 Search = Callable[[], Distances]
 
 FLAT, HASH, IVF, USEARCH, NUMPY = "FAISS Flat", "FAISS Hash", "FAISS IVF", "usearch", "numpy"
-LIBRARIES = (FLAT, IVF, USEARCH, NUMPY)  # those that are exact whatever the query
+NUMKONG, PYNEAR = "NumKong", "PyNear"
+LIBRARIES = (FLAT, IVF, USEARCH, NUMKONG, PYNEAR, NUMPY)  # those that are exact whatever the query
 SCAN, INDEX = "scan", "index"  # ours
 NEAR, RANDOM = 1 << 14, 1 << 8  # queries for our index: with something near them, or not
 _MANY = 200_000  # codes; from here on there are more classes, and fewer queries for the slow
@@ -35,14 +35,8 @@ _WIDTHS = (4, 8, 16, 32, 64)  # bytes that FAISS has a loop of its own for
 _BLOCK = 1 << 16  # codes made at once
 _FIRST_QUERY = """
 import json, sys, time
-import numba, numpy
+import numpy
 start = time.perf_counter()
-if sys.argv[2] == "numba":  # what it does before its first function, whatever that is
-    from numba.core.registry import cpu_target
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
-    print(json.dumps([time.perf_counter() - start, 0.0]))
-    sys.exit()
 from dsnc.codes import HammingIndex, PackedCodes
 words = numpy.load(sys.argv[1])
 index = HammingIndex(PackedCodes(words[1:], 64))
@@ -240,6 +234,55 @@ def usearch(codes: PackedCodes) -> Contestant | None:
     return Contestant(USEARCH, bind, _fewer(codes, 32), width, 0.0)
 
 
+def numkong(codes: PackedCodes) -> Contestant | None:
+    """Return the least of all distances that NumKong computes."""
+    module = library("numkong")
+    if module is None:
+        return None
+    width = padded_width(codes.n_bits)
+    packed = module.hammings_pack(octets(codes, width), "uint1")
+
+    def bind(queries: PackedCodes) -> Search:
+        asked = octets(queries, width)
+        return lambda: np.asarray(module.hammings_packed(asked, packed)).min(axis=1)
+
+    return Contestant(NUMKONG, bind, _fewer(codes, 32), width, 0.0)
+
+
+def pynear(codes: PackedCodes) -> Contestant | None:
+    """Return PyNear's multi-index: its radius grows until whatever is farther cannot be nearest.
+
+    A radius finds all codes within it, but takes the user to say which; the next one is as much
+    more as flips another bit in each chunk, of 16 bits.
+    """
+    module = library("pynear")
+    if module is None:
+        return None
+    width = padded_width(codes.n_bits)
+    n_chunks = width // 2
+    index = module.MIHBinaryIndex(n_chunks)
+    start = time.perf_counter()
+    index.set(octets(codes, width))
+    seconds = time.perf_counter() - start
+
+    def bind(queries: PackedCodes) -> Search:
+        asked = octets(queries, width)
+
+        def search() -> Distances:
+            found, open_ = np.full(len(asked), 8 * width + 1), np.arange(len(asked))
+            for radius in range(n_chunks - 1, 8 * width + n_chunks, n_chunks):
+                _, distances = index.searchKNN_arrays(asked[open_], 1, radius)
+                found[open_] = distances[:, 0]
+                open_ = open_[distances[:, 0] > radius]
+                if not len(open_):
+                    break
+            return found
+
+        return search
+
+    return Contestant(PYNEAR, bind, _fewer(codes, 256), math.nan, seconds)
+
+
 def plain_numpy(codes: PackedCodes) -> Contestant:
     """Return the two lines that numpy takes."""
     words = codes.words[:, 0] if codes.words.shape[1] == 1 else codes.words
@@ -265,14 +308,15 @@ def microseconds(
 ) -> dict[str, float]:
     """Time contestants in turns; return the least time per query of each.
 
-    There are as many turns as the seconds allow, 3 at least; usearch, far behind, takes one only.
+    There are as many turns as the seconds allow, 3 at least; whoever takes longer than that for
+    one takes no other.
     Contestants that do not agree on the distances end the benchmark.
     """
     searches = {c.name: c.bind(queries.take(slice(0, c.n_queries))) for c in contestants}
     agree({name: search() for name, search in searches.items()})
     best = best_of(searches, repeat=1)
-    searches.pop(USEARCH, None)
-    turns = int(seconds / sum(best[name] for name in searches))
+    searches = {name: search for name, search in searches.items() if best[name] < seconds}
+    turns = int(seconds / sum(best[name] for name in searches)) if searches else 0
     best |= {
         name: min(best[name], again)
         for name, again in best_of(searches, repeat=min(100, max(2, turns))).items()
@@ -308,24 +352,22 @@ def lucky_hash(
     return None, best
 
 
-def first_query(codes: Path, how: str, cache: Path) -> tuple[float, float]:
-    """Search one code in a fresh process, with this folder for numba's cache.
+def first_query(codes: Path, how: str) -> tuple[float, float]:
+    """Search one code in a fresh process.
 
     Parameters
     ----------
     codes : Path
         The query and the codes, as words of 64 bits.
-    how : "plain", "prepared" or "numba"
-        Search, prepare and search, or only have numba read its own tables.
-    cache : Path
+    how : "plain" or "prepared"
+        Search, or prepare and search.
 
     Returns
     -------
     total, search : float
-        Seconds from numba's import to the answer, and those of the search in them.
+        Seconds from our own import to the answer, and those of the search in them.
     """
     command = [sys.executable, "-c", _FIRST_QUERY, str(codes), how]
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     total, search = json.loads(done.stdout)
     return total, search

@@ -97,7 +97,7 @@ def _measured() -> dict[str, object]:
         "by": " ".join(Path(argument).name for argument in sys.argv),
         "date": time.strftime("%Y-%m-%d"),
         "machine": platform.machine(),
-        "versions": versions("numpy", "numba", "scikit-learn", "scipy", "torch"),
+        "versions": versions("numpy", "scikit-learn", "scipy", "torch"),
     }
 
 

@@ -1,4 +1,4 @@
-"""The memory of this process in MB; standard library only, so that any environment can ask.
+"""The memory of a process in MB; standard library only, so that any environment can ask.
 
 Linux only: elsewhere the peak of a process cannot be forgotten, and both functions say "nan".
 """
@@ -6,22 +6,22 @@ Linux only: elsewhere the peak of a process cannot be forgotten, and both functi
 import re
 from pathlib import Path
 
-_PROCESS = Path("/proc/self")
+_PROCESSES = Path("/proc")
 
 
-def now() -> float:
+def now(process: int | str = "self") -> float:
     """Return the resident memory at this moment, and forget the peak so far."""
-    if not _PROCESS.exists():
+    if not _PROCESSES.exists():
         return float("nan")
-    (_PROCESS / "clear_refs").write_text("5")
-    return _status("VmRSS")
+    (_PROCESSES / str(process) / "clear_refs").write_text("5")
+    return _status(process, "VmRSS")
 
 
-def peak() -> float:
+def peak(process: int | str = "self") -> float:
     """Return the most that it has been since the last call of ``now()``."""
-    return _status("VmHWM") if _PROCESS.exists() else float("nan")
+    return _status(process, "VmHWM") if _PROCESSES.exists() else float("nan")
 
 
-def _status(field: str) -> float:
-    found = re.search(rf"{field}:\s+(\d+)", (_PROCESS / "status").read_text())
+def _status(process: int | str, field: str) -> float:
+    found = re.search(rf"{field}:\s+(\d+)", (_PROCESSES / str(process) / "status").read_text())
     return int(found[1]) * 1.024e-3 if found else float("nan")

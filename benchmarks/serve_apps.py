@@ -6,7 +6,6 @@
   pickle of it, which the benchmark has written.
 """
 
-import io
 import pickle
 import sys
 from typing import Any
@@ -27,8 +26,9 @@ def starlette_app(model: Any, predicts: bool) -> Any:
     label = model.classes_[:1].tolist()
 
     async def predict(request: Request) -> JSONResponse:
-        if request.headers.get("content-type") == "application/x-npy":
-            rows = np.load(io.BytesIO(await request.body()))
+        if request.headers.get("content-type") == "application/octet-stream":
+            values = np.frombuffer(await request.body(), dtype="<f4")
+            rows = values.reshape(-1, model.n_features_in_)
         else:
             rows = (await request.json())["inputs"]
         if not predicts:

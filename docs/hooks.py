@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-SOURCES = ("examples/*.py", "examples/*/[!_]*", "benchmarks/**/*.py")
+PAGES = {
+    name: name.lower() for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+}  # and their places on the site
+SOURCES = ("examples/*.py", "examples/*/[!_]*", "benchmarks/**/*.py", "tests/outside/*.py")
 RESULTS = "results/README.md"  # made by `dsnc reproduce`; a tree without them has a site, too
 NO_RESULTS = "# Results\n\nThis copy holds none. `dsnc reproduce all --preset paper` makes them.\n"
 

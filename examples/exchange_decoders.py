@@ -21,7 +21,7 @@ def main(n_classes: int = 500) -> dict[str, float]:
     accuracies = {}
     for decoder in ("linear", "nearest", "table", "soft", "shortlist"):
         other = model.with_decoder(decoder)  # no training: the codes are the same
-        other.predict(test.X)  # the first call compiles and makes the index
+        other.predict(test.X)  # the first call makes the index
         start = time.perf_counter()
         accuracies[decoder] = float(other.score(test.X, test.labels))
         microseconds = 1e6 * (time.perf_counter() - start) / len(test)

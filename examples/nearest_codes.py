@@ -23,7 +23,7 @@ def main(n_codes: int = 1_000_000, n_bits: int = 64) -> int:
         row[rng.choice(n_bits, 3, replace=False)] ^= True
     queries = PackedCodes.from_bits(bits)
 
-    index.search(queries, k=1)  # the first call compiles and makes the index
+    index.search(queries, k=1)  # the first call makes the index
     start = time.perf_counter()
     distances, rows = index.search(queries, k=5)
     microseconds = 1e6 * (time.perf_counter() - start) / len(queries)

@@ -17,7 +17,9 @@ from dsnc.gradients.base import LossOfCode, Noise, sample_bits
 class HardSigmoid(Gradient):
     """Hard bits forward, a clipped line backward."""
 
-    unbiased = False
+    max_bias = 0.5
+    uses_only_mean = True
+    is_steady = True
 
     def __init__(self, *, n_draws: int = 4, width: float = 4.0) -> None:
         self.n_draws, self.width = n_draws, width
@@ -37,10 +39,15 @@ def main() -> dict[str, float]:
     data = make_dense_codes(n_rows=6000, n_classes=100, n_features=32, random_state=0)
     train, _, test = data.split(0.8, 0.1, 0.1, random_state=0)
     accuracies = {}
-    for gradient in (StraightThrough(n_draws=4), HardSigmoid()):
-        # soft_share=0: only the gradient under test teaches the encoder.
+    for gradient in (StraightThrough(), HardSigmoid()):
+        # soft_share=0: only the gradient under test teaches the encoder; both by the same trainer.
         model = DSNCClassifier(
-            n_bits=24, gradient=gradient, soft_share=0.0, decoder="linear", max_epochs=12
+            n_bits=24,
+            gradient=gradient,
+            trainer="torch",
+            soft_share=0.0,
+            decoder="linear",
+            max_epochs=12,
         )
         model.fit(train.X, train.labels)
         accuracies[type(gradient).__name__] = float(model.score(test.X, test.labels))

@@ -1,4 +1,3 @@
-import hashlib
 import os
 import signal
 from pathlib import Path
@@ -6,13 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Compiled kernels are kept under the digest of all their sources: numba looks at one file only,
-# and would miss a change in what a kernel calls.
+from dsnc import _native
+
 _ROOT = Path(__file__).parents[1]
-_FORMS = ("_kernels.py", "_kernels/*.py", "features/grams.py")  # the last has their constants
-_SOURCES = sorted(path for form in _FORMS for path in (_ROOT / "src/dsnc/").rglob(form))
-_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_ROOT / ".numba_cache" / _DIGEST))
 
 # Workers that run side by side have a core each: more threads would only wait for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -31,3 +26,12 @@ settings.load_profile("default")
 @pytest.fixture(scope="session")
 def repository():
     return _ROOT
+
+
+@pytest.fixture(params=_native.levels().split(), scope="module")
+def level(request):
+    """Each level of the native kernels that this machine has."""
+    before = _native.level()
+    _native.use_level(request.param)
+    yield request.param
+    _native.use_level(before)

@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
     model.fit(X, CLASSES[y])
     rows = np.round(X, 2)
     write(model, rows, folder)
-    shortlist = model.with_decoder({"name": "shortlist", "known": "leaders"})
+    shortlist = model.with_decoder({"name": "shortlist", "known": "training"})
     predictor = shortlist.predictor_
     trained = LinearDecoder(predictor.decoder.linear.weight / 2, predictor.decoder.linear.bias)
     shortlist.predictor_ = predictor.with_decoder(predictor.decoder, trained)
@@ -64,7 +64,7 @@ def write(model: DSNCClassifier, rows: Any, folder: Path) -> None:
     }
     model.feature_names_in_ = np.array(["length", "width", "Höhe", "w/h"], dtype=object)
     model.save(folder)
-    (folder / "README.md").unlink()  # it has the date
+    (folder / "README.md").unlink()  # nothing is read from it
     lines = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in expected.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     (folder / "expected.json").write_text(text, encoding="utf-8")

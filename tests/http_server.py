@@ -1,23 +1,10 @@
-"""A real HTTP server on 127.0.0.1 that knows ranges, and that can misbehave when told to."""
+"""A real HTTP server on 127.0.0.1 that can misbehave when told to."""
 
-import email.utils
-import hashlib
-import socket
-import struct
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, NamedTuple, Self
-
-
-class Request(NamedTuple):
-    """What a client asked for."""
-
-    path: str
-    range: str | None
-    if_range: str | None
-    encoding: str | None
+from typing import Any, Self
 
 
 @dataclass
@@ -25,27 +12,11 @@ class Page:
     """One file of the server, and how it is served; may be changed between requests."""
 
     content: bytes
-    ranges: bool = True
-    etag: bool = True
-    weak: bool = False  # the ETag is a weak one
-    modified: bool = False  # send Last-Modified
     length: bool = True  # send Content-Length (else chunked)
     break_after: int | None = None  # bytes of a body after which the connection is dropped
     break_times: int | None = None  # how many times; None: always
-    reset: bool = False  # drop by a reset instead of a close
     status: int | None = None  # answer this instead
     status_times: int | None = None  # how many times; None: always
-    hold: bool = False  # after break_after bytes, send nothing more and keep the connection
-    headers: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def tag(self) -> str:
-        tag = f'"{hashlib.md5(self.content).hexdigest()}"'
-        return "W/" + tag if self.weak else tag
-
-    @property
-    def date(self) -> str:
-        return email.utils.formatdate(len(self.content) + sum(self.content[:64]), usegmt=True)
 
 
 class Server:
@@ -53,8 +24,7 @@ class Server:
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
-        self.requests: list[Request] = []
-        self.released = threading.Event()
+        self.requests: list[str] = []
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = False  # joined at the end: no socket is left open
@@ -70,7 +40,6 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.released.set()
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
@@ -93,9 +62,8 @@ class Server:
                 pass
 
             def do_GET(self) -> None:
-                asked = (self.headers.get(h) for h in ("Range", "If-Range", "Accept-Encoding"))
                 with server._lock:
-                    server.requests.append(Request(self.path, *asked))
+                    server.requests.append(self.path)
                 self.close_connection = True
                 server._answer(self)
 
@@ -108,62 +76,23 @@ class Server:
             http.send_header("Content-Length", "0")
             http.end_headers()
             return
-        start = self._start(http, page)
-        if start is not None and start >= len(page.content):
-            http.send_response(416)
-            http.send_header("Content-Range", f"bytes */{len(page.content)}")
-            http.send_header("Content-Length", "0")
-            http.end_headers()
-            return
-        body = page.content[start or 0 :]
-        http.send_response(200 if start is None else 206)
-        if start is not None:
-            last, total = len(page.content) - 1, len(page.content)
-            http.send_header("Content-Range", f"bytes {start}-{last}/{total}")
-        self._send_headers(http, page, body)
-        self._send_body(http, page, body)
-
-    def _start(self, http: BaseHTTPRequestHandler, page: Page) -> int | None:
-        asked, condition = http.headers.get("Range"), http.headers.get("If-Range")
-        if not (page.ranges and asked):
-            return None
-        strong = [page.tag] * (page.etag and not page.weak) + [page.date] * page.modified
-        if condition is not None and condition not in strong:
-            return None
-        return int(asked.removeprefix("bytes=").removesuffix("-"))
-
-    def _send_headers(self, http: BaseHTTPRequestHandler, page: Page, body: bytes) -> None:
-        if page.etag:
-            http.send_header("ETag", page.tag)
-        if page.modified:
-            http.send_header("Last-Modified", page.date)
+        http.send_response(200)
         if page.length:
-            http.send_header("Content-Length", str(len(body)))
+            http.send_header("Content-Length", str(len(page.content)))
         else:
             http.send_header("Transfer-Encoding", "chunked")
-        for name, value in page.headers.items():
-            http.send_header(name, value)
         http.end_headers()
+        self._send_body(http, page)
 
-    def _send_body(self, http: BaseHTTPRequestHandler, page: Page, body: bytes) -> None:
+    def _send_body(self, http: BaseHTTPRequestHandler, page: Page) -> None:
         broken = page.break_after is not None and self._due(page, "break")
-        sent = body[: page.break_after] if broken else body
-        try:
-            if page.length:
-                http.wfile.write(sent)
-            else:
-                http.wfile.write(f"{len(sent):x}\r\n".encode() + sent + b"\r\n")
-                http.wfile.write(b"" if broken else b"0\r\n\r\n")
-            http.wfile.flush()
-        except ConnectionError:
-            return  # the client was killed: that is what the test is about
-        if broken and page.hold:
-            self.released.wait(30)
-        elif broken and page.reset:
-            # Lingering for zero seconds turns the close into a reset.
-            option = struct.pack("ii", 1, 0)
-            http.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, option)
-            http.connection.close()
+        sent = page.content[: page.break_after] if broken else page.content
+        if page.length:
+            http.wfile.write(sent)
+        else:
+            http.wfile.write(f"{len(sent):x}\r\n".encode() + sent + b"\r\n")
+            http.wfile.write(b"" if broken else b"0\r\n\r\n")
+        http.wfile.flush()
 
     def _due(self, page: Page, what: str) -> bool:
         """Tell whether the page misbehaves this time, and count it."""

@@ -12,7 +12,7 @@ CHOICES = [
     *NAMES,
     {"name": "nearest", "label": "predicted", "n_neighbors": 3},
     {"name": "table", "source": "linear", "probes": 4},
-    {"name": "shortlist", "size": 5, "radius": 2, "closeness": 0.25},
+    {"name": "shortlist", "size": 5, "closeness": 0.25},
     {"name": "shortlist", "known": "weights"},
     {"name": "shortlist", "known": "training"},
 ]
@@ -26,7 +26,13 @@ def rows_and_labels(n, part):
 
 
 def quick(**settings):
-    fast = {"n_bits": 14, "max_epochs": 6, "learning_rate": 0.1, "n_draws": 1, "batch_size": 200}
+    fast = {
+        "n_bits": 14,
+        "max_epochs": 6,
+        "learning_rate": 0.1,
+        "gradient": {"name": "straight_through", "n_draws": 1},
+        "batch_size": 200,
+    }
     return DSNCClassifier(**{**fast, "device": "cpu", "reranker": None, **settings})
 
 

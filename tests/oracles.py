@@ -53,16 +53,6 @@ def neighbors(bits, queries, k, labels=None):
     return result
 
 
-def leaders(bits, labels, rank, radius):
-    """Rows that are farther than the radius from all leaders of their label before them."""
-    found = []
-    for row in sorted(range(len(bits)), key=lambda row: (rank[row], row)):
-        mine = [other for other in found if labels[other] == labels[row]]
-        if all((bits[row] != bits[other]).sum() > radius for other in mine):
-            found.append(row)
-    return sorted(found)
-
-
 def svmlight(text):
     """(labels, {index: value}) of each line that holds something."""
     rows = []
@@ -159,7 +149,7 @@ def probed_classes(table, ints, logits, weight, bias, n_flips):
     return result
 
 
-def shortlist(weight, bias, bits, labels, queries, logits, size, radius, **scoring):
+def shortlist(weight, bias, bits, labels, queries, logits, size, **scoring):
     """For each row (class, score) of the candidates, best first, and the others, nearest first.
 
     Where there are no logits, a bit is worth its sign and all are equally sure.
@@ -174,9 +164,9 @@ def shortlist(weight, bias, bits, labels, queries, logits, size, radius, **scori
         soft = signs if logits is None else [math.tanh(sharpness * x / 2) for x in own]
         sure = [min(abs(x), 1e6) for x in own]
         scored, others = [], []
-        for place, (distance, code) in enumerate(near):
+        for place, (_, code) in enumerate(near):
             owner = int(labels[code])
-            if place >= size or distance > near[0][0] + radius:
+            if place >= size:
                 others.append(owner)
                 continue
             score = sum(map(float.__mul__, soft, weight[owner].tolist()))
@@ -185,6 +175,33 @@ def shortlist(weight, bias, bits, labels, queries, logits, size, radius, **scori
             scored.append((owner, score - closeness * sum(differs)))
         result.append((sorted(scored, key=lambda pair: (-pair[1], pair[0])), others))
     return result
+
+
+def likely_codes(bits, chunks, query, logits, n_flips):
+    """Rows whose code is the query's in a chunk of its bits, but for some that cost little.
+
+    Sets of the cheapest bits of a chunk are tried in the order of the sum of their ranks, and of
+    equal sums in the order in which they grow: a set that came before, and a rank above its last.
+    """
+    sets = [()]
+    total = 0
+    while len(sets) < n_flips:
+        total += 1
+        for smaller in list(sets):
+            rank = total - sum(r + 1 for r in smaller) - 1
+            if rank > max(smaller, default=-1) and rank < 32:
+                sets.append((*smaller, rank))
+    found = set()
+    for start, width, _ in chunks:
+        own = query[start : start + width]
+        order = np.argsort(np.abs(logits[start : start + width]), kind="stable")
+        for flipped in sets[:n_flips]:
+            if any(rank >= width for rank in flipped):
+                continue
+            value = own.copy()
+            value[order[list(flipped)]] ^= True
+            found |= set(np.flatnonzero((bits[:, start : start + width] == value).all(axis=1)))
+    return found
 
 
 def text_words(text, lowercase=True):

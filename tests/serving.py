@@ -1,7 +1,6 @@
 """Services as processes of their own, and clients that speak to them over a socket."""
 
 import contextlib
-import functools
 import http.client
 import json
 import os
@@ -13,10 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from pathlib import Path
-
-import dsnc
 
 GOLDEN = Path(__file__).parent / "data"
 START = "from dsnc.cli import main; main()"
@@ -31,7 +27,18 @@ class Service:
     def __init__(self, folder, *arguments, wait=True):
         self.path = folder / f"log-{os.urandom(4).hex()}.jsonl"
         with self.path.open("wb") as log:
-            command = [sys.executable, "-W", "error", "-c", START, "serve", "--port", "0"]
+            command = [
+                sys.executable,
+                "-W",
+                "error",
+                "-c",
+                START,
+                "serve",
+                "--port",
+                "0",
+                "--drain",
+                "0",
+            ]
             self.process = subprocess.Popen(
                 [*command, *map(str, arguments)], stderr=log, stdin=subprocess.DEVNULL
             )
@@ -120,18 +127,10 @@ class Service:
         self.process.wait()
 
 
-@functools.cache
-def compile_additions():
-    """Fill the cache on disk with what adds classes, so that no client waits for a compiler."""
-    with warnings.catch_warnings(action="ignore"):  # it remembers nothing of its classes
-        dsnc.load(GOLDEN / "golden_text").add_classes(["pilot"], ["pilot"])
-
-
 class Changing(Service):
     """A service whose classes may be changed."""
 
     def __init__(self, folder, *arguments, workers=2):
-        compile_additions()
         (folder / "tokens").write_text(TOKEN)
         self.folder = folder
         options = ["--token-file", folder / "tokens", "--workers", workers]

@@ -33,7 +33,6 @@ class Case:
         self.bias = rng.integers(-1, 2, n_classes).astype(np.float32)
         self.settings = {
             "size": int(rng.integers(1, 16)),
-            "radius": int(rng.choice([0, 1, 2, 3, n_bits])),
             "closeness": float(rng.choice([0, 0.125, 1])),
             "sharpness": float(rng.choice([0.5, 1, 2])),
             "prior": float(rng.choice([0, 0.5, 1])),

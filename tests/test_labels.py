@@ -123,6 +123,50 @@ def test_labels_of_another_kind_do_not_come():
     assert Labels(["a", "b"]).adding(["longer"])[0].names.tolist() == ["a", "b", "longer"]
 
 
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [([1, 2], 3.0), ([1, 2], True), ([True, False], 2), ([0.5, 2.0], True), ([2**63, 5], 0.5)],
+)
+def test_numbers_of_another_kind_do_not_come(known, new):
+    labels = Labels(known)
+    if new in known:  # it equals one, and would come back in its place
+        labels = labels.removing([new])[0]
+    with pytest.raises(InputError, match="use one type"):
+        labels.adding([new], "y")
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        (np.array([7, 2**53, 2**53 + 1]), 2**63),
+        (np.array([7, 8]), 2**64 + 1),
+        (np.array([2**63], np.uint64), -1),
+        (np.array([0.5, 2.0]), 2**53 + 1),
+        (np.array(["a", "b"]), "a\0"),
+        (np.array([7, 8], np.int32), 2**40),
+        (np.array([0.5]), 3),
+        (np.array(["a", "b"]), "longer"),
+    ],
+)
+def test_labels_that_come_change_no_others(known, new):
+    both = [*known.tolist(), new]
+    labels = Labels(known).adding([new])[0]
+    again = labels.removing([new])[0].adding([new])[0]
+    for found in (labels, again):
+        assert sorted(found.names.tolist()) == sorted(both)
+        assert found.find(object_array(found.names.tolist())).tolist() == list(range(len(both)))
+        stayed = [label for label in found.names.tolist() if label != new]
+        assert {type(label) for label in stayed} == {type(known.tolist()[0])}
+
+
+def test_a_long_text_does_not_widen_the_others():
+    labels = Labels(np.array([f"class {i}" for i in range(1000)]))
+    more = labels.adding(["x" * 100_000])[0]
+    assert more.names.dtype == object
+    assert more.removing(["class 7"])[0].names.nbytes < 10_000
+    assert labels.adding(["class of a long name"])[0].names.dtype.kind == "U"
+
+
 def test_labels_that_grow_apart_do_not_know_each_other():
     labels = Labels(["a", "b"])
     one, _ = labels.adding(["c", "d"])

@@ -101,7 +101,9 @@ def test_arrays_are_mapped_and_aligned(model):
         base = array
         while isinstance(base, np.ndarray) and base.base is not None:
             base = base.base
-        assert type(base).__name__ == "mmap", name
+        decides_places = array.dtype == bool or array.dtype.kind == "u"  # octets are amounts
+        assert (type(base).__name__ == "mmap") == (not decides_places), name
+        assert not array.flags.writeable
         assert array.flags.aligned
         assert type(array) is np.ndarray
 
@@ -262,6 +264,8 @@ def test_a_failing_step_leaves_what_was_there_and_no_litter(tmp_path, monkeypatc
     def fail(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    if step == "chmod" and not overwrite:
+        return  # nobody to admit who was admitted before
     if step == "rename":
         monkeypatch.setattr("dsnc.files._exchange", lambda a, b: False)
     owner = Path if step in ("open", "chmod") else os

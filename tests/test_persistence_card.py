@@ -6,15 +6,14 @@ import os
 import pytest
 
 from dsnc.errors import ModelWriteError, OutputExistsError
-from dsnc.persistence import adopt_model, card_facts, read_model, sealed, write_model
+from dsnc.persistence import read_model, write_model
 
 HEADER = {"kind": "x"}
-CARD = sealed("# A model\n\nIt -> works.", {"date": "2030-01-01", "data": {"train": "a-->b.tsv"}})
 
 
 @pytest.fixture
 def model(tmp_path):
-    write_model(tmp_path / "model", HEADER, {}, card=CARD)
+    write_model(tmp_path / "model", HEADER, {}, card="# A model\r\n\nIt works.\n")
     return tmp_path / "model"
 
 
@@ -22,71 +21,37 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
-def edit(model, text):
-    card = model / "README.md"
-    card.write_text(card.read_text().replace("works", text))
-    return card.read_text()
-
-
-def test_what_the_last_line_says(model):
-    assert CARD.splitlines()[-1].count("-->") == 1
-    facts = {"date": "2030-01-01", "data": {"train": "a-->b.tsv"}}
-    assert card_facts(model) == {**facts, "edited": False}
-    edit(model, "breaks")
-    assert card_facts(model) == {**facts, "edited": True}
-    assert read_model(model) == (HEADER, {})
-    (model / "README.md").unlink()
-    assert card_facts(model) is None
-    assert read_model(model) == (HEADER, {})
-
-
-def test_ends_of_lines_are_no_edit(model):
-    (model / "README.md").write_bytes(CARD.replace("\n", "\r\n").encode())
-    assert not card_facts(model)["edited"]
-
-
 def test_a_card_as_it_was_written_is_replaced(model):
-    write_model(model, HEADER, {}, card=CARD.replace("works", "x"), overwrite=True)
+    card = model / "README.md"
+    card.write_bytes(card.read_bytes().replace(b"\n", b"\r\n"))  # as version control may do
+    write_model(model, HEADER, {}, card="# Another", overwrite=True)
     assert names(model) == ["README.md", "model.json", "model.safetensors"]
-    assert "-> x" in (model / "README.md").read_text()
-
-
-def test_no_edit_is_ever_lost(model):
-    edited = edit(model, "is mine")
-    for card in (CARD, None):
-        write_model(model, HEADER, {}, card=card, overwrite=True)
-        assert (model / "README.md").read_text() == edited
-    assert names(model) == ["README.md", "model.json", "model.safetensors"]
-
-
-def test_a_kept_card_does_not_change_the_model_that_was_adopted(model, tmp_path):
-    write_model(tmp_path / "source", HEADER, {}, card=CARD)
-    edited = edit(model, "is mine")
-    adopt_model(tmp_path / "source", model)
-    assert (model / "README.md").read_text() == edited
-    assert (tmp_path / "source" / "README.md").read_text() == CARD
+    assert card.read_text().startswith("# Another\n\n<!-- Written by dsnc;")
+    write_model(model, HEADER, {}, overwrite=True)
+    assert not card.exists()
+    assert read_model(model) == (HEADER, {})
 
 
 @pytest.mark.parametrize(
-    "content",
+    "edit",
     [
-        b"",
-        b"mine\n",
-        b"\xff\xfe",
-        b"mine\n<!-- dsnc: {} -->",
-        b"mine\n<!-- dsnc: {nonsense} -->",
-        b'mine\n<!-- dsnc: {"sha256": 3} -->\n',
-        b"<!-- dsnc: " + b'{"a":' * 20_000 + b"}" * 20_000 + b" -->",
-        CARD.encode() + b"and one line more\n",
-        b"x" * (1 << 21) + CARD.encode(),
+        lambda content: content[: content.index(b"<!--")],
+        lambda content: content.replace(b"It works", b"It works well"),
+        lambda content: content + b"and one line more\n",
+        lambda content: b"",
+        lambda content: b"\xff\xfe",
+        lambda content: content + b"x" * (1 << 21),
     ],
-    ids=range(9),
+    ids=["without the line", "in the text", "more below it", "empty", "no text", "long"],
 )
-def test_any_other_card_is_a_persons(model, content):
-    (model / "README.md").write_bytes(content)
-    assert card_facts(model)["edited"]
-    write_model(model, HEADER, {}, card=CARD, overwrite=True)
-    assert (model / "README.md").read_bytes() == content
+def test_a_card_that_was_edited_is_kept(model, edit):
+    card = model / "README.md"
+    mine = edit(card.read_bytes())
+    card.write_bytes(mine)
+    for text in ("# Another", None):
+        write_model(model, HEADER, {}, card=text, overwrite=True)
+        assert card.read_bytes() == mine
+    assert names(model) == ["README.md", "model.json", "model.safetensors"]
 
 
 @pytest.mark.parametrize("name", ["readme.md", "README.old.md", "README.rst", "notes.md"])
@@ -101,11 +66,10 @@ def test_a_folder_that_is_called_so_is_foreign(model):
     (model / "README.md").mkdir()
     with pytest.raises(OutputExistsError, match=r"README\.md"):
         write_model(model, HEADER, {}, overwrite=True)
-    assert card_facts(model) is None
 
 
 def test_a_full_disk_leaves_the_edited_card_where_it_was(model, monkeypatch):
-    edited = edit(model, "is mine")
+    (model / "README.md").write_text("mine")
 
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -113,15 +77,13 @@ def test_a_full_disk_leaves_the_edited_card_where_it_was(model, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("dsnc.persistence.card.sync", fail)
         with pytest.raises(ModelWriteError, match="No space left"):
-            write_model(model, {"kind": "new"}, {}, card=CARD, overwrite=True)
-    assert (model / "README.md").read_text() == edited
+            write_model(model, {"kind": "new"}, {}, card="# Another", overwrite=True)
+    assert (model / "README.md").read_text() == "mine"
     assert read_model(model)[0] == HEADER
     assert names(model.parent) == ["model"]
 
 
 def test_half_a_surrogate_pair_becomes_an_escape(model):
     """A label may have one, from a file's name."""
-    card = sealed("label \ud800", {"date": "today"})
-    assert "label \\ud800" in card
-    write_model(model, {"kind": "x"}, {}, card=card, overwrite=True)
-    assert card_facts(model) == {"date": "today", "edited": False}
+    write_model(model, HEADER, {}, card="label \ud800", overwrite=True)
+    assert "label \\ud800\n" in (model / "README.md").read_text()

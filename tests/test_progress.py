@@ -1,10 +1,11 @@
 import subprocess
 import sys
+import threading
 
 import pytest
 import rich.progress as rp
 
-from dsnc.progress import counting_bar, duration, progress_bar
+from dsnc.progress import counting_bar, duration, heartbeat, progress_bar
 
 
 def drawn(capfd, *columns, description="so far so good"):
@@ -35,6 +36,34 @@ def test_no_more_time_is_left_than_the_limit(capfd, monkeypatch):
         show(1, "so far")
     line = capfd.readouterr().err.strip().splitlines()[-1]
     assert line.endswith("1:02:05 so far")
+
+
+def test_a_log_gets_a_line_now_and_then(capfd):
+    calls, twice = [], threading.Event()
+
+    def say():
+        calls.append(None)
+        if len(calls) == 2:  # so that one line has been written
+            twice.set()
+        return "2 of 3 runs"
+
+    with heartbeat(say, seconds=0.001):
+        assert twice.wait(60)
+    assert capfd.readouterr().err.startswith("2 of 3 runs\n")
+
+
+def test_what_takes_minutes_has_an_estimate_that_does_not_jump():
+    now, bar = 0.0, counting_bar("epoch")
+    bar.get_time = lambda: now
+    bar.add_task("", total=12)
+    (task,) = bar.tasks
+    found = []
+    for done in range(1, 11):
+        now += 40 if done % 2 else 60
+        bar.update(task.id, completed=done)
+        found.append(task.time_remaining)
+    usual = [left / (12 - done) for done, left in enumerate(found[2:], 3)]
+    assert all(45 <= seconds <= 56 for seconds in usual)
 
 
 def test_nothing_heavy_is_loaded_before_a_bar_is_wanted():

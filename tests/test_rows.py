@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dsnc.errors import InputError
-from dsnc.rows import as_rows, far_means, row_blocks, unit_rows, without_means
+from dsnc.rows import as_rows, draw_rows, far_means, row_blocks, unit_rows, without_means
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 
@@ -28,6 +28,22 @@ def test_lists_become_arrays():
     rows = as_rows([[1, 2], [3, 4]], 2)
     assert isinstance(rows, np.ndarray)
     assert rows.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("period", [2, 3, 5, 8, 100])
+@pytest.mark.parametrize("n", [500, 800, 1000, 4000, 10_000, 100_000])
+def test_rows_are_drawn_from_all_kinds_that_alternate(n, period):
+    rows = draw_rows(n, 400)
+    assert len(np.unique(rows)) == 400 and (np.diff(rows) > 0).all() and rows[-1] < n
+    counts = np.bincount(rows % period, minlength=period)
+    sigma = np.sqrt(400 / period * (1 - 1 / period) * (n - 400) / (n - 1))
+    assert np.abs(counts - 400 / period).max() < 5 * sigma
+    assert np.array_equal(rows, draw_rows(n, 400))
+
+
+@pytest.mark.parametrize("n", [0, 1, 400])
+def test_few_rows_are_all_taken(n):
+    assert draw_rows(n, 400).tolist() == list(range(n))
 
 
 @pytest.mark.parametrize("make_rows", [np.asarray, sp.csr_array])

@@ -9,7 +9,23 @@ from dsnc.errors import InputError
 from dsnc.threads import in_threads, n_threads
 
 
-def test_the_number_of_threads(monkeypatch):
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """Control groups that a test writes, of a process that may use eight cores."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setattr(threads, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(threads, "_GROUPS", tmp_path / "groups")
+    threads._quota.cache_clear()
+    yield tmp_path
+    threads._quota.cache_clear()
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_the_number_of_threads(monkeypatch, groups):
     assert n_threads(None) == n_threads(1) == 1
     assert n_threads(7) == n_threads(np.int32(7)) == 7
     assert type(n_threads(np.int64(3))) is int
@@ -20,6 +36,30 @@ def test_the_number_of_threads(monkeypatch):
     assert n_threads(-1) == 6
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert n_threads(-1) == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "cores"),
+    [("max 100000", 8), ("200000 100000", 2), ("150000 100000", 2), ("10000 100000", 1), ("x", 8)],
+)
+@pytest.mark.parametrize("where", ["", "pods/this", "pods"])
+def test_a_quota_limits_the_number_of_threads(groups, limit, cores, where):
+    write(groups / "own", "0::/pods/this\n")
+    write(groups / "groups" / where / "cpu.max", limit + "\n")
+    assert n_threads(-1) == cores
+    assert n_threads(5) == 5  # who asks for them gets them
+
+
+@pytest.mark.parametrize(("quota", "cores"), [(-1, 8), (300_000, 3), (50_000, 1)])
+def test_a_quota_of_the_older_kind(groups, quota, cores):
+    write(groups / "own", "4:memory:/a\n3:cpu,cpuacct:/a\n0::/\n")
+    write(groups / "groups/cpu/a/cpu.cfs_quota_us", f"{quota}\n")
+    write(groups / "groups/cpu/a/cpu.cfs_period_us", "100000\n")
+    assert n_threads(-1) == cores
+
+
+def test_without_control_groups_all_cores_are_used(groups):
+    assert n_threads(-1) == 8
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.0, True, np.True_, "2", [2], np.nan])

@@ -13,5 +13,5 @@ def quick(**settings):
 
 
 def contents(folder):
-    """What a model file says; its card has the date."""
+    """What a model file says, without its card, which has the name of the folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".md"}

@@ -7,36 +7,53 @@ runs in a process and, unless it is part of the project, an environment of its o
 the first run. In the first turn a tool's settings are tried in order, until --tune seconds of
 training are spent, and validation rows choose; then tools take turns, and the fastest of each
 counts. Times of tools that read texts include making features of them; the peak of memory is above
-that of the data.
+that of the data. The answers of all test rows are kept beside the record, and paired tests say
+which differences are more than chance: from our first setting, and from the best of all.
 """
 
 import argparse
 import json
+import os
+import queue
 import signal
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dsnc.data.files import home
 from dsnc.errors import DsncError
 from harness import RESULTS, keep, settings_of, show
 from peers.contestants import CONTESTANTS
-from peers.data import read_about
-from peers.environments import NoEnvironmentError, python_for
+from peers.data import read, read_about
+from peers.environments import NoEnvironmentError, place_for
+from peers.paired import add_tests
 from peers.prepare import SYNTHETIC, prepare
 from peers.rankings import KS
-from peers.turn import Job, run
+from peers.turn import Job, end_all, run
 
 COSTS = ("ECE", "train s", "MB", "peak MB", "µs/row", "µs single")
 SINGLE = ("top-1 %", "top-5 %")
 SETS = tuple(f"{name}@{k} %" for name in ("P", "PSP") for k in KS)
-OURS = ["n_bits=64"], ["n_bits=200"]
+# The first is the one that others are compared with; "reranker=None" is the codes alone.
+OURS = (
+    ["n_bits=64"],
+    ["n_bits=64", "reranker=None"],
+    ["n_bits=200"],
+    ["n_bits=200", "reranker=None"],
+)
 MEANS = ("top-1 %", "top-5 %", "validation %", "ECE", *SETS)
 LEAST = ("train s", "train CPU s", "µs/row", "µs single", "peak MB")
 RATIOS = {"train ratio": "train s", "row ratio": "µs/row"}
+
+Answers = dict[str, NDArray[Any]]  # of each contestant, on all test rows
 
 
 class Entry(NamedTuple):
@@ -77,34 +94,67 @@ def left_out(entry: Entry, about: dict[str, Any], large: bool) -> str:
         return "left out: one label a row"
     if kind.needs_texts and not about["own texts"]:
         return "left out: no texts"
+    if kind.reads == "texts" and about["dense"]:
+        return "left out: dense rows have no words"
     most = kind.most_classes(settings | entry.settings)
     if most is not None and about["classes"] > most and not large:
         return f"left out: over {most:,} classes (--large)"
     return ""
 
 
-def compare(folder: Path, who: list[Entry], arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Let contestants take turns on one data set; return a row for each."""
+def compare(
+    folder: Path, who: list[Entry], arguments: argparse.Namespace
+) -> tuple[list[dict[str, Any]], Answers]:
+    """Let contestants take turns on one data set; return a row for each, and their answers."""
     about = read_about(folder)
     runs: dict[str, list[dict[str, Any]]] = {entry.label: [] for entry in who}
     out = {entry.label: left_out(entry, about, arguments.large) for entry in who}
     chosen = {entry.label: entry for entry in who}
-    for turn in range(arguments.repeats):
-        for entry in who:
-            if out[entry.label]:
-                continue
-            if turn:
-                figures = one_turn(chosen[entry.label], folder, arguments)
-            else:
-                chosen[entry.label], figures = choose(entry, folder, arguments)
-            runs[entry.label].append(figures)
-            out[entry.label] = figures.get("note", "")
+
+    def take_turn(entry: Entry) -> None:
+        if runs[entry.label]:
+            figures = one_turn(chosen[entry.label], folder, arguments)
+        else:
+            chosen[entry.label], figures = choose(entry, folder, arguments)
+        runs[entry.label].append(figures)
+        out[entry.label] = figures.get("note", "")
+
+    for _ in range(arguments.repeats):
+        together(take_turn, [entry for entry in who if not out[entry.label]], arguments.jobs)
+    answers = {
+        entry.label: runs[entry.label][0].pop("answers")
+        for entry in who
+        if runs[entry.label] and "answers" in runs[entry.label][0]
+    }
     rows = [row_of(entry, about, runs[entry.label], out[entry.label], arguments) for entry in who]
+    return with_comparisons(rows, answers, folder), answers
+
+
+def with_comparisons(
+    rows: list[dict[str, Any]], answers: Answers, folder: Path
+) -> list[dict[str, Any]]:
+    """Return rows with their times beside ours, and how likely differences are by chance."""
     ours = next((row for row in rows if row["contestant"].startswith("dsnc")), {})
     for row in rows:
         for ratio, key in RATIOS.items():
             row[ratio] = row[key] / ours[key] if row[key] and ours.get(key) else None
+    if answers:
+        add_tests(rows, answers, read(folder, "texts"), ours.get("contestant", ""))
     return rows
+
+
+def together(function: Callable[[Any], None], items: list[Any], jobs: int) -> None:
+    """Call a function with each item: one after another, or at once with cores to wait for."""
+    if jobs == 1:
+        for item in items:
+            function(item)
+        return
+    with ThreadPoolExecutor(max(1, len(items))) as pool:
+        try:
+            list(pool.map(function, items))
+        except BaseException:
+            end_all()
+            raise
 
 
 def shown(about: dict[str, Any]) -> tuple[str, ...]:
@@ -119,19 +169,40 @@ def choose(
 
     A turn that gives no figures ends this, and counts if it is the first.
     """
-    kind, _ = CONTESTANTS[entry.contestant]
-    tries = [entry._replace(settings=choice | entry.settings) for choice in kind.choices]
+    tries, variations, tried = settings_to_try(entry, read_about(folder)["name"], arguments)
     best, found, spent = tries[0], {"validation %": None}, 0.0
     for i, one in enumerate(tries):
         figures = one_turn(one, folder, arguments)
         if "note" in figures:
-            return (best, found) if i else (one, figures)
+            return (best, found | {"tried": tried + i}) if i else (one, figures)
         if not i or figures["validation %"] > found["validation %"]:
             best, found = one, figures
         spent += figures["train s"]
         if spent >= arguments.tune or figures["validation %"] is None:
             break
-    return best, found
+        if one is tries[-1]:
+            tries += [best._replace(settings=best.settings | more) for more in variations]
+            variations = ()
+    return best, found | {"tried": tried + i + 1}
+
+
+def settings_to_try(
+    entry: Entry, data: str, arguments: argparse.Namespace
+) -> tuple[list[Entry], tuple[dict[str, Any], ...], int]:
+    """Return the settings of a contestant, variations of the best, and how many others lost before.
+
+    A setting that an earlier record says has won is tried alone.
+    """
+    kind, _ = CONTESTANTS[entry.contestant]
+    path = arguments.settings_from and arguments.settings_from / f"{data}.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path and path.is_file() else []
+    for row in rows:
+        if row["contestant"] == entry.label and row["turns"]:
+            won = settings_of(row["setting"].split()) | entry.settings
+            others = tuple(v for v in kind.variations if not v.items() <= won.items())
+            return [entry._replace(settings=won)], others, row.get("tried", len(kind.choices)) - 1
+    tries = [entry._replace(settings=choice | entry.settings) for choice in kind.choices]
+    return tries, tuple(v for v in kind.variations if not v.keys() & entry.settings.keys()), 0
 
 
 def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -139,26 +210,39 @@ def one_turn(entry: Entry, folder: Path, arguments: argparse.Namespace) -> dict[
     kind, _ = CONTESTANTS[entry.contestant]
     about = read_about(folder)
     try:
-        python = python_for(kind, arguments.environments)
+        place = place_for(kind, arguments.environments, arguments.tools)
     except NoEnvironmentError as error:
         print(error)
         return {"note": "no environment"}
-    with tempfile.TemporaryDirectory(prefix="peers-") as work:
-        job = Job(entry.contestant, entry.settings, arguments.threads, str(folder.resolve()))
-        figures = run(python, job, Path(work), arguments.limit)
+    cores = arguments.cores.get()
+    try:
+        with tempfile.TemporaryDirectory(prefix="peers-") as work:
+            job = Job(
+                entry.contestant, entry.settings, arguments.threads, str(folder.resolve()), cores
+            )
+            figures = run(place, job, Path(work), arguments.limit)
+    finally:
+        arguments.cores.put(cores)
     said = figures.get("note") or f"{figures[shown(about)[0]]:.2f} %, {figures['train s']:.1f} s"
     print(f"{about['name']}, {entry.label}: {said}", flush=True)
-    figures = {"setting": " ".join(words_of(entry.settings)), **figures}
+    settings = entry.settings | figures.get("chosen", {})
+    figures = {"setting": " ".join(words_of(settings)), **figures}
     keep_run({"data": about["name"], "contestant": entry.contestant, **figures}, arguments)
     return figures
 
 
 def keep_run(figures: dict[str, Any], arguments: argparse.Namespace) -> None:
     """Add the figures of one turn to those of all turns ever."""
-    path = arguments.results / f"{arguments.record}_turns.jsonl"
+    path = arguments.results / f"{record_of(figures['data'], arguments)}_turns.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
+    plain = {key: value for key, value in figures.items() if key != "answers"}
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(figures, ensure_ascii=False) + "\n")
+        file.write(json.dumps(plain, ensure_ascii=False) + "\n")
+
+
+def record_of(data: str, arguments: argparse.Namespace) -> str:
+    """Return the name of the record of a data set."""
+    return str(arguments.record).replace("DATA", data)
 
 
 def row_of(
@@ -173,10 +257,10 @@ def row_of(
     row = {"data": about["name"], "contestant": entry.label, "note": note, "setting": None}
     row |= dict.fromkeys((*shown(about), "train CPU s", "warm-up s", "version"))
     for key in good[0] if good else ():
-        values = [run[key] for run in good if run[key] is not None]
+        values = [run[key] for run in good if run.get(key) is not None]
         combine = min if key in LEAST else statistics.fmean if key in MEANS else itemgetter(0)
         row[key] = combine(values) if values else None
-    row["remark"] = row["setting"] if good else note
+    row["remark"] = remark_on(row) if good else note
     counts = {
         "label sets": bool(about.get("label sets")),
         "classes": about["classes"],
@@ -184,6 +268,13 @@ def row_of(
         **about["rows"],
     }
     return {**row, **counts, "threads": arguments.threads, "turns": len(good)}
+
+
+def remark_on(row: dict[str, Any]) -> str:
+    """Say which setting has won, and whether there was no other."""
+    if row.pop("chosen", None) or row.get("tried", 1) > 1:
+        return str(row["setting"]) or "defaults"
+    return f"{row['setting'] or 'defaults'} (one setting)"
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
@@ -218,7 +309,14 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
         metavar=("CONTESTANT", "NAME=VALUE"),
         help="settings of another contestant, by the names of its library",
     )
+    add(
+        "--settings-from",
+        type=Path,
+        metavar="RECORDS",
+        help="a folder of DATA.json: who has won settings there takes them, and does not search",
+    )
     add("--threads", type=int, default=1, help="for those that can use several (%(default)s)")
+    add("--jobs", type=int, default=1, help="contestants at once, each on own cores (%(default)s)")
     add("--repeats", type=int, default=3, help="turns, each with a training (%(default)s)")
     add("--tune", type=float, default=60, help="seconds of training in tries (%(default)s)")
     add("--limit", type=float, default=1800, help="seconds for one turn (%(default)s)")
@@ -229,18 +327,55 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
         help="one for each tool, kept (%(default)s)",
     )
     add(
+        "--tools",
+        type=Path,
+        metavar="FOLDER",
+        help="of `pip install --target FOLDER/NAME`, in place of environments",
+    )
+    add(
         "--prepared",
         type=Path,
         default=cache / "data",
         help="the data as all read it (%(default)s)",
     )
     add("--results", type=Path, default=RESULTS, help="for records (benchmarks/results)")
-    add("--record", default="peers", metavar="NAME", help="of this table (%(default)s)")
-    return parser.parse_args(words)
+    add(
+        "--record",
+        default="peers",
+        metavar="NAME",
+        help="of the table; DATA in it stands for the data set (%(default)s)",
+    )
+    add(
+        "--merge",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="measure nothing: put earlier records together, each with its answers",
+    )
+    arguments = parser.parse_args(words)
+    arguments.cores = cores_for(arguments.jobs, arguments.threads)
+    return arguments
+
+
+def cores_for(jobs: int, threads: int) -> queue.SimpleQueue[tuple[int, ...]]:
+    """Return what contestants that run at once take from; one alone may use all cores."""
+    cores: queue.SimpleQueue[tuple[int, ...]] = queue.SimpleQueue()
+    if jobs == 1:
+        cores.put(())
+        return cores
+    there = sorted(os.sched_getaffinity(0))
+    if jobs * threads > len(there):
+        raise SystemExit(
+            f"--jobs {jobs} with --threads {threads} takes {jobs * threads} cores, and this "
+            f"process has {len(there)}; use --jobs {max(1, len(there) // threads)}."
+        )
+    for job in range(jobs):
+        cores.put(tuple(there[job * threads : (job + 1) * threads]))
+    return cores
 
 
 def main() -> None:
-    """Compare on all data sets; print tables and keep one record."""
+    """Compare on all data sets; print tables and keep records."""
     arguments = parse()
     who = entries(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and the contestant of this turn ends
@@ -248,12 +383,39 @@ def main() -> None:
         folders = [prepare(source, arguments.prepared) for source in arguments.data]
     except DsncError as error:
         raise SystemExit(str(error)) from error
-    rows = []
-    for folder in folders:
-        rows += compare(folder, who, arguments)
-    keep(arguments.record, rows, arguments.results)
-    for name in dict.fromkeys(row["data"] for row in rows):
-        show_set([row for row in rows if row["data"] == name])
+    tables: dict[str, list[dict[str, Any]]] = {}
+    answered: dict[str, Answers] = {}
+
+    def measure_set(folder: Path) -> None:
+        measured = merge(folder, arguments) if arguments.merge else compare(folder, who, arguments)
+        data = read_about(folder)["name"]
+        name = record_of(data, arguments)
+        rows, answers = tables.setdefault(name, []), answered.setdefault(name, {})
+        rows += measured[0]
+        answers |= {f"{data}/{label}": found for label, found in measured[1].items()}
+        keep(name, rows, arguments.results)
+        np.savez_compressed(arguments.results / f"{name}_answers.npz", **answers)
+        show_set(measured[0])
+
+    together(measure_set, folders, arguments.jobs)
+
+
+def merge(folder: Path, arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], Answers]:
+    """Put earlier records of a data set together; of the same contestant the last one counts."""
+    data = read_about(folder)["name"]
+    rows: dict[str, dict[str, Any]] = {}
+    answers: Answers = {}
+    for name in (part.replace("DATA", data) for part in arguments.merge):
+        lines = (arguments.results / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows |= {
+            row["contestant"]: {key: v for key, v in row.items() if not key.startswith("p ")}
+            for row in json.loads(lines[-1])["rows"]
+            if row["data"] == data
+        }
+        with np.load(arguments.results / f"{name}_answers.npz") as archive:
+            found = {key: archive[key] for key in archive if key.startswith(f"{data}/")}
+        answers |= {key.removeprefix(f"{data}/"): array for key, array in found.items()}
+    return with_comparisons(list(rows.values()), answers, folder), answers
 
 
 def show_set(rows: list[dict[str, Any]]) -> None:

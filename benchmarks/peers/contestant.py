@@ -46,6 +46,8 @@ class Contestant(ABC):
     """Whether tokens made of feature numbers are no use to it."""
     choices: ClassVar[tuple[dict[str, Any], ...]] = ({},)
     """Settings of which validation rows choose, the usual one first."""
+    variations: ClassVar[tuple[dict[str, Any], ...]] = ()
+    """Settings that are tried on top of the best of those."""
 
     def __init__(self, settings: dict[str, Any], threads: int, work: Path) -> None:
         self.settings, self.threads, self.work = settings, threads, work
@@ -70,6 +72,10 @@ class Contestant(ABC):
     @abstractmethod
     def predict(self, rows: Any, k: int) -> Any:
         """Return the best `k` classes of rows or texts, as the tool gives them to its users."""
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the settings that `fit` itself has chosen by validation rows."""
+        return {}
 
     def confidences(self, rows: Any) -> NDArray[Any] | None:
         """Return the probability of the best class of each row, if the tool has probabilities."""

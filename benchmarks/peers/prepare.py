@@ -1,7 +1,8 @@
 """Any data set -> the folder that every contestant reads, written once.
 
 Sparse counts become (1 + log tf) * idf with the idf of the training rows, other sparse rows stay;
-both get length 1. Dense whole numbers are divided by the largest. Texts become `TextFeatures`.
+both get length 1. Dense whole numbers are divided by the largest, other dense columns get mean 0
+and deviation 1. Texts become `TextFeatures`.
 Where a set has no validation rows, a tenth of its training rows are. Classes are numbered 0..K-1
 among those with a training row; rows of others are left out. Of label sets the labels are, and all
 rows stay.
@@ -17,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import StandardScaler, normalize
 
 from dsnc.data import Dataset, load_dataset, make_dense_codes, make_sparse_topics
 from dsnc.errors import DsncError, InputError
@@ -25,12 +26,11 @@ from dsnc.features import TextFeatures
 from dsnc.files import whole_folder
 from peers.data import PARTS, Part, read_about, write_part
 
-FORMAT = 3  # of the folder; another number writes it again
+FORMAT = 6  # of the folder; another number writes it again
 SYNTHETIC = {
     "documents": lambda: make_sparse_topics(5000, 200, 5000, words_per_row=24),
     "dense codes": lambda: make_dense_codes(5000, 200, 64),
 }
-_STEPS = 9  # levels above nothing that a dense feature has as a token
 _HELD_OUT = 10  # of so many training rows one is for validation, where a set has no such rows
 _TEXTS = "texts.jsonl.gz"
 
@@ -61,6 +61,7 @@ def prepare(source: str, folder: Path) -> Path:
         "classes": n_classes,
         "label sets": sp.issparse(targets[0]),
         "features": X[0].shape[1],
+        "dense": not sp.issparse(X[0]),
         "rows": dict(zip(PARTS, map(int, map(np.sum, kept)), strict=True)),
         "own texts": loaded.texts is not None,
     }
@@ -132,9 +133,14 @@ def _with_validation(train: Dataset, validation: Dataset, test: Dataset) -> list
     """Return the parts, validation rows taken from training rows where there are none."""
     if len(validation):
         return [train, validation, test]
-    order = np.random.default_rng(0).permutation(len(train))
-    n = len(order) // _HELD_OUT
-    return [train.take(np.sort(order[n:])), train.take(np.sort(order[:n])), test]
+    return [*(train.take(rows) for rows in _a_tenth_aside(len(train))), test]
+
+
+def _a_tenth_aside(n_rows: int) -> list[NDArray[np.intp]]:
+    """Return the numbers of the rows to train on, and of those that stand in for validation."""
+    order = np.random.default_rng(0).permutation(n_rows)
+    n = n_rows // _HELD_OUT
+    return [np.sort(order[n:]), np.sort(order[:n])]
 
 
 def _load_texts(path: Path) -> Loaded:
@@ -143,6 +149,8 @@ def _load_texts(path: Path) -> Loaded:
         texts = [json.loads(line)["text"] for line in file]
     y, split = np.load(path / "y.npy"), np.load(path / "split.npy")
     places = [np.flatnonzero(split == number) for number in range(len(PARTS))]
+    if not len(places[1]):
+        places[:2] = [places[0][rows] for rows in _a_tenth_aside(len(places[0]))]
     lists = [[texts[i] for i in at] for at in places]
     return Loaded(path.resolve().name, None, [y[at] for at in places], lists)
 
@@ -162,8 +170,10 @@ def _weighed(loaded: Loaded) -> list[Any]:
         X = [normalize(part) if part.shape[0] else part for part in X]
         return [sp.csr_matrix(part, dtype=np.float32) for part in X]
     X = [np.asarray(part) for part in X]
-    largest = max(1, X[0].max()) if X[0].dtype.kind in "iu" else 1
-    return [part.astype(np.float32) / np.float32(largest) for part in X]
+    if X[0].dtype.kind in "iu":
+        return [part.astype(np.float32) / np.float32(max(1, X[0].max())) for part in X]
+    scaler = StandardScaler().fit(X[0])
+    return [((part - scaler.mean_) / scaler.scale_).astype(np.float32) for part in X]
 
 
 def _small(X: Any) -> Any:
@@ -178,20 +188,11 @@ def _is_whole(data: Any) -> bool:
 
 
 def _tokens(X: list[Any]) -> list[list[str]]:
-    """Return rows as words: a feature's number, as often as it is counted.
-
-    Dense features have one word for each tenth of the range of all, and none for the lowest.
-    """
+    """Return rows as words: a feature's number, as often as it is counted. Dense rows have none."""
     if not sp.issparse(X[0]):
-        low, high = float(X[0].min()), float(X[0].max())
-        steps = [np.rint(_STEPS * ((part - low) / (high - low or 1))) for part in X]
-        return [[_words_of(row) for row in part.astype(int)] for part in steps]
+        return [[""] * len(part) for part in X]
     counted = _is_whole(X[0].data)
     return [list(_words_of_counts(sp.csr_matrix(part), counted)) for part in X]
-
-
-def _words_of(steps: NDArray[Any]) -> str:
-    return " ".join(f"{j}_{steps[j]}" for j in np.flatnonzero(steps > 0))
 
 
 def _words_of_counts(X: Any, counted: bool) -> Iterator[str]:

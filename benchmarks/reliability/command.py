@@ -4,15 +4,17 @@ python benchmarks/reliability [PART ...] [--n N] [--seed S] [--minutes M]
 
 kills     trainings are killed at random moments and go on; the model must have the same bytes
 models    model folders are mutated, with right checksums, loaded and asked
+built     model folders are built from nothing, by structure, loaded and asked
 data      data files of every format are mutated and read
 disks     disks become full, or are read-only, while something is written (as root, on Linux)
 writers   two processes save to one place
 limits    small files that ask for a lot of memory or time
+service   small requests that ask for a lot, and what others wait for meanwhile
 
 Without parts, all; a campaign may be run in several goes, whose figures are added up. Each trial
 has a number: with the same seed it is the same again, and `--first N --n 1` tries that one.
-Failures are lines of JSON in benchmarks/results. With `--checked`, kernels are compiled such that
-an index beyond an array is an error.
+Failures are lines of JSON in benchmarks/results. With `--guarded`, arrays lie between pages that
+nobody may read. The status is 1 if anything failed.
 """
 
 import argparse
@@ -34,13 +36,16 @@ from reliability.trials import FAILED, REFUSED, WORKS, Limits, Outcome, run_tria
 TIMES = {
     "kills": 1000,
     "models": 100_000,
+    "built": 20_000,
     "data": 20_000,
     "disks": 1000,
     "writers": 300,
     "limits": 1,
+    "service": 1,
 }
 _LIMITS = {
     "models": Limits(10, 512),
+    "built": Limits(60, 2048),
     "data": Limits(10, 1024),
     "disks": Limits(60, 2048),
     "writers": Limits(60, 2048),
@@ -57,8 +62,12 @@ class Asked(NamedTuple):
     deadline: float
     work: Path
     results: Path
-    checked: bool = False
+    guarded: bool = False
     trainers: tuple[str, ...] = ("fast", "torch")
+
+    def arrays(self) -> str:
+        """Return what is said of arrays in the name of a row."""
+        return ", arrays between guard pages" * self.guarded
 
     def numbers(self, part: str) -> range:
         """Return the numbers of the trials."""
@@ -98,20 +107,45 @@ def models(asked: Asked) -> Iterator[dict[str, Any]]:
     from reliability import models as part
 
     bases = part.bases(asked.work / "bases")
-    for base in bases:  # kernels are loaded before workers are forked
+    for base in bases:  # all is imported before workers are forked
         for seed in range(6):
             folder = asked.work / "bases" / base.name
             part.ask(random.Random(seed), part.dsnc.load(folder), base.rows, folder)
-    name = "mutated model folders" + (", kernels that check bounds" * asked.checked)
-    yield tried(asked, "models", name, part.trial(bases, asked.work))
+    yield from _guarded(asked, "models", "mutated model folders", part.trial(bases, asked.work))
+
+
+def built(asked: Asked) -> Iterator[dict[str, Any]]:
+    """Build model folders from nothing."""
+    from reliability import built as part
+    from reliability.models import bases
+
+    header = bases(asked.work / "bases")[0].parsed
+    trial = part.trial(header, asked.work)
+    for seed in range(40):  # all is imported before workers are forked
+        trial(random.Random(seed))
+    yield from _guarded(asked, "built", "built model folders", trial)
+
+
+def _guarded(asked: Asked, part: str, name: str, trial: Any) -> Iterator[dict[str, Any]]:
+    """Try all numbers; half of them each with arrays that end, and that begin, at a guard page."""
+    if not asked.guarded:
+        yield tried(asked, part, name + asked.arrays(), trial)
+        return
+    from reliability.guard import Guard, copy_what_is_mapped
+
+    copy_what_is_mapped()
+    numbers = asked.numbers(part)
+    half = max(1, len(numbers) // 2)
+    for at_end, first in ((True, numbers.start), (False, numbers.start + half)):
+        Guard(at_end=at_end).install()
+        yield tried(asked._replace(n=half, first=first), part, name + asked.arrays(), trial)
 
 
 def data(asked: Asked) -> Iterator[dict[str, Any]]:
     """Mutate data files."""
-    import dsnc.data._kernels  # noqa: F401  before workers are forked
     from reliability import data as part
 
-    name = "mutated data files" + (", kernels that check bounds" * asked.checked)
+    name = "mutated data files" + asked.arrays()
     yield tried(asked, "data", name, part.trial(part.sources(), asked.work))
 
 
@@ -155,13 +189,28 @@ def limits(asked: Asked) -> Iterator[dict[str, Any]]:
             yield {**row, "file kB": part.size_of(asked.work) / 1000}
 
 
+def service(asked: Asked) -> Iterator[dict[str, Any]]:
+    """Send hostile requests to a service."""
+    from reliability import service as part
+
+    for row in part.campaign(asked.work):
+        print(row, flush=True)
+        if row["failed"]:
+            note(asked, "service", row)
+        yield row
+        if time.monotonic() > asked.deadline:
+            return
+
+
 PARTS: dict[str, Callable[[Asked], Iterator[dict[str, Any]]]] = {
     "models": models,
+    "built": built,
     "data": data,
     "kills": kills,
     "disks": disks,
     "writers": writers,
     "limits": limits,
+    "service": service,
 }
 
 
@@ -205,7 +254,7 @@ def summed(results: Path) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for part in TIMES:
         for path in sorted(results.glob(f"reliability_{part}*.jsonl")):
-            if part == "limits" or path.stem.endswith("_failures"):
+            if part in ("limits", "service") or path.stem.endswith("_failures"):
                 continue
             for line in path.read_text(encoding="utf-8").splitlines():
                 for row in json.loads(line)["rows"]:
@@ -241,7 +290,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add("--seed", type=int, default=0, help="of all numbers (%(default)s)")
     add("--minutes", type=float, default=float("inf"), help="for all parts together")
     add("--trainers", nargs="+", default=["fast", "torch"], help="whose trainings are killed")
-    add("--checked", action="store_true", help="let kernels check their indices")
+    add("--guarded", action="store_true", help="let arrays lie between pages nobody may read")
     add("--work", type=Path, help="folder for what is tried; on a disk in memory it is faster")
     add("--results", type=Path, default=RESULTS, help="for records (benchmarks/results)")
     arguments = parser.parse_args(words)
@@ -251,17 +300,18 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     return arguments
 
 
-def main() -> None:
-    """Run the parts that are asked for; print tables and keep a record of each."""
+def main() -> int:
+    """Run the parts that are asked for; print tables, keep a record of each; return the status."""
     arguments = parse()
     deadline = time.monotonic() + arguments.minutes * 60
     memory = Path("/dev/shm")
     place = arguments.work or (memory if os.access(memory, os.W_OK) else None)
+    failed = 0
     for name in arguments.parts:
         work = Path(tempfile.mkdtemp(prefix="dsnc-reliability-", dir=place))
         work.chmod(0o755)  # another user must be able to read
         given = (arguments.n, arguments.first, arguments.seed, deadline)
-        how = arguments.checked, tuple(arguments.trainers)
+        how = arguments.guarded, tuple(arguments.trainers)
         asked = Asked(*given, work, arguments.results, *how)
         try:
             with warnings.catch_warnings():
@@ -269,9 +319,11 @@ def main() -> None:
                 rows = list(PARTS[name](asked))
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        record = f"reliability_{name}{'_checked' * arguments.checked}"
+        failed += sum(row["failed"] for row in rows)
+        record = f"reliability_{name}{'_guarded' * arguments.guarded}"
         keep(record, rows, arguments.results)
         show(record, rows)
     if rows := summed(arguments.results):
         keep("reliability", rows, arguments.results)
         show("reliability: all runs that are kept", rows)
+    return 1 if failed else 0

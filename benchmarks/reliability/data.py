@@ -15,12 +15,11 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
 
-from dsnc.data import load_dataset, svmlight
+from dsnc.data import load_dataset
 from dsnc.errors import DataFileError, DsncError
 from reliability.mutants import VALUES, mutate_bytes, mutate_json
 from reliability.trials import REFUSED, WORKS, Verdict, WrongError, refusal
@@ -257,8 +256,7 @@ def trial(all_sources: list[Source], folder: Path) -> Callable[[random.Random], 
         for name, content in files.items():
             (target / name).write_bytes(content)
         path = target if len(files) > 1 else target / next(iter(files))
-        many = dice.choice((0, svmlight._MANY))  # small files are read without a kernel otherwise
-        with warnings.catch_warnings(), patch.object(svmlight, "_MANY", many):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # doubts about headers and rows that are left out
             return _read(path, source)
 

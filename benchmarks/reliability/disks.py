@@ -175,7 +175,7 @@ def _needed(world: World, folder: Path, name: str) -> int:
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """Return all files, the card of a model apart, which has the date; and empty folders."""
+    """Return all files but the card of a model, which has the name of its folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))

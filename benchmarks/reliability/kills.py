@@ -49,7 +49,7 @@ def runs(trainer: str) -> list[Run]:
     words = np.array([f"w{k}" for k in range(200)])
     texts = [" ".join(words[rng.integers(0, 4, 4) + 4 * k]) for k in y]
     common: dict[str, Any] = {"n_bits": 16, "random_state": 0, "trainer": trainer, "n_jobs": 1}
-    common |= {"max_epochs": 8, "decoder": "soft", "reranker": None, "soft_vectors": False}
+    common |= {"max_epochs": 8, "decoder": "soft", "reranker": None}
     if trainer == "torch":
         common |= {"batch_size": 100, "device": "cpu"}
     weight = rng.random(1000) + 0.5
@@ -65,7 +65,7 @@ def runs(trainer: str) -> list[Run]:
         return fit
 
     found = [
-        Run("dense rows", of(X, y, decoder="auto", reranker="auto", soft_vectors=True)),
+        Run("dense rows", of(X, y, decoder="auto", reranker="auto")),
         Run("sparse rows, weights", of(sparse, y, weight, memory=0)),
         Run("texts", of(texts, words[y])),
         Run("label sets", of(X, sets)),
@@ -159,5 +159,5 @@ def _wait(child: int, seconds: float) -> int | None:
 
 
 def _files(folder: Path) -> tuple[bytes, ...]:
-    """Return the bytes that a model is; its card has a date."""
+    """Return the bytes that a model is, without its card."""
     return tuple((folder / name).read_bytes() for name in (HEADER_FILE, ARRAYS_FILE))

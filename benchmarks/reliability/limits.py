@@ -67,7 +67,7 @@ def _of_models(by_name: dict[str, Base]) -> dict[str, Callable[[Path], None]]:
         "model, 2^28 buckets of texts": _changed(texts, "features.n_hashes", 2**28),
         "model, n-grams of up to 32 letters": _changed(texts, "features.characters", wide),
         "model, 2^32 - 2 classes": _changed(by_name["nearest"], "decoder.n_classes", 2**32 - 2),
-        "model, 2^62 candidates": _changed(by_name["shortlist of leaders"], "decoder.size", 2**62),
+        "model, 2^62 candidates": _changed(by_name["shortlist of training"], "decoder.size", 2**62),
         "model, 2^40 probes": _changed(by_name["table"], "decoder.probes", 2**40),
     }
 

@@ -9,29 +9,33 @@ import json
 import random
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import load, save
 
 import dsnc
+from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.errors import DsncError, ModelFileError
 from dsnc.fast.class_centers import find_class_centers
 from dsnc.fast.rows import Feed, Scaling
-from dsnc.inspection.facts import model_facts
 from dsnc.model import read_fitted
+from dsnc.model.summary import model_facts
 from dsnc.persistence.layout import DTYPES
 from dsnc.rerank import FeatureReranker
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from reliability.mutants import mutate_array, mutate_bytes, mutate_json
-from reliability.trials import REFUSED, WORKS, Verdict, WrongError, refusal
+from reliability.trials import REFUSED, WORKS, Memory, Verdict, WrongError, refusal
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _WIDEST = 1 << 16  # features of a row that a mutant is asked about
+_FEWEST_LOOKED_UP = 4096  # codes; with fewer there is no multi-index
 
 
 class Base(NamedTuple):
@@ -65,7 +69,7 @@ def _trained() -> dict[str, tuple[Any, Any]]:
     second = {"name": "features", "mix": 0.5, "reach": 50.0, "size": 3}
     found: dict[str, tuple[Any, Any]] = {}
     decoders: dict[str, Any] = {name: name for name in ("linear", "soft", "nearest", "table")}
-    for known in ("weights", "leaders", "training"):
+    for known in ("weights", "training"):
         decoders[f"shortlist of {known}"] = {"name": "shortlist", "known": known}
     for name, decoder in decoders.items():
         model = dsnc.DSNCClassifier(**settings, decoder=decoder, reranker=None, memory=16)
@@ -75,6 +79,7 @@ def _trained() -> dict[str, tuple[Any, Any]]:
     found["second stage"] = model.fit(sparse, y), sparse
     model = dsnc.DSNCClassifier(**{**settings, "n_bits": 70}, decoder="nearest", reranker=None)
     found["two words"] = model.fit(X, y * 2.0), X
+    found |= _of_many_codes({**settings, "n_bits": 24, "reranker": None})
     found |= _of_sets(X, y, settings, second)
     found |= _of_texts(settings, second)
     found["centers"] = _of_centers(X, y, settings), X
@@ -93,6 +98,34 @@ def _of_centers(X: Any, y: Any, settings: Any) -> Any:
     second = FeatureReranker(vectors, mix=0.5, reach=50.0, size=3)
     model.predictor_ = known.with_decoder(known.decoder, known.trained, second)
     return model
+
+
+def _of_many_codes(settings: Any) -> dict[str, tuple[Any, Any]]:
+    """Return models with enough codes for a multi-index, and some with many classes."""
+    rng = np.random.default_rng(1)
+    X, few = rng.normal(size=(5000, 8)).astype(np.float32), np.arange(5000) % 7
+    training = {"name": "shortlist", "known": "training"}
+    names = np.array([f"class {k}" for k in range(2500)])[np.arange(5000) % 2500]
+    asked = {"5,000 codes": ("nearest", few), "5,000 codes, shortlist": (training, few)}
+    asked["2,500 classes"] = (training, names)
+    return {
+        name: (dsnc.DSNCClassifier(**settings, decoder=decoder).fit(X, y), X)
+        for name, (decoder, y) in asked.items()
+    }
+
+
+@contextmanager
+def eager_index() -> Iterator[None]:
+    """Let a multi-index be made at once, and not after some 10 ms of search."""
+    lay_out = HammingIndex._lay_out
+
+    def eager(index: HammingIndex, codes: PackedCodes, method: str) -> None:
+        lay_out(index, codes, method)
+        if method == "auto" and len(codes) >= _FEWEST_LOOKED_UP:
+            index.prepare()
+
+    with patch.object(HammingIndex, "_lay_out", eager):
+        yield
 
 
 def _of_sets(X: Any, y: Any, settings: Any, second: Any) -> dict[str, tuple[Any, Any]]:
@@ -210,7 +243,7 @@ def trial(all_bases: list[Base], folder: Path) -> Callable[[random.Random], Verd
         (target / "model.json").write_bytes(header)
         (target / "model.safetensors").write_bytes(arrays)
         case = f"{base.name}, {how}"
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), eager_index():
             warnings.simplefilter("ignore")  # numbers near the largest may overflow
             return _loaded_and_asked(dice, target, base, case)
 
@@ -218,12 +251,14 @@ def trial(all_bases: list[Base], folder: Path) -> Callable[[random.Random], Verd
 
 
 def _loaded_and_asked(dice: random.Random, target: Path, base: Base, case: str) -> Verdict:
+    memory = Memory(target)
     as_command = dice.random() < 0.2  # what `dsnc predict` reads
     try:
         model = read_fitted(target) if as_command else dsnc.load(target)
     except DsncError as error:
         if refusal(error, (ModelFileError,)) is None or str(target) not in str(error):
             raise
+        memory.check()
         return Verdict(REFUSED, case)
     if model is None:
         return Verdict(WORKS, case)
@@ -234,6 +269,7 @@ def _loaded_and_asked(dice: random.Random, target: Path, base: Base, case: str) 
             if refusal(error, (DsncError,)) is None:
                 raise
             return Verdict(REFUSED, f"{case}, asked: {str(error)[:120]}")
+    memory.check()
     return Verdict(WORKS, case)
 
 
@@ -273,7 +309,7 @@ def _look_into(model: Any, X: Any, folder: Path) -> None:
 
 
 def _rows_for(dice: random.Random, model: Any, rows: Any) -> Any:
-    """Return some rows of the right width: a few, for the kernel of few rows, or many."""
+    """Return some rows of the right width: a few, or many."""
     n = dice.choice((1, 3, 40))
     if isinstance(rows, list):
         if model.predictor_.features is not None:

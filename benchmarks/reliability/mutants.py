@@ -80,13 +80,15 @@ def mutate_json(dice: random.Random, value: Any, others: Sequence[Any] = ()) -> 
 
 
 def _exchange(dice: random.Random, where: Any, key: Any, places: list[Any], others: Any) -> None:
-    how = dice.choice(("hostile", "hostile", "near", "drop", "again", "swap", "other"))
+    how = dice.choice(("hostile", "hostile", "near", "middle", "drop", "again", "swap", "other"))
     if how == "drop":
         del where[key]
     elif how == "again" and isinstance(where, list):
         where.insert(dice.randrange(len(where) + 1), copy.deepcopy(where[key]))
     elif how == "again":
         where[f"{key}{dice.choice(('', 's', '.', '2', ' '))}"] = copy.deepcopy(where[key])
+    elif how == "middle" and isinstance(where[key], int | float):
+        where[key] = type(where[key])(10 ** dice.uniform(0, 19))
     elif how == "near" and isinstance(where[key], int | float):
         where[key] = where[key] + dice.choice((-1, 1, 0.5, -where[key], 1 << 20))
     elif how == "swap":
@@ -138,11 +140,14 @@ def _other_value(dice: random.Random, array: NDArray[Any]) -> Any:
     if kind.kind == "f":
         limits = np.finfo(kind)
         known = [np.nan, np.inf, -np.inf, limits.max, limits.min, limits.tiny, 0.0, -0.0, -1.0]
-        return kind.type(dice.choice([*known, 1.0, 1e-30, -1e4, float(dice.choice(array))]))
+        middle = 10 ** dice.uniform(-6, 4)  # which half precision holds, too
+        return kind.type(dice.choice([*known, 1.0, 1e-30, middle, float(dice.choice(array))]))
     limits = np.iinfo(kind)
     near = int(dice.choice(array)) + dice.choice((-1, 1))
     known = [limits.min, limits.max, limits.max - 1, limits.max // 2 + 1, 0, 1, 2, 64]
-    return dice.choice([*known, min(max(near, limits.min), limits.max), dice.randrange(limits.max)])
+    middle = [int(2 ** dice.uniform(0, kind.itemsize * 8 - 1)) for _ in range(3)]
+    near = min(max(near, limits.min), limits.max)
+    return dice.choice([*known, *middle, near, dice.randrange(limits.max)])
 
 
 def _other_shape(dice: random.Random, array: NDArray[Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from dsnc.errors import DsncError
@@ -55,6 +56,22 @@ class WrongError(Exception):
 
 
 Trial = Callable[[random.Random], Verdict]
+
+
+class Memory:
+    """What a model folder may take until it is refused or answers: 100 MB, and 10 times its size.
+
+    It begins when this is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        self._most, self._before = 100 + 10e-6 * size, now()
+
+    def check(self) -> None:
+        """Raise an error if it was more."""
+        if (taken := peak() - self._before) > self._most:
+            raise WrongError(f"takes {taken:.0f} MB, more than {self._most:.0f}")
 
 
 def dice_of(seed: int, number: int) -> random.Random:

@@ -23,18 +23,24 @@ LOOKS = {  # of a contestant, by how its name begins
     "dsnc n_bits=64": ("vermillion", "o"),
     "dsnc n_bits=128": ("vermillion", "d"),
     "dsnc n_bits=200": ("vermillion", "D"),
+    "dsnc n_bits=64 reranker=None": ("vermillion", "1"),
+    "dsnc n_bits=200 reranker=None": ("vermillion", "2"),
     "dsnc-texts n_bits=64": ("orange", "o"),
     "dsnc-texts n_bits=200": ("orange", "D"),
+    "dsnc-texts n_bits=64 reranker=None": ("orange", "1"),
+    "dsnc-texts n_bits=200 reranker=None": ("orange", "2"),
     "mlp": ("blue", "s"),
     "linear-svc": ("green", "^"),
     "sgd": ("green", "v"),
     "output-code": ("green", "P"),
     "nearest-centroid": ("green", "X"),
     "centroid-cosine": ("blue", "X"),
+    "nearest-neighbors": ("blue", "+"),
     "fasttext": ("purple", "<"),
     "fasttext-hs": ("purple", ">"),
     "napkinxc-plt": ("sky", "p"),
     "pecos-xlinear": ("blue", "*"),
+    "omikuji": ("sky", "h"),
 }
 TIMES = {"predict": ("µs/row", "µs a row"), "train": ("train s", "seconds of training")}
 ACROSS = 2  # panels side by side: more are too small for a phone
@@ -44,9 +50,12 @@ Rows = list[dict[str, Any]]
 
 
 def data_sets(records: Records) -> Iterator[tuple[str, Rows]]:
-    """Yield each data set and who has figures on it, those with fewest classes first."""
+    """Yield each data set and who has times on it, those with fewest classes first.
+
+    A marked time, which is that of a busy machine, is not drawn.
+    """
     found = [r["rows"] for name, r in records.items() if name.startswith("comparison/")]
-    measured = [[row for row in rows if row.get("turns")] for rows in found]
+    measured = [[row for row in rows if isinstance(row.get("µs/row"), float)] for rows in found]
     for rows in sorted(filter(None, measured), key=lambda rows: rows[0]["classes"]):
         yield rows[0]["data"], rows
 

@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[str, Callable[[int], Gradient], int]] = {
     "reinforce, none": ("#999999", lambda m: Reinforce(n_draws=m, baseline="none"), 1),
     "reinforce, running": ("#56b4e9", lambda m: Reinforce(n_draws=m, baseline="running"), 1),
     "reinforce, leave_one_out": ("#0072b2", lambda m: Reinforce(n_draws=m), 2),
-    "disarm": ("#009e73", lambda m: DisARM(n_draws=m // 2), 2),
+    "disarm": ("#009e73", lambda m: DisARM(n_draws=m), 2),
 }
 
 

@@ -72,15 +72,15 @@ class Records(dict[str, Any]):
     def published(self) -> list[dict[str, Any]]:
         """The paper's Table 2, read from the source: importing the package takes seconds."""
         source = self.root / "src" / "dsnc" / "paper" / "experiments" / "published.py"
-        known = {
-            ast.unparse(line.targets[0] if isinstance(line, ast.Assign) else line.target): line
+        columns = next(
+            ast.literal_eval(line.value)
             for line in ast.parse(source.read_text(encoding="utf-8")).body
-            if isinstance(line, ast.Assign | ast.AnnAssign)
-        }
-        columns, accuracy = (ast.literal_eval(known[n].value) for n in ("COLUMNS", "ACCURACY"))
+            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "COLUMNS"
+        )
+        figures_of = json.loads(source.with_suffix(".json").read_text(encoding="utf-8"))
         return [
-            {"data": data, "bits": bits, **dict(zip(columns, figures, strict=True))}
-            for data, sizes in accuracy.items()
+            {"data": data, "bits": int(bits), **dict(zip(columns, figures, strict=True))}
+            for data, sizes in figures_of["accuracy"].items()
             for bits, figures in sizes.items()
         ]
 

@@ -3,16 +3,21 @@
 Run it with:  python docs/figures/results.py RUNS docs/results
 
 The cells of every table go to ``docs/records/results``, so that `tables.py` can write them again,
-and the figures of every run to ``runs.jsonl``, from which other pages take theirs.
+and the figures of every run to ``runs.jsonl``, from which other pages take theirs. Of a data set
+and recipe that is not in RUNS, everything stays as it is. `trials.py` goes the other way: from
+``runs.jsonl`` to records that ``dsnc reproduce`` goes on from.
 """
 
 import argparse
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from dsnc.paper.experiments import EXPERIMENTS, Record, Table, find_records
+from dsnc.paper.experiments import EXPERIMENTS, METHODS, Record, Table, find_records
+from dsnc.paper.experiments.methods import RECIPES
 from dsnc.paper.report import write_figure
+from dsnc.tuning import FACTOR
 from records import write
 
 FIGURES = {
@@ -22,13 +27,19 @@ FIGURES = {
     "cost": "Accuracy against operations of decoding, by the paper's formulas.",
 }
 
+Line = dict[str, Any]  # of runs.jsonl
+PART = re.compile(r"^## .*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)  # of a page: a recipe
+
 
 def write_page(data: str, records: list[Record], runs: Path, target: Path) -> None:
-    """Write the page of one data set, and its figures."""
-    parts = [f"# {data}", ""]
-    for recipe in sorted({record.definition.recipe for record in records}):
-        parts += section(recipe, data, records, runs, target)
-    (target / f"{data}.md").write_text("\n".join(parts), encoding="utf-8")
+    """Write the page of one data set, and its figures; recipes without records keep their part."""
+    page = target / f"{data}.md"
+    before = page.read_text(encoding="utf-8") if page.exists() else ""
+    parts = {part.split()[1].lower(): part for part in re.findall(PART, before)}
+    for recipe in {record.definition.recipe for record in records}:
+        parts[recipe] = "\n".join(section(recipe, data, records, runs, target))
+    text = "\n".join(parts[recipe].rstrip("\n") + "\n" for recipe in sorted(parts))
+    page.write_text(f"# {data}\n\n{text}", encoding="utf-8")
 
 
 def section(recipe: str, data: str, records: list[Record], runs: Path, target: Path) -> list[str]:
@@ -40,7 +51,7 @@ def section(recipe: str, data: str, records: list[Record], runs: Path, target: P
         parts += [f"![{caption} {data}, {recipe} recipe]({image})", ""]
     for name, experiment in EXPERIMENTS.items():
         for table in experiment.tables(records, runs):
-            if table.title.endswith(f"on {data}, {recipe} recipe"):
+            if f"on {data}, {recipe} recipe" in table.title:
                 parts.append(recorded(table, f"results/{data}-{recipe}-{name}", target))
     return parts
 
@@ -60,7 +71,7 @@ def recorded(table: Table, name: str, target: Path) -> str:
     return f"{title}<!-- record: {name} -->\n{lines}<!-- end of record -->\n{notes}"
 
 
-def line_of(record: Record) -> dict[str, object]:
+def line_of(record: Record) -> Line:
     """Return what a run was and what came out of it, without its arrays.
 
     Accuracies are shares of some thousand rows at most: eight digits are all there is to know.
@@ -93,6 +104,50 @@ def line_of(record: Record) -> dict[str, object]:
     }
 
 
+def merged(before: list[Line], made: list[Line]) -> list[Line]:
+    """Return all runs: what was made anew takes the place of all of its data set and recipe."""
+    anew = {(line["data"], line["recipe"]) for line in made}
+    return [line for line in before if (line["data"], line["recipe"]) not in anew] + made
+
+
+def write_selected(lines: list[Line], target: Path) -> None:
+    """Keep which factor validation rows chose for each cell as a record."""
+    cells = {
+        (line["data"], line["method"], line["bits"]): line["selected"]
+        for line in lines
+        if "factor" in line["selected"] and not line.get("trial")
+    }
+    sizes = sorted({bits for *_, bits in cells})
+    rows = [
+        [data, METHODS[method].title]
+        + [f"{c['factor']:g}" if (c := cells.get((data, method, n))) else "" for n in sizes]
+        for data, method in sorted({key[:2] for key in cells})
+    ]
+    measured = {"by": "docs/figures/results.py", "from": "runs.jsonl"}
+    record = {"measured": measured, "columns": ["data", "method", *map(str, sizes)], "rows": rows}
+    write(target.parent / "records" / "selected_factors.json", record)
+
+
+def write_by_factor(lines: list[Line], target: Path) -> None:
+    """Keep what each factor of the codes reaches on validation rows, at its best rate."""
+    best: dict[tuple[str, int], dict[float, float]] = {}
+    for line in lines:
+        if line.get("trial") and line["method"] == "dsnc_reg":
+            cell = best.setdefault((line["data"], line["bits"]), {})
+            factor, reached = line["selected"]["factor"], line["validation_accuracy"]
+            cell[factor] = max(cell.get(factor, 0.0), reached)
+    grid = list(RECIPES["paper"].grid[FACTOR])
+    rows = [
+        [data, str(bits), *(f"{100 * cell[factor]:.1f}" for factor in grid)]
+        for (data, bits), cell in sorted(best.items())
+        if cell.keys() >= set(grid)  # trials of an earlier, narrower grid are left out
+    ]
+    measured = {"by": "docs/figures/results.py", "from": "runs.jsonl"}
+    columns = ["data", "bits", *(f"{factor:g}" for factor in grid)]
+    record = {"measured": measured, "columns": columns, "rows": rows}
+    write(target.parent / "records" / "accuracy_by_factor.json", record)
+
+
 def main() -> None:
     """Read the command line and write everything."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -107,9 +162,13 @@ def main() -> None:
     for data, group in by_data.items():
         write_page(data, group, arguments.runs, arguments.target)
     trials = [trial for trial in find_records(arguments.runs, trials=True) if not trial.error]
-    with (arguments.target / "runs.jsonl").open("w", encoding="utf-8") as file:
-        for record in [*records, *trials]:
-            file.write(json.dumps(line_of(record), sort_keys=True) + "\n")
+    path = arguments.target / "runs.jsonl"
+    before = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+    lines = merged(before, list(map(line_of, [*records, *trials])))
+    text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")
+    write_selected(lines, arguments.target)
+    write_by_factor(lines, arguments.target)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,16 @@ new, never half of one. What is `durable` is on the disk before it gets its name
 import contextlib
 import errno
 import os
+import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from dsnc.errors import InputError, OutputError, OutputExistsError
+from dsnc.errors import InputError, OutputError, OutputExistsError, warn
+
+Replace = bool | Callable[[Path], bool]  # whether a folder that is there may be replaced
 
 
 def write_whole(path: Path, content: bytes | Callable[[IO[bytes]], object]) -> Path:
@@ -75,21 +78,22 @@ def whole_file(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
     """Yield a file to write, which takes its name when nothing has gone wrong.
 
     A link stays, and its target is replaced. What is there and is not a regular file, such as a
-    pipe or ``/dev/null``, is not replaced but written to.
+    pipe or ``/dev/null``, is not replaced but written to. Whoever may read what is replaced may
+    read the new one.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         with path.open("wb") as file:
             yield file
         return
     target = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    aside = Path(name)
+    aside = _beside(target)
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
     try:
         with os.fdopen(handle, "wb") as file:
+            _admit(aside, target)
             yield file
             if durable:
                 sync(file)
-        aside.chmod(0o644)
         aside.replace(target)
     except BaseException:
         aside.unlink(missing_ok=True)
@@ -97,26 +101,68 @@ def whole_file(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def whole_folder(target: Path, *, replace: bool = False, durable: bool = False) -> Iterator[Path]:
+def whole_folder(
+    target: Path, *, replace: Replace = False, durable: bool = False
+) -> Iterator[Path]:
     """Yield a folder to fill, which takes its name when nothing has gone wrong.
 
-    With `replace` a folder that is there may be replaced. The two are swapped in one step, so that
+    With `replace` a folder that is there may be replaced; a callable is asked about the very one
+    that was, and where it says no, that one is put back. The two are swapped in one step, so that
     `target` is one of them whenever the power fails. (Where the system cannot swap, there is a
     moment at which the old one is in ``.NAME-*.old`` and nothing in `target`.) What is `durable`
     has its names on the disk at the end; the files are for the caller to sync.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}-", dir=target.parent))
+    aside = _beside(target)
+    aside.mkdir(0o700 if target.exists() else 0o777)  # less the umask
     try:
         yield aside
-        aside.chmod(0o755)  # a temporary folder is private
+        for file in aside.iterdir():
+            _admit(file, target / file.name)
+        _admit(aside, target)
         if durable:
             sync_folder(aside)
         _put(aside, target, replace=replace)
         if durable:
-            sync_folder(target.parent)
+            try:
+                sync_folder(target.parent)
+            except OSError as error:
+                what = "is written, but the disk does not confirm it"
+                raise OutputError(f"{target} {what} ({error.strerror}).") from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        _remove(aside)
+
+
+def _beside(target: Path) -> Path:
+    """Return a hidden name that nobody else has."""
+    return target.with_name(f".{target.name[:100]}-{secrets.token_hex(8)}")
+
+
+def _admit(new: Path, target: Path) -> None:
+    """Let those use what is new who may use what it will replace, if there is something."""
+    if target.exists():
+        new.chmod(stat.S_IMODE(target.stat().st_mode) & 0o777)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what is not wanted any more; who is left with it is told."""
+    with contextlib.suppress(OSError):  # `rmtree` does not ignore all of them
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        warn(f"{folder} is of no use any more and could not be removed; delete it")
+
+
+def copy_plain(source: Path, target: Path) -> None:
+    """Copy a plain file, as long as it was when it was opened: pipes and devices have no end."""
+    at_once = getattr(os, "O_NONBLOCK", 0)  # whoever opens a pipe waits for somebody to write
+    with os.fdopen(os.open(source, os.O_RDONLY | at_once), "rb") as file, target.open("wb") as copy:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, f"{source.name} is no plain file")
+        left = status.st_size
+        while left and (piece := file.read(min(left, 1 << 20))):
+            copy.write(piece)
+            left -= len(piece)
 
 
 def sync(file: IO[bytes]) -> None:
@@ -125,9 +171,9 @@ def sync(file: IO[bytes]) -> None:
     os.fsync(file.fileno())
 
 
-def _put(aside: Path, target: Path, *, replace: bool) -> None:
+def _put(aside: Path, target: Path, *, replace: Replace) -> None:
     """Give a folder its name, though somebody else may give it to another just now."""
-    if not (replace and target.exists()):
+    if not (callable(replace) or (replace and target.exists())):
         try:
             aside.rename(target)
             return
@@ -139,20 +185,23 @@ def _put(aside: Path, target: Path, *, replace: bool) -> None:
                     f"{target} exists; another process may have written it just now."
                 ) from error
     _swap(aside, target)
+    if callable(replace) and not replace(aside):
+        _swap(aside, target)
+        raise OutputExistsError(f"{target} was replaced by another process just now.")
 
 
-def _swap(aside: Path, target: Path) -> None:
-    """Give the new folder its name; afterwards `aside` is gone, or is the old folder."""
-    if _exchange(aside, target):
+def _swap(a: Path, b: Path) -> None:
+    """Swap the names of two folders."""
+    if _exchange(a, b):
         return
-    old = aside.with_name(f"{aside.name}.old")
-    os.rename(target, old)
+    old = a.with_name(f"{a.name}.old")
+    os.rename(b, old)
     try:
-        os.rename(aside, target)
+        os.rename(a, b)
     except BaseException:
-        os.rename(old, target)
+        os.rename(old, b)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    os.rename(old, a)
 
 
 def _exchange(a: Path, b: Path) -> bool:
@@ -171,9 +220,12 @@ def _exchange(a: Path, b: Path) -> bool:
 
 def sync_folder(folder: Path) -> None:
     """Make names durable; some file systems cannot, and keep them safe by other means."""
-    with contextlib.suppress(OSError):
+    try:
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as error:  # to be told of any other: names may be lost
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EACCES):
+            raise

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -19,7 +20,9 @@ from dsnc.arrays import appended
 from dsnc.errors import DataFileError, InputError, shorten, warn
 
 NONE: Mapping[int, Any] = MappingProxyType({})
+_KINDS: tuple[Any, ...] = (str, (bool, np.bool_), Integral, Real)  # of labels; numpy's are too
 _LOCK = threading.Lock()
+_LONG, _FAR_LONGER = 100, 10  # characters of a text; how often as many as others have
 
 
 class UnknownLabelError(InputError):
@@ -167,9 +170,14 @@ class Labels:
 
         Both share one dictionary, which is not copied unless others have come to these before.
         """
-        more = object_array(fresh) if self.names.dtype.kind == "O" else np.array(fresh)
-        alike = more.dtype == self.names.dtype
-        names = appended(self.names, more) if alike else np.concatenate([self.names, more])
+        kind = self.names.dtype.kind
+        more = typed_array(fresh, kind)
+        if more.dtype.kind == kind == "U" and more.itemsize < self.names.itemsize:
+            more = more.astype(self.names.dtype)
+        if more.dtype == self.names.dtype:
+            names = appended(self.names, more)
+        else:
+            names = typed_array([*self.names.tolist(), *fresh], kind)
         labels = Labels(names, self.removed)
         with _LOCK:
             number = self._number
@@ -188,7 +196,7 @@ class Labels:
         self, everything: dict[int, Any], removed: dict[int, Any]
     ) -> tuple["Labels", NDArray[np.int64]]:
         names = [everything[place] for place in sorted(everything)]
-        array = object_array(names) if self.names.dtype.kind == "O" else np.array(names)
+        array = typed_array(names, self.names.dtype.kind)
         if array.dtype.kind == self.names.dtype.kind != "U":
             array = array.astype(np.result_type(array.dtype, self.names.dtype))
         return Labels(array, removed), self.find(array).astype(np.int64)
@@ -213,6 +221,21 @@ def object_array(items: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
+def typed_array(labels: list[Any], kind: str) -> NDArray[Any]:
+    """Return labels in an array of this kind of type, or as objects where numpy would change one.
+
+    Objects are texts, too, of which one is far longer than the others: numpy would widen all.
+    """
+    lengths = [len(label) for label in labels] if kind == "U" else [0]
+    longest = max(lengths, default=0)
+    if kind != "O" and longest <= max(_LONG, _FAR_LONGER * sum(lengths) // max(1, len(labels))):
+        array = np.array(labels)
+        alike = array.dtype.kind == kind or {array.dtype.kind, kind} == {"i", "u"}
+        if alike and array.tolist() == labels:
+            return array
+    return object_array(labels)
+
+
 def label_array(labels: Iterable[Any]) -> NDArray[Any]:
     """Turn labels into an array that keeps them as they are.
 
@@ -231,15 +254,21 @@ def label_array(labels: Iterable[Any]) -> NDArray[Any]:
 
 
 def _check_kinds(known: NDArray[Any], new: NDArray[Any], name: str) -> None:
-    """Refuse texts beside numbers: one type for all labels."""
+    """Refuse texts beside numbers, and other numbers beside whole ones: one type for all labels."""
     if not len(known) or not len(new):
         return
-    first, other = known[:1].tolist()[0], new[:1].tolist()[0]
-    if isinstance(first, str) != isinstance(other, str):
-        raise InputError(
-            f"{name} has {shorten(other)} of type {type(other).__name__}, but classes such as "
-            f"{shorten(first)} are of type {type(first).__name__}; use one type."
-        )
+    first = known[:1].tolist()[0]
+    for other in new.tolist():
+        kinds = _kind(first), _kind(other)
+        if kinds[0] != kinds[1] and kinds != (_kind(0.5), _kind(1)):
+            raise InputError(
+                f"{name} has {shorten(other)} of type {type(other).__name__}, but classes such as "
+                f"{shorten(first)} are of type {type(first).__name__}; use one type."
+            )
+
+
+def _kind(label: object) -> int:
+    return next((n for n, kind in enumerate(_KINDS) if isinstance(label, kind)), len(_KINDS))
 
 
 def _one_a_row(labels: Any, name: str) -> NDArray[Any]:

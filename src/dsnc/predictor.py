@@ -5,24 +5,26 @@ dense, and apart from the answer, memory does not grow with the number of rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc import _native
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.codes.encoded import MAX_ROWS
-from dsnc.decoders import DECODERS, Decoder, LinearDecoder
+from dsnc.decoders import DECODERS, Decoder, LinearDecoder, ShortlistDecoder
 from dsnc.decoders.set_rule import SetRule
-from dsnc.encoders.numpy import Encoder, NumpyEncoder
+from dsnc.encoders import STORED, Encoder, NeighborsEncoder, NumpyEncoder
 from dsnc.errors import InputError, unknown_name
 from dsnc.features import FittedTextFeatures, TextRows, are_texts
 from dsnc.rerank import FeatureReranker, Reranked
-from dsnc.rows import as_rows, concatenate, row_blocks
+from dsnc.rows import as_rows, concatenate, is_plain, row_blocks
 from dsnc.threads import in_threads
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+_FEW = 8  # so few have no time for threads
 _PARTS = (
     "encoder",
     "decoder",
@@ -139,14 +141,18 @@ class Predictor:
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Return the best class of each row."""
-        X, predict = self._rows(X), self.stages.predict
-        if X.shape[0] <= MAX_ROWS:
-            return predict(self._encode(X, slice(0, X.shape[0])))
-        classes: Ints = self._decoded(X, n_jobs, lambda encoded: (predict(encoded),))[0]
+        found = self.predict_at_once(X, n_jobs=n_jobs)
+        if found is not None:
+            return found
+        predict = self.stages.predict
+        classes: Ints = self._decoded(self._rows(X), n_jobs, lambda encoded: (predict(encoded),))[0]
         return classes
 
     def top_k(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their scores."""
+        found = self.top_k_at_once(X, k, n_jobs=n_jobs)
+        if found is not None:
+            return found
         best: tuple[Ints, Floats] = self._decoded(
             self._rows(X), n_jobs, lambda encoded: self.stages.top_k(encoded, k)
         )
@@ -154,10 +160,85 @@ class Predictor:
 
     def top_k_proba(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes of each row, best first, and their probabilities."""
+        found = self.top_k_at_once(X, k, with_shares=True, n_jobs=n_jobs)
+        if found is not None:
+            return found
         best: tuple[Ints, Floats] = self._decoded(
             self._rows(X), n_jobs, lambda encoded: self.stages.top_k_proba(encoded, k)
         )
         return best
+
+    def predict_at_once(self, X: Any, *, n_jobs: int | None = None) -> Ints | None:
+        """Return the best class of each row, by one call; None as for `top_k_at_once`."""
+        core = self._core
+        return None if core is None else self._in_parts(X, core.predict, n_jobs)
+
+    def top_k_at_once(
+        self, X: Any, k: int, *, with_shares: bool = False, n_jobs: int | None = None
+    ) -> tuple[Ints, Floats] | None:
+        """Return the k best classes of each row and their scores or probabilities, by one call.
+
+        None where the native core does not have all parts, or where rows are not plain: texts in a
+        list, finite float32 or float64 numbers in an array, or such a CSR matrix.
+        """
+        core = self._core
+        if core is None or type(k) is not int or not 0 < k <= self.n_classes:
+            return None
+        found: tuple[Ints, Floats] | None = self._in_parts(
+            X, lambda rows: core.top_k(rows, k, with_shares), n_jobs
+        )
+        return found
+
+    def _in_parts(self, X: Any, answer: Callable[[Any], Any], n_jobs: int | None) -> Any:
+        """Return what the native core answers to rows, in threads if more than one is wanted."""
+        kind = type(X)
+        if kind is not list and kind is not np.ndarray and not is_plain(X, self.n_features):
+            return None
+        n = len(X) if kind is list else X.shape[0]
+        if n_jobs is None or n <= _FEW:
+            return answer(_arrays(X))
+        parts: dict[int, Any] = {}
+
+        def work(rows: slice) -> None:
+            parts[rows.start] = answer(_arrays(X, rows))
+
+        in_threads(work, n, n_jobs)
+        found = [parts[start] for start in sorted(parts)]
+        if any(part is None for part in found):
+            return None
+        if not isinstance(found[0], tuple):
+            return concatenate(found)
+        return tuple(map(concatenate, zip(*found, strict=True)))
+
+    @cached_property
+    def _core(self) -> _native.Predictor | None:
+        """All parts together in the native core, which answers rows at once; None if it cannot."""
+        encoder, decoder, reranker = self.encoder, self.decoder, self.reranker
+        if not isinstance(encoder, NumpyEncoder) or not isinstance(decoder, ShortlistDecoder):
+            return None
+        is_own = type(encoder) is NumpyEncoder and type(decoder) is ShortlistDecoder
+        if not is_own or not encoder.is_linear:  # a user's may do things in another way
+            return None
+        second = None
+        if reranker is not None:
+            numbers = reranker.mix, reranker.reach, reranker.size, reranker.confidence
+            second = reranker.vectors.native, *numbers
+        layer, size = encoder.layers[0], min(decoder.size, self.n_classes)
+        return _native.Predictor(
+            layer.weight,
+            layer.bias,
+            encoder.row_normalize,
+            decoder._ranker,
+            self.n_classes,
+            size,
+            decoder.confidence,
+            second,
+            None if self.features is None else self.features.columns.native,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be made from the rest."""
+        return {name: value for name, value in vars(self).items() if name != "_core"}
 
     def candidates(self, X: Any, k: int, *, n_jobs: int | None = None) -> tuple[Ints, Floats]:
         """Return the (n, k) best classes that the decoder finds; -1 if it finds fewer."""
@@ -185,10 +266,10 @@ class Predictor:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays, prefixed by the part they belong to: ``encoder.``, ``decoder.``..."""
-        if not isinstance(self.encoder, NumpyEncoder):
+        if not isinstance(self.encoder, NumpyEncoder | NeighborsEncoder):
             raise InputError(
-                f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold; "
-                "only a NumpyEncoder does."
+                f"encoder {type(self.encoder).__name__} has no arrays that a model file can hold, "
+                "as those of dsnc have; models with a module of your own can be pickled."
             )
         arrays = {f"encoder.{key}": array for key, array in self.encoder.arrays().items()}
         arrays |= {f"decoder.{key}": a for key, a in self.decoder.arrays().items()}
@@ -204,14 +285,16 @@ class Predictor:
         arrays: Mapping[str, Any],
         *,
         decoder: str,
+        encoder: str = NumpyEncoder.kind,
         text: type[FittedTextFeatures] = FittedTextFeatures,
     ) -> Self:
-        """Make the predictor from the result of `arrays` and the registered name of the decoder.
+        """Make the predictor from the result of `arrays` and the names of encoder and decoder.
 
         `text` is the type of the features, if there are any.
         """
-        if decoder not in DECODERS:
-            raise unknown_name("decoder", decoder, DECODERS)
+        for part, name, known in (("encoder", encoder, STORED), ("decoder", decoder, DECODERS)):
+            if name not in known:
+                raise unknown_name(part, name, known)
         parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
         for name, array in arrays.items():
             part, _, key = name.partition(".")
@@ -219,7 +302,7 @@ class Predictor:
                 raise InputError(f"array {name!r} belongs to none of {', '.join(_PARTS)}.")
             parts[part][key] = array
         return cls(
-            NumpyEncoder.from_arrays(parts["encoder"]),
+            STORED[encoder].from_arrays(parts["encoder"]),
             DECODERS[decoder].from_arrays(parts["decoder"]),
             text.from_arrays(parts["features"]) if parts["features"] else None,
             LinearDecoder.from_arrays(parts["trained"]) if parts["trained"] else None,
@@ -235,8 +318,6 @@ class Predictor:
 
     def _decoded(self, X: Any, n_jobs: int | None, decode: Callable[[Encoded], Any]) -> Any:
         """Encode and decode rows as `_rows` gives them, in threads if more than one is wanted."""
-        if X.shape[0] <= MAX_ROWS:  # a few rows have no time for threads
-            return decode(self._encode(X, slice(0, X.shape[0])))
         parts: dict[int, list[Any]] = {}
 
         def work(rows: slice) -> None:
@@ -268,3 +349,11 @@ class Predictor:
                     f"{expected[0]} rows; expected {expected}."
                 )
         return Encoded(logits, codes, source=(X, rows), first=first)
+
+
+def _arrays(X: Any, rows: slice | None = None) -> Any:
+    """Return plain rows, or some of them, as the native core takes them."""
+    if type(X) is list or isinstance(X, np.ndarray):
+        return X if rows is None else X[rows]
+    starts = X.indptr if rows is None else X.indptr[rows.start : rows.stop + 1]
+    return starts, X.indices, X.data

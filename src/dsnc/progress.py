@@ -1,11 +1,15 @@
 """How far something is, for people: a bar that counts on stderr; times and settings in words."""
 
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
+
+_LONG = 3600.0  # seconds whose speed says how long the rest takes: an epoch may take minutes
 
 
 def counting_bar(unit: str, *columns: "ProgressColumn") -> "Progress":
@@ -18,7 +22,8 @@ def counting_bar(unit: str, *columns: "ProgressColumn") -> "Progress":
 
     after = columns or (rp.TimeRemainingColumn(), rp.TextColumn("{task.description}"))
     counted = (rp.TextColumn(unit), rp.MofNCompleteColumn(), rp.BarColumn())
-    return rp.Progress(*counted, *after, console=Console(stderr=True))
+    shown = Console(stderr=True)
+    return rp.Progress(*counted, *after, console=shown, speed_estimate_period=_LONG)
 
 
 @contextmanager
@@ -35,6 +40,31 @@ def progress_bar(
     with counting_bar(unit, *_columns(time_limit)) as bar:
         task = bar.add_task("", total=n)
         yield lambda done, text: bar.update(task, completed=done, description=text)
+
+
+def heartbeat(say: Callable[[], str], seconds: float = 60.0) -> AbstractContextManager[None]:
+    """Write a line on stderr again and again, where there is no terminal to draw on."""
+    if sys.stderr.isatty():
+        return nullcontext()
+    return every(seconds, lambda: sys.stderr.write(f"{say()}\n"))
+
+
+@contextmanager
+def every(seconds: float, do: Callable[[], object]) -> Iterator[None]:
+    """Do something again and again in a thread, as long as the block takes."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(seconds):
+            do()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _columns(time_limit: float | None) -> "tuple[ProgressColumn, ...]":

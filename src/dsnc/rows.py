@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.errors import InputError
+from dsnc.sparse import sp
 
 _BLOCK = 1 << 22  # numbers in a temporary
-_PLAIN = (np.ndarray, sp.csr_matrix, sp.csr_array)
+_CSR = "scipy.sparse._csr"  # where the types of such matrices are
 _MAX_ROWS = 8192  # more rows at once are not faster
 _FAR = 1000  # deviations from 0: float32 keeps four digits of what is left
 
@@ -32,9 +32,7 @@ class Cost(NamedTuple):
 
 def as_rows(X: Any, n_features: int) -> Any:
     """Return X as an ndarray or a CSR matrix of the right width, its numbers untouched."""
-    if type(X) in _PLAIN:  # first: a single row should not wait
-        rows = X
-    elif sp.issparse(X):
+    if sp.issparse(X):
         rows = X if X.format == "csr" or X.ndim != 2 else X.tocsr()
     else:
         rows = np.asarray(X)
@@ -48,6 +46,24 @@ def as_rows(X: Any, n_features: int) -> Any:
     return rows
 
 
+def is_plain(X: Any, n_features: int) -> bool:
+    """Tell quickly whether X is an array or a CSR matrix of this width."""
+    kind = type(X)
+    if kind is np.ndarray or kind is np.memmap or kind.__module__ == _CSR:
+        return bool(X.ndim == 2 and X.shape[1] == n_features)
+    return False
+
+
+def draw_rows(n: int, most: int) -> NDArray[np.int64]:
+    """Return the numbers of n rows, ascending; of more than `most` those that are drawn at random.
+
+    Evenly spaced ones may all be of one kind, where kinds alternate in a file.
+    """
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
+
+
 def far_means(X: Any) -> NDArray[np.float64] | None:
     """Return what to subtract from each feature so that float32 keeps its digits; None if nothing.
 
@@ -56,7 +72,7 @@ def far_means(X: Any) -> NDArray[np.float64] | None:
     if sp.issparse(X) or np.can_cast(X.dtype, np.float32) or not X.shape[0]:
         return None
     n_rows = min(4096, max(64, _BLOCK // X.shape[1]))
-    some = np.asarray(X[:: -(-X.shape[0] // n_rows)], dtype=np.float64)
+    some = np.asarray(X[draw_rows(X.shape[0], n_rows)], dtype=np.float64)
     mean, varies = some.mean(axis=0), some.min(axis=0) < some.max(axis=0)
     far = varies & (np.abs(mean) > _FAR * some.std(axis=0))
     return np.where(far, mean, 0.0) if far.any() else None

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from dsnc.errors import InputError
+from dsnc.sparse import sp
 
 # What a right answer of a set is worth at each rank: its share of the mean of P@1, P@3 and P@5.
 _RANKS = np.array([23, 8, 8, 3, 3], dtype=np.float64) / 45
@@ -101,6 +101,13 @@ class Targets:
             members = self.classes.indices
             weight = None if weight is None else np.repeat(weight, np.diff(self.classes.indptr))
         return np.bincount(members, weight, minlength=self.n_classes)
+
+    def one_each(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows that have a class, and one class of each: the one that fewest have."""
+        owners, flat = np.repeat(np.arange(len(self)), self.sizes()), self.lists()[1]
+        order = np.lexsort((self.counts()[flat], owners))
+        rows, places = np.unique(owners[order], return_index=True)
+        return rows, flat[order[places]].astype(np.int64)
 
     @property
     def n_ranks(self) -> int:

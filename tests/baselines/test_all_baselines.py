@@ -21,6 +21,7 @@ from dsnc.baselines import (
     ECOCBaseline,
     MLPBaseline,
     NearestCentroidBaseline,
+    NearestNeighborsBaseline,
     OneVsRestBaseline,
 )
 from dsnc.errors import InputError, ModelFileError
@@ -48,9 +49,10 @@ VARIANTS = {
     "one_vs_rest": lambda **s: OneVsRestBaseline(**FAST | s),
     "one_vs_rest-logistic": lambda **s: OneVsRestBaseline(**{"loss": "logistic"} | FAST | s),
     "nearest_centroid": NearestCentroidBaseline,
+    "nearest_neighbors": NearestNeighborsBaseline,
 }
 EACH = pytest.mark.parametrize("name", VARIANTS)
-LEARNED = pytest.mark.parametrize("name", [n for n in VARIANTS if n != "nearest_centroid"])
+LEARNED = pytest.mark.parametrize("name", [n for n in VARIANTS if not n.startswith("nearest")])
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +112,7 @@ def test_the_best_come_first(name, fitted):
 def test_it_costs_something(name, fitted):
     encoding, decoding = fitted[name].cost()
     assert min(encoding.operations, encoding.bytes, decoding.operations, decoding.bytes) > 0
-    width = fitted[name].predictor_.n_bits
+    width = len(X) if name == "nearest_neighbors" else fitted[name].predictor_.n_bits
     assert encoding.operations == 8 * width
 
 
@@ -224,7 +226,7 @@ def test_texts_in_a_pipeline(name):
 def test_memory_does_not_grow_with_rows_times_classes(name):
     n_rows, n_classes = 20_000, 1_000
     rows = np.random.default_rng(0).normal(size=(n_rows, 4)).astype(np.float32)
-    settings = {} if name == "nearest_centroid" else {"max_epochs": 1}
+    settings = {} if name.startswith("nearest") else {"max_epochs": 1}
     model = VARIANTS[name](**settings).fit(rows[:4000], np.arange(4000) % n_classes)
     model.predict(rows[:10])
     tracemalloc.start()

@@ -56,15 +56,15 @@ def test_dense_whole_numbers_are_divided_by_the_largest(tmp_path):
     X = (np.arange(16).reshape(8, 2) % 10).astype(np.uint8)
     folder = prepare(write(tmp_path / "set", X), tmp_path / "data")
     np.testing.assert_allclose(read(folder, "rows").train.X, X[:4] / 7, rtol=1e-6)
-    assert read(folder, "texts").train.texts[:2] == ["1_1", "0_3 1_4"]
+    assert read_about(folder)["dense"] and read(folder, "texts").train.texts == [""] * 4
 
 
-def write_texts(folder):
+def write_texts(folder, texts=TEXTS, y=Y, split=SPLIT):
     folder.mkdir()
     with gzip.open(folder / "texts.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps({"text": text}) + "\n" for text in TEXTS)
-    np.save(folder / "y.npy", Y)
-    np.save(folder / "split.npy", np.where(SPLIT < 0, 4, SPLIT))
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    np.save(folder / "y.npy", y)
+    np.save(folder / "split.npy", np.where(split < 0, 4, split))
     return str(folder)
 
 
@@ -74,6 +74,16 @@ def test_texts_keep_their_lines_and_become_rows(tmp_path):
     assert data.own_texts and data.train.texts == ["Night nurse", *TEXTS[1:3], "a cook"]
     assert data.test.texts == ["cook"]  # neither another split nor a class never seen
     assert read(folder, "rows").train.X.shape[0] == 4
+
+
+def test_a_tenth_of_the_texts_stands_in_for_validation_rows(tmp_path):
+    texts = [f"job {i}" for i in range(40)]
+    split = np.repeat(np.array([0, 2], np.int8), 20)
+    source = write_texts(tmp_path / "names", texts, np.arange(40) % 2, split)
+    data = read(prepare(source, tmp_path / "data"), "texts")
+    assert (len(data.train.texts), len(data.validation.texts)) == (18, 2)
+    assert {*data.train.texts, *data.validation.texts} == {*texts[:20]}
+    assert data.test.texts == texts[20:]
 
 
 def test_a_folder_is_written_once_until_the_data_changes(tmp_path, capsys):

@@ -71,7 +71,7 @@ WHO = ("linear-svc", "nearest-centroid")
 
 def test_a_comparison_of_label_sets(folder, tmp_path, capsys):
     arguments = parse(["--repeats", "1", "--tune", "0", "--results", str(tmp_path), "--only", *WHO])
-    rows = compare(folder, entries(arguments), arguments)
+    rows, _ = compare(folder, entries(arguments), arguments)
     svc = rows[0]
     assert svc["label sets"] and svc["PSP@1 %"] > 90 and svc["µs/row"] > 0
     assert svc["P@1 %"] > 80 and svc["P@5 %"] < svc["P@1 %"]  # some rows have no label

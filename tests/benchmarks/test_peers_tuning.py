@@ -24,14 +24,14 @@ def tried(three_classes_folder, tmp_path, monkeypatch):
     def compared(*words):
         record = ["--results", str(tmp_path), "--record", "a/b", "--only", "output-code"]
         arguments = parse([*record, *words])
-        (row,) = compare(three_classes_folder, entries(arguments), arguments)
+        (row,), _ = compare(three_classes_folder, entries(arguments), arguments)
         turns = (tmp_path / "a" / "b_turns.jsonl").read_text().splitlines()
         return row, [json.loads(turn)["setting"] for turn in turns]
 
     return compared
 
 
-def in_this_process(python, job, folder, limit):
+def in_this_process(place, job, folder, limit):
     if job.settings["n_bits"] > limit:
         return {"note": f"over {limit:.0f} s"}
     kind, settings = CONTESTANTS[job.contestant]
@@ -49,6 +49,27 @@ def test_validation_rows_choose(tried):
 def test_tries_end_with_their_time(tried):
     row, turns = tried("--repeats", "1", "--tune", "0")
     assert turns == ["n_bits=1"] == [row["setting"]] and row["validation %"] < 70
+
+
+def test_variations_are_tried_on_top_of_the_best(tried, monkeypatch):
+    monkeypatch.setattr(OutputCode, "variations", ({"n_bits": 16, "C": 10.0},))
+    row, turns = tried("--repeats", "1")
+    assert turns == ["n_bits=1", "n_bits=12", "n_bits=24", "n_bits=16 C=10.0"]
+    assert row["tried"] == 4 and row["remark"] == "n_bits=12"
+
+
+def test_who_has_won_settings_before_does_not_search(tried, tmp_path, monkeypatch):
+    before = {"contestant": "output-code", "setting": "n_bits=16 C=0.5", "turns": 1}
+    (tmp_path / "three.json").write_text(json.dumps({"rows": [before]}))
+    monkeypatch.setattr(OutputCode, "variations", ({"C": 0.5}, {"C": 2.0}))
+    row, turns = tried("--repeats", "1", "--settings-from", str(tmp_path))
+    assert turns == ["n_bits=16 C=0.5", "n_bits=16 C=2.0"] and row["tried"] == len(BITS) + 1
+
+
+def test_who_has_but_one_setting_is_marked(tried, monkeypatch):
+    monkeypatch.setattr(OutputCode, "choices", BITS[1:2])
+    row, _ = tried("--repeats", "1")
+    assert row["remark"] == "n_bits=12 (one setting)"
 
 
 def test_a_setting_that_is_asked_for_is_not_replaced(tried):

@@ -4,22 +4,29 @@ import ctypes
 import json
 import os
 import random
+import re
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dsnc.codes import HammingIndex
 from dsnc.errors import DataFileError, ModelFileError
-from reliability import data, kills, models
+from reliability import built, data, kills, models
 from reliability.command import PARTS, counted, parse
+from reliability.guard import Guard
 from reliability.mutants import mutate_array, mutate_bytes, mutate_json
 from reliability.trials import (
     FAILED,
     REFUSED,
     WORKS,
     Limits,
+    Memory,
     Verdict,
+    WrongError,
     dice_of,
     one_trial,
     refusal,
@@ -157,3 +164,86 @@ def test_the_command_line():
     assert parse(["data", "models", "--n", "3"]).parts == ["data", "models"]
     with pytest.raises(SystemExit):
         parse(["nothing"])
+
+
+def read_beyond(dice):
+    array = np.zeros(dice.randrange(1, 9000), np.uint8)
+    ctypes.string_at(array.ctypes.data + dice.choice((-1, len(array))), 1)
+    return Verdict(WORKS, "not seen")
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+def test_a_step_beyond_an_array_between_guard_pages_is_seen(at_end):
+    child = os.fork()
+    if child == 0:
+        Guard(at_end=at_end).install()
+        grown = np.arange(3)
+        grown.resize(5000, refcheck=False)
+        fine = np.sort(np.random.default_rng(0).normal(size=(50, 90)) @ np.ones((90, 2)))
+        outcomes = list(run_trials(read_beyond, 0, range(8), Limits(5, 500)))
+        crashed = sum("SIGSEGV" in outcome.detail for outcome in outcomes)
+        sides = [dice_of(0, number) for number in range(8)]
+        beyond = [dice.choice((-1, n)) for dice in sides for n in [dice.randrange(1, 9000)]]
+        expected = sum((place > 0) == at_end for place in beyond)
+        os._exit(7 if crashed == expected > 0 and grown.sum() == 3 and fine.any() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_built_folders_are_the_same_again_and_answer(bases, tmp_path):
+    header = bases[0].parsed
+    (tmp_path / "a").mkdir()
+    arrays = []
+    for _ in range(2):
+        built.Folder(dice_of(0, 5)).write(tmp_path / "a", header)
+        arrays.append((tmp_path / "a" / "model.safetensors").read_bytes())
+    assert arrays[0] == arrays[1]
+    trial = built.trial(header, tmp_path)
+    outcomes = [one_trial(trial, 0, number) for number in range(25)]
+    assert {outcome.what for outcome in outcomes} <= {WORKS, REFUSED}, outcomes
+    assert sum(outcome.what == WORKS for outcome in outcomes) > 15
+    details = " ".join(outcome.detail for outcome in outcomes)
+    assert "5000 codes" in details and "shortlist" in details
+
+
+def test_the_multi_index_is_reached(bases, tmp_path, monkeypatch):
+    made = []
+    prepare = HammingIndex.prepare
+
+    def watched(self):
+        prepare(self)
+        made.append(self.native.tables() is not None)
+
+    monkeypatch.setattr(HammingIndex, "prepare", watched)
+    trial = built.trial(bases[0].parsed, tmp_path)
+    for number in range(40):
+        one_trial(trial, 0, number)
+    assert made and all(made)
+
+
+def test_mutants_have_values_in_the_middle():
+    values = [mutate_json(dice_of(0, number), {"a": 100_000_000}) for number in range(900)]
+    objects = [value for value in values if isinstance(value, dict)]
+    found = {x for value in objects for x in value.values() if isinstance(x, int)}
+    assert sum(1000 < x < 2**30 and x != 100_000_000 for x in found) > 5
+    sizes = np.full(4, 100_000_000, np.int64)
+    arrays = [mutate_array(dice_of(1, number), sizes) for number in range(400)]
+    assert sum(((1000 < a) & (a < 10**7)).any() for a in arrays if a.dtype == np.int64) > 5
+
+
+def test_a_folder_that_takes_much_more_than_its_size_is_caught(tmp_path):
+    """In a process of its own, where no other test gives memory back meanwhile."""
+    (tmp_path / "model.json").write_text("{}")
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        said = pool.submit(_said_of_160_megabytes, tmp_path).result()
+    assert re.search(r"takes 1[56]\d MB, more than 100", said)
+
+
+def _said_of_160_megabytes(folder):
+    memory = Memory(folder)
+    memory.check()
+    block = np.ones(20_000_000)
+    try:
+        memory.check()
+    except WrongError as error:
+        return str(error)
+    return f"nothing, of {len(block)} numbers"

@@ -10,7 +10,6 @@ import pytest
 import dsnc
 import many_classes
 from dsnc.baselines import MLPBaseline, NearestCentroidBaseline, OneVsRestBaseline
-from dsnc.persistence import card_facts
 from three_classes import X, Y, contents, quick
 
 
@@ -43,12 +42,10 @@ def test_a_card_for_hubs_and_people(tmp_path):
     assert validation["metrics"][0]["value"] == model.figures_["validation_accuracy"]
     assert [metric["value"] for metric in test["metrics"]] == [0.25, 0.5]
     assert test["dataset"]["name"] == 'odd: "name"\N{REPLACEMENT CHARACTER}.tsv'
-    for text in ("# insects", "`ant`, `bee`, `` c`at|<b> ``", 'dsnc.load("insects")', "25.00 %"):
+    for text in ("# insects", r"ant, bee, c\`at\|\<b\>", 'dsnc.load("insects")', "25.00 %"):
         assert text in body
-    assert "`max_epochs=2`, `n_bits=12`" in body
+    assert "max_epochs=2, n_bits=12" in body
     assert model.data_["fingerprint"] in body
-    facts = card_facts(tmp_path / "insects")
-    assert not facts["edited"] and facts["date"].endswith("Z")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +65,8 @@ def test_every_kind_has_a_card(model, tmp_path):
     assert f"| kind | {model.kind} |" in body
     loaded = dsnc.load(tmp_path / "m")
     assert loaded.figures_ == model.figures_
-    loaded.save(tmp_path / "again")  # by who has not trained it: without torch, times and names
+    loaded.save(tmp_path / "again")  # by who has not trained it: without torch and names
     assert contents(tmp_path / "again") == contents(tmp_path / "m")
-    assert " in 0." not in read_card(tmp_path / "again")[1]
 
 
 def test_texts_are_shown_as_texts(tmp_path):
@@ -81,14 +77,13 @@ def test_texts_are_shown_as_texts(tmp_path):
     assert "dsnc predict 'my model' texts.txt" in body
 
 
-def test_names_and_dates_are_not_in_the_model(saved, fitted, tmp_path):
+def test_names_are_not_in_the_model(saved, fitted, tmp_path):
     named = quick().fit(X, Y)
     named.data_["name"] = "secret.tsv"
     named.data_["validation"]["name"] = "secret too.tsv"
     named.save(tmp_path / "named")
     assert contents(tmp_path / "named") == contents(saved)
-    names = {"train": "secret.tsv", "validation": "secret too.tsv"}
-    assert card_facts(tmp_path / "named")["data"] == names
+    assert "rows of secret too.tsv" in read_card(tmp_path / "named")[1]
     assert named.data_["name"] == "secret.tsv"
 
 

@@ -28,7 +28,7 @@ def test_partial_fit_keeps_settings_and_confidence(model, way, tmp_path):
     if way == "twice":
         other.partial_fit(X[FEW], Y[FEW])
     before, after = model.predictor_.decoder, other.predictor_.decoder
-    names = ["size", "radius", "closeness", "confidence"]
+    names = ["size", "flips", "closeness", "confidence"]
     assert [getattr(after, name) for name in names] == [getattr(before, name) for name in names]
     assert after.codes == weight_codes(after.linear)[0]
     assert not np.array_equal(after.linear.weight, before.linear.weight)

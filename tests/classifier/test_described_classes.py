@@ -193,5 +193,5 @@ def test_fit_refuses_before_it_learns():
 
 def test_label_sets_are_refused():
     model = dsnc.DSNCMultiLabelClassifier(n_bits=8, max_epochs=1)
-    with pytest.raises(InputError, match="model of label sets"):
+    with pytest.raises(InputError, match="add labels of sets from rows"):
         model.add_described_classes(["a"], ["b"])

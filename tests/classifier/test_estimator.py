@@ -136,7 +136,7 @@ def test_blocks_do_not_change_the_answer(model, rows, monkeypatch):
 def test_memory_does_not_grow_with_rows_times_classes():
     n_rows, n_classes = 20_000, 2_000
     rows = np.random.default_rng(0).normal(size=(n_rows, 4)).astype(np.float32)
-    model = quick(max_epochs=1, n_draws=1).fit(rows[:4000], np.arange(4000) % n_classes)
+    model = quick(max_epochs=1).fit(rows[:4000], np.arange(4000) % n_classes)
     model.predict(rows[:10])
     peaks = {}
     for name, answer in {"predict": model.predict, "top_k": model.predict_top_k}.items():

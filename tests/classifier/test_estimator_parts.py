@@ -69,7 +69,7 @@ def torch_logits(model, rows):
 
 @pytest.mark.parametrize("gradient", ["straight_through", "reinforce", "relaxed", "disarm"])
 def test_gradients_by_name(gradient):
-    model = quick(gradient=gradient, n_draws=4, max_epochs=25).fit(X, Y)
+    model = quick(gradient=gradient, max_epochs=25).fit(X, Y)
     assert model.score(X_TEST, Y_TEST) > 0.6
 
 
@@ -108,7 +108,7 @@ def test_every_training_code_is_known_or_it_is_said_loudly(monkeypatch):
     gather = importlib.import_module("dsnc.selection.gather")  # the function hides the module
     monkeypatch.setattr(gather, "_CODE_BYTES", 16 * (n_rows - 10))
     with pytest.warns(
-        DsncWarning, match=f"'nearest', use only {n_rows - 10} of them, evenly spaced"
+        DsncWarning, match=f"'nearest', use only {n_rows - 10} of them, drawn at random"
     ):
         some = quick(decoder="nearest").fit(X, Y)
     assert len(some._known_evidence().targets) == n_rows - 10

@@ -22,7 +22,7 @@ def assert_adds_up(explanations, labels):
 @pytest.fixture(scope="module")
 def texts():
     second = {"name": "features", "mix": 0.5, "reach": 50.0}
-    first = {"name": "shortlist", "radius": 16, "size": 12}
+    first = {"name": "shortlist", "size": 12}
     return quick(n_bits=16, max_epochs=6, reranker=second, decoder=first).fit(TITLES, TITLES)
 
 

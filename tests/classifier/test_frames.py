@@ -39,7 +39,12 @@ FRAMES = {
 
 
 def learner(**parameters):
-    return DSNCClassifier(n_bits=8, max_epochs=2, device="cpu", n_draws=1, **parameters)
+    return DSNCClassifier(
+        n_bits=8,
+        max_epochs=2,
+        device="cpu",
+        **parameters,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def test_wrong_rows_and_labels(rows, labels, message):
         ({"n_bits": True}, "n_bits=True must be"),
         ({"max_epochs": 0}, "max_epochs=0 must be"),
         ({"batch_size": 0}, "batch_size=0 must be"),
-        ({"n_draws": 0}, "n_draws=0 must be"),
+        ({"gradient": {"name": "straight_through", "n_draws": 0}}, "n_draws=0 must be"),
         ({"validation_every": 0}, "validation_every=0 must be"),
         ({"patience": 0}, "patience=0 must be"),
         ({"learning_rate": 0}, "learning_rate=0 must be a number above 0"),

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 import dsnc
+from dsnc.classifier import open_world
 from dsnc.errors import InputError
 from dsnc.metrics import novelty_auroc
 
@@ -81,6 +82,25 @@ def test_lines_move_with_the_decoder_where_no_row_is_left(model, tmp_path):
     loaded = dsnc.load(tmp_path / "model")
     assert 0.02 < lost(loaded.with_decoder("linear")) < 0.08
     grown = loaded.add_classes(X[~OLD & ~TEST], Y[~OLD & ~TEST])
+    assert 0.02 < lost(grown.with_decoder("linear")) < 0.1
+
+
+def moves(model, n, monkeypatch):
+    """Return how far the lines move with so many known rows, if a class goes; and the model."""
+    monkeypatch.setattr(open_world, "_MOVERS", n)
+    fewer = copy.deepcopy(model).remove_classes([3])
+    return fewer._novelty.quantiles - model._novelty.quantiles, fewer
+
+
+def test_some_known_rows_tell_how_far_lines_move(model, monkeypatch):
+    far, _ = moves(model, 1 << 10, monkeypatch)
+    near, fewer = moves(model, 300, monkeypatch)
+    assert len(fewer._memory.held_out) > 1000
+    assert len(vars(fewer._novelty)["before"]) == len(fewer._novelty.signs) == 300
+    # They are the same rows before and after: most of these say what they said.
+    assert np.abs(near - far)[50:-50].mean() < 0.02
+    grown = copy.deepcopy(model).add_classes(X[~OLD & ~TEST], Y[~OLD & ~TEST])
+    assert 0.02 < lost(grown) < 0.09
     assert 0.02 < lost(grown.with_decoder("linear")) < 0.1
 
 

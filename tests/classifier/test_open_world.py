@@ -65,7 +65,7 @@ def test_ten_additions_are_worth_one(model):
 
 
 @pytest.mark.parametrize(
-    "decoder", ["linear", "soft", "nearest", {"name": "shortlist", "known": "leaders"}]
+    "decoder", ["linear", "soft", "nearest", {"name": "shortlist", "known": "training"}]
 )
 def test_every_decoder_takes_and_gives_up_classes(decoder):
     model = come(trained(decoder=decoder))

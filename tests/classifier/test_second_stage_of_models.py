@@ -14,7 +14,7 @@ from many_classes import FEW, NAMES, X_TEST, Y_TEST, X, Y, quick, reloaded, same
 
 TITLES = [f"{special} {role}" for role, some in ROLES.items() for special in some] * 20
 DECORATED = [f"{word} {title}" for word, title in zip(["senior", ""] * 120, TITLES, strict=True)]
-FIXED = {"name": "shortlist", "known": "leaders", "size": 30, "radius": 3, "sharpness": 0.25}
+FIXED = {"name": "shortlist", "known": "training", "size": 30, "sharpness": 0.25}
 
 
 def second(**settings):

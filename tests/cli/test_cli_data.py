@@ -57,6 +57,7 @@ def test_fetch_of_what_is_built_in(run):
         (["data", "show"], 2, "Missing argument"),
         (["data", "shwo", "glyphs"], 2, "No such command 'shwo'"),
         (["data", "list", "--jsn"], 2, "No such option"),
+        (["encode", "m", "x", "--format", "a"], 2, "'--format': 'a' is not one of"),
     ],
 )
 def test_wrong_use_is_answered_in_a_paragraph(run, tmp_path, arguments, code, message):

@@ -72,6 +72,20 @@ def test_odd_labels_stay_in_their_cells(tmp_path):
     assert [json.loads(line)["n"] for line in lines] == [1, 2]
 
 
+def test_no_cell_is_a_formula_in_a_spreadsheet(tmp_path):
+    for ending in ("csv", "tsv", "jsonl"):
+        write_table(tmp_path / f"t.{ending}", ["label", "n"], [["=1+1", -1], [["@a", "b"], -0.5]])
+        [first, second] = read(tmp_path / f"t.{ending}")[-2:]
+        if ending == "jsonl":
+            assert (first, second) == (
+                {"label": "=1+1", "n": -1},
+                {"label": ["@a", "b"], "n": -0.5},
+            )
+        else:
+            expected = {"label": "'=1+1", "n": "-1"}, {"label": "'@a|b", "n": "-0.5"}
+            assert (first, second) == expected
+
+
 def test_a_page(run, files, tmp_path):
     (tmp_path / "wrong.tsv").write_text("label\ttext\nnight nurse\tsushi cook\n<b>\tsushi cook\n")
     result = run("evaluate", files / "texts", "wrong.tsv", "--html", "new/page.html")

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import dsnc
 from dsnc import metrics
 from dsnc.cli import app
+from dsnc.cli.predict import Joint
 from dsnc.data import load_dataset
 
 WORDS = {"big": "huge", "wet": "sea", "tame": "farm", "wild": "wood", "old": "stone"}
@@ -49,7 +50,7 @@ def test_training_says_that_there_are_label_sets(place):
     assert "tags.csv: comma, header, label 'tags' separated by ';', text 'text', 240 rows" in said
     assert "; label sets, 5 labels, 1." in said
     assert "tags: 240 rows, 60 to test, texts, label sets, 5 labels, 1." in said
-    assert "rows without a label, which are learned as the empty set" in said
+    assert "rows without a label: " in said
     for words in ("5 labels from 216 rows", "held-out rows, ", "test PSP@3", "test micro F1"):
         assert words in report
     assert "one_vs_rest" not in said
@@ -167,6 +168,10 @@ def test_fasttext_lines_get_fasttext_labels(run, place, tmp_path):
     assert lines[1:] == ["", "__label__tame", ""]
 
 
+def test_a_label_of_fasttext_is_one_word_without_orders_for_a_terminal():
+    assert Joint(" ", "__label__").written("a b\t\x1b[31mc\\d") == "__label__a_b_\\x1b[31mc\\d"
+
+
 def test_tables_come_back_with_sets(run, place, tmp_path):
     rows = list(csv.DictReader(io.StringIO(run("predict", place / "m", place / "test.csv").stdout)))
     found = [set(row["prediction"].split(";")) - {""} for row in rows]
@@ -206,8 +211,6 @@ def test_settings_of_label_sets(run, place, tmp_path):
     (tmp_path / "one.svm").write_text("1 1:1\n2 2:1\n" * 5)
     error = run("train", "no.svm", "-o", "n", "--threshold", "best", code=1).stderr
     assert "--threshold 'best' is not one of micro, macro, samples" in error
-    printed = run("train", "tags.svm", "-o", "n", "--print-config").stdout
-    assert "# For label sets: Least prob" in printed and "# threshold is not set" in printed
     error = run("train", "one.svm", "-o", "n", "--set", "threshold=0.4", code=1).stderr
     assert "--threshold 0.4 is for label sets, but each row of one has one label" in error
 
@@ -254,8 +257,13 @@ def test_show_tells_of_sets(run, place):
     assert record["has_label_sets"] and record["classes"] == 5
 
 
-def test_labels_of_sets_go_and_none_come(run, place, tmp_path):
-    said = run("classes", "add", place / "m", place / "tags.csv", code=1).stderr
-    assert "no classes can be added to a model of kind 'dsnc_sets'" in said
+def test_labels_of_sets_come_and_go(run, place, tmp_path):
+    rows = [f"{i},{'zoo;big' if i % 2 else 'zoo'},huge zebra w{i}" for i in range(12)]
+    rows += [f"{i},big,huge w{i}" for i in range(4)]
+    (tmp_path / "new.csv").write_text("\n".join(["id,tags,text", *rows]) + "\n")
+    said = run("classes", "add", place / "m", "new.csv", "-o", "more").stderr
+    assert "1 class added from 16 rows" in said
+    more = dsnc.load(tmp_path / "more")
+    assert "zoo" in more.predict_top_k(["zebra"], 2)[0]
     run("classes", "remove", place / "m", "big", "wet", "-o", "smaller")
     assert dsnc.load(tmp_path / "smaller").classes_.tolist() == sorted({*WORDS} - {"big", "wet"})

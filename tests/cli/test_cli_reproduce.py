@@ -111,7 +111,7 @@ def test_tune_leaves_out_validation_rows_with_unknown_labels(run, files, tmp_pat
 def test_a_trial_that_fails_is_told_in_one_sentence(start, files):
     options = ["--space", "learning_rate=-2", "--trials", "1"]
     out, err = start("tune", files / "train.svm", *options).communicate()
-    assert "--learning-rate -2 must be a number above 0" in err.decode().splitlines()[-1]
+    assert "error: learning_rate=-2 must be a number above 0" in err.decode().splitlines()[-1]
     assert "Traceback" not in err.decode()
     assert "Trial 0 failed" not in err.decode()
     assert not out

@@ -1,6 +1,7 @@
 """``dsnc train --reranker``, what other commands say of a second stage, and one-vs-rest."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -50,8 +51,6 @@ def test_a_file_of_settings(run, files, tmp_path):
     (tmp_path / "run.toml").write_text('[model]\nreranker = { name = "features", size = 3 }\n')
     run("train", files / "train.svm", "-o", "m", *QUICK, "--config", "run.toml")
     assert dsnc.load("m").predictor_.reranker.size == 3
-    said = run("train", "--config", "run.toml", "--print-config").stdout
-    assert '\nreranker = { name = "features", size = 3 }\n' in said
     run("train", files / "train.svm", "-o", "n", *QUICK, "--config", "run.toml", "--reranker=none")
     assert dsnc.load("n").predictor_.reranker is None
     run("train", files / "train.svm", "-o", "s", *QUICK, "--set", "reranker={size=2}")
@@ -110,14 +109,31 @@ def test_one_vs_rest_is_compared(run, files):
     assert "% (an SVM for each class, on 60 validation rows): " in line
     assert "codes gain little" not in result.stderr
     result = run("train", files / "train.svm", "-o", "n", *parts, *QUICK, "--json")
-    compared = json.loads(result.stdout)["one_vs_rest"]
-    assert compared["rows"] == 60
-    assert compared["verdict"] in ("better", "worse", "alike")
+    for method in ("one_vs_rest", "nearest_neighbors"):
+        compared = json.loads(result.stdout)[method]
+        assert compared["rows"] == 60
+        assert compared["verdict"] in ("better", "worse", "alike")
     result = run(
         "train", files / "train.svm", "-o", "few", "--bits", 4, "--epochs", 1, *parts, "-v"
     )
     assert "this model is worse by" in result.stdout
-    assert "--method one_vs_rest is the better choice" in result.stderr
+    words = r"--method (one_vs_rest|nearest_neighbors) is the better choice: it has .+ of the held-"
+    assert re.search(words, result.stderr)
+
+
+def test_nearest_neighbors_are_the_better_choice_where_classes_are_regions(run, tmp_path):
+    rng = np.random.default_rng(0)
+    places = rng.uniform(0, 8, (3000, 2))
+    labels = (places.astype(int) * [1, 8]).sum(axis=1) * 7 % 11
+    lines = [f"{y},{a},{b}\n" for y, (a, b) in zip(labels, places.tolist(), strict=True)]
+    file = tmp_path / "places.csv"
+    file.write_text("label,x,y\n" + "".join(lines))
+    result = run("train", file, "-o", "m", *QUICK, "-v")
+    line = next(x for x in result.stdout.splitlines() if x.startswith("nearest-neighbors"))
+    assert "of the training rows" in line and "this model is worse by" in line
+    assert "For these rows, --method nearest_neighbors is the better choice" in result.stderr
+    result = run("train", file, "-o", "n", "--method", "nearest_neighbors", "--test", file)
+    assert "100.00 % of 3,000 test rows" in result.stdout
 
 
 def test_one_vs_rest_is_not_compared_where_it_cannot_be(run, files, monkeypatch):

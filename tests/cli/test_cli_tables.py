@@ -111,9 +111,9 @@ def test_numbers_learn_and_predict_alike(run, tmp_path):
 
 def test_settings_of_a_table_go_through_a_file(run, table, tmp_path):
     options = ["--text-column", "What", "--label-column", "Group", "--delimiter", ";"]
-    text = run("train", table, "-o", "m", *options, *QUICK, "--print-config").stdout
-    (tmp_path / "run.toml").write_text(text)
-    result = run("train", "--config", "run.toml")
+    columns = 'text_column = ["What"]\nlabel_column = "Group"\ndelimiter = ";"'
+    (tmp_path / "run.toml").write_text(f"[table]\n{columns}\n")
+    result = run("train", table, "-o", "m", *QUICK, "--config", "run.toml")
     assert "label 'Group', text 'What'" in result.stderr
     assert "label 'Group', text 'What'" in run("data", "show", table, *options).stdout
 

@@ -180,6 +180,6 @@ def test_the_accuracy_that_is_claimed_is_that_of_the_model(run, files):
     assert abs(record["best_epoch_accuracy"] - right) > 0.01  # training measures another one
     assert f"accuracy  {100 * right:.2f} % of 60 held-out rows of validation.svm\n" in said
     assert record["validation_accuracy"] == model.figures_["validation_accuracy"] == right
-    assert f"| validation | accuracy | {100 * right:.2f} % |" in Path("m/README.md").read_text()
+    assert f"| validation accuracy | {100 * right:.2f} % |" in Path("m/README.md").read_text()
     assert f"{100 * right:.2f} %" in run("inspect", "m").stdout
     assert json.loads(run("evaluate", "m", rows, "--json").stdout)["accuracy"] == right

@@ -67,7 +67,12 @@ def test_two_nodes_predict_what_one_process_does(parts, model, source, tmp_path)
     assert sorted(os.listdir(folder)) == names
     together = pq.read_table(folder)
     assert together["id"].to_pylist() == list(range(10_000, 8_800, -1))
-    assert together.equals(alone(model, source, tmp_path))
+    expected = alone(model, source, tmp_path)
+    # Products of few rows and of many are rounded differently.
+    probabilities = [name for name in together.column_names if name.startswith("probability")]
+    assert together.drop_columns(probabilities).equals(expected.drop_columns(probabilities))
+    for name in probabilities:
+        np.testing.assert_allclose(together[name], expected[name], rtol=1e-5)
 
 
 def test_goes_on_where_parts_are_missing(nodes, parts, model, source):

@@ -7,6 +7,7 @@ from made_cluster_data import save_model, texts
 
 import dsnc
 from dsnc.cluster.prediction import Predicts, make_job
+from dsnc.data.columns import Columns
 from dsnc.errors import InputError, ModelFileError
 from dsnc.model.answers import Question
 
@@ -40,6 +41,22 @@ def test_csv_lines_and_other_file_systems(model, tmp_path):
     _, found = work(model, f"local://{tmp_path}/lines.txt", f"local://{tmp_path}/of-lines")
     assert found["text"].to_pylist() == rows
     assert found["prediction"].to_pylist() == expected[:-1]
+
+
+def test_files_without_a_header(model, tmp_path):
+    rows = texts(40, 9)
+    known = dsnc.load(model)
+    known.data_ |= {"columns": Columns("0", ("1",)).plain()}  # what such a file is remembered as
+    known.save(tmp_path / "model")
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for name, some in (("a.tsv", rows[:25]), ("b.tsv", rows[25:])):
+        (folder / name).write_text("".join(f"class 1\t{text}\n" for text in some))
+    told, found = work(tmp_path / "model", folder, tmp_path / "out")
+    assert [one["rows"] for one in told] == [25, 15]
+    assert found.column_names == ["0", "1", "prediction", "probability"]
+    assert found["1"].to_pylist() == rows
+    assert found["prediction"].to_pylist() == known.predict(rows).tolist()
 
 
 def test_rows_that_cannot_be_read_are_named(model, tmp_path):

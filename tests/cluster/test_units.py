@@ -18,7 +18,7 @@ def test_parquet_is_cut_at_row_groups(tmp_path):
     (tmp_path / "_plan.json").write_text("{}")
     (tmp_path / ".part-00000.parquet-1").write_text("half")
     units = units_of(tmp_path, rows_per_part=6)
-    assert [(unit.number, unit.groups, unit.part) for unit in units] == [
+    assert [(unit.number, unit.piece, unit.part) for unit in units] == [
         (0, (0,), "part-00000.parquet"),
         (1, (0, 1), "part-00001.parquet"),
         (2, (2, 3), "part-00002.parquet"),
@@ -29,7 +29,7 @@ def test_parquet_is_cut_at_row_groups(tmp_path):
         with reading.open(unit) as opened:
             found += [row.cells for row in opened.rows()]
     assert found == [[str(i)] for i in range(10)]
-    assert [unit.groups for unit in units_of(tmp_path / "b.parquet", 1)] == [(0,), (1,), (2,), (3,)]
+    assert [unit.piece for unit in units_of(tmp_path / "b.parquet", 1)] == [(0,), (1,), (2,), (3,)]
 
 
 def test_cells_take_the_types_of_the_first_file(tmp_path):

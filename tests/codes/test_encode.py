@@ -27,7 +27,7 @@ def layer(seed, d, n_bits):
 
 
 @given(SEEDS, st.sampled_from([1, 5, 64, 65, 130]), st.booleans())
-def test_logits_and_bits_equal_the_naive_twin(seed, n_bits, unit):
+def test_logits_and_bits_equal_the_naive_twin(level, seed, n_bits, unit):
     X, (weight, bias) = scattered(seed), layer(seed, 7, n_bits)
     codes, logits = encode_csr(X, slice(0, 6), weight, bias, unit=unit)
     expected = oracles.forward([(weight, bias, "none")], X.toarray(), unit)

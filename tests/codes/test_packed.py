@@ -48,6 +48,14 @@ def test_a_logit_of_zero_is_a_bit_of_zero():
     ]
 
 
+@given(bit_tables())
+def test_hexadecimal_digits(bits):
+    for digits, code in zip(PackedCodes.from_bits(bits).to_hex(), bits, strict=True):
+        read = "".join(f"{int(digit, 16):04b}" for digit in digits)
+        assert read[: len(code)] == "".join("01"[int(bit)] for bit in code)
+        assert set(read[len(code) :]) <= {"0"} and len(read) - len(code) < 8
+
+
 @given(bit_tables(n_bits=st.integers(1, 64)))
 def test_integer_view(bits):
     codes = PackedCodes.from_bits(bits)

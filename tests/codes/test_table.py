@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracles
+from dsnc import _native
 from dsnc.codes import PackedCodes
 from dsnc.codes.table import CodeTable
 from dsnc.errors import InputError
@@ -35,8 +36,8 @@ def labeled_bits(draw, max_bits=10, max_rows=8):
     return bits, draw(st.lists(label, min_size=len(bits), max_size=len(bits)))
 
 
-@given(labeled_bits())
-def test_answers_as_the_naive_twin(case):
+@given(case=labeled_bits())
+def test_answers_as_the_naive_twin(level, case):
     bits, labels = case
     table = CodeTable.build(PackedCodes.from_bits(bits), labels)
     _, nearest = oracles.code_table(bits, labels)
@@ -48,9 +49,9 @@ def test_answers_as_the_naive_twin(case):
     assert table.n_bits == bits.shape[1]
 
 
-# From 17 bits on, the table is worked on in two passes over memory; from 23 in three.
+# From 15 bits on, the table is worked on in two passes over memory; from 21 in three.
 @pytest.mark.parametrize("n_bits", [*range(11, 21), 23])
-def test_every_width_is_exact(n_bits):
+def test_every_width_is_exact(level, n_bits):
     known, labels = random_codes(5, n_bits), np.array([3, 1, 70_000, 2, 1])
     table = CodeTable.build(known, labels)
     queries = all_codes(n_bits)
@@ -226,6 +227,22 @@ def test_labels_at_an_odd_place_of_a_file_work():
 def test_hostile_labels_are_refused(labels, n_bits, message):
     with pytest.raises(InputError, match=message):
         CodeTable(labels, n_bits)
+
+
+@pytest.mark.parametrize(
+    ("codes", "labels", "size", "message"),
+    [
+        ([64], [0], 64, "too large"),
+        ([0], [2**27], 64, "too large"),
+        ([0, 1], [0], 64, "not as many labels"),
+        ([0], [0], 8, "power of two"),
+        ([0], [0], 100, "power of two"),
+    ],
+)
+def test_the_core_refuses_what_leads_outside(codes, labels, size, message):
+    codes, labels = np.array(codes, np.uint64), np.array(labels, np.uint32)
+    with pytest.raises(ValueError, match=message):
+        _native.make_table(codes, labels, np.empty(size, np.uint32))
 
 
 TWO = PackedCodes.from_ints([1, 2], 3)

@@ -13,7 +13,8 @@ import traceback
 
 def run(code, folder):
     for name in [name for name in sys.modules if name.partition(".")[0] == "dsnc"]:
-        del sys.modules[name]
+        if name != "dsnc._native":  # an extension is loaded once
+            del sys.modules[name]
     os.environ["DSNC_HOME"] = os.path.join(folder, "home")
     os.chdir(folder)
     try:

@@ -23,6 +23,7 @@ from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 from dsnc.persistence import read_model, write_model
 from made_evidence import make_decoder, problem
+from outside.weighted_hamming import WeightedHammingDecoder
 
 
 def linear(rng, n_bits, n_classes):
@@ -82,10 +83,15 @@ def shortlist(rng, n_bits, n_classes):
         codes,
         labels,
         size=int(rng.integers(1, 6)),
-        radius=int(rng.integers(0, 3)),
         closeness=float(rng.integers(0, 2)),
         **scoring(rng),
     )
+
+
+def weighted_hamming(rng, n_bits, n_classes):
+    """Whole weights, some of them 0."""
+    bits = rng.integers(0, 2, size=(n_classes, n_bits)) * (np.arange(n_bits) < 6)
+    return WeightedHammingDecoder(PackedCodes.from_bits(bits), rng.integers(0, 3, n_bits))
 
 
 def confidence(rng):
@@ -113,8 +119,18 @@ MAKERS = {
     "table": table,
     "shortlist": shortlist,
 }
-EACH = pytest.mark.parametrize("name", DECODERS)
+OUTSIDE = {"weighted_hamming": WeightedHammingDecoder}
+MAKERS["weighted_hamming"] = weighted_hamming
+EACH = pytest.mark.parametrize("name", MAKERS)
 SEEDS = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    with pytest.MonkeyPatch.context() as patch:
+        for name, kind in OUTSIDE.items():
+            patch.setitem(DECODERS, name, kind)
+        yield
 
 
 def example(name, seed):
@@ -219,7 +235,7 @@ def test_a_model_file_brings_back_the_same_decoder(name, seed, tmp_path_factory)
 def test_confidence_stays_when_classes_vectors_or_candidates_change(name, seed):
     decoder, _ = example(name, seed)
     vectors = linear(np.random.default_rng(seed), decoder.n_bits, decoder.n_classes)
-    others = [decoder.reaching(64, 3)]
+    others = [decoder.reaching(64)]
     if name in ("linear", "soft", "shortlist"):
         others.append(decoder.renewed(vectors))
     fits = name != "table" or decoder.n_classes <= 1 << decoder.n_bits
@@ -270,7 +286,7 @@ def test_cost_is_counted(name):
     assert cost.bytes > 0
 
 
-@pytest.mark.parametrize("name", decoder_names()[1:])
+@pytest.mark.parametrize("name", [*decoder_names()[1:], *OUTSIDE])
 def test_evidence_makes_it_and_what_it_says_of_itself_makes_it_again(name):
     evidence = problem()
     decoder, report = make_decoder(name, evidence)

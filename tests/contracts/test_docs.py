@@ -15,7 +15,7 @@ import dsnc
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 MODULES = [name for _, name, _ in pkgutil.walk_packages(dsnc.__path__, "dsnc.")]
@@ -72,6 +72,13 @@ def test_nothing_is_left_to_fill_in(path):
     prose = re.sub(r"^:::.*\n( +.*\n)*", "", prose, flags=re.MULTILINE)  # names for the reference
     assert re.findall(r"\b(?:[A-Z]{3,}_[A-Z]+|TODO|TBD|MEASURED|XXX)\b", prose) == []
     assert re.findall(r"^(?:<{7}|={7}|>{7})( .*)?$", text, re.MULTILINE) == []  # of a merge
+
+
+def test_files_that_the_architecture_names_are_there():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    named = {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+\.py)`", text)}
+    there = {path.name for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")}
+    assert named and named - there == set()
 
 
 def blocks_of(path):

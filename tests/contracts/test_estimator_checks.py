@@ -8,6 +8,7 @@ from dsnc.baselines import (
     ECOCBaseline,
     MLPBaseline,
     NearestCentroidBaseline,
+    NearestNeighborsBaseline,
     OneVsRestBaseline,
 )
 
@@ -29,6 +30,7 @@ ESTIMATORS = [
     OneVsRestBaseline(max_epochs=8, device="cpu"),
     OneVsRestBaseline(loss="logistic", max_epochs=8, device="cpu"),
     NearestCentroidBaseline(),
+    NearestNeighborsBaseline(n_neighbors=1),  # of more, a row that is there twice takes two places
 ]
 
 

@@ -5,7 +5,15 @@ import statistics
 
 import pytest
 
-from comparison_records import accuracy_record, behind_record
+from comparison import data_sets
+from comparison_records import (
+    MEASURES,
+    accuracy_record,
+    ahead_of_us,
+    behind_record,
+    cells,
+    readme_record,
+)
 from records import Records, write
 from tables import Pages, take
 
@@ -33,27 +41,75 @@ def test_all_figures_come_from_records():
     assert list(Pages().problems()) == []
 
 
-@pytest.mark.parametrize("make", [accuracy_record, behind_record])
-def test_where_others_are_better_is_what_their_records_say(make):
-    shown = RECORDS["comparison_" + make.__name__.removesuffix("_record")]
-    assert shown == json.loads(json.dumps(make(RECORDS)))
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("comparison_accuracy", accuracy_record),
+        ("comparison_behind", behind_record),
+        ("readme", readme_record),
+    ],
+)
+def test_where_others_are_better_is_what_their_records_say(name, make):
+    assert RECORDS[name] == json.loads(json.dumps(make(RECORDS)))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "p", "is_ahead"),
+    [(70.0, 0.01, True), (70.0, 0.2, False), (70.0, None, True), (68.0, 0.01, False)],
+)
+def test_ahead_is_who_is_better_by_more_than_chance(theirs, p, is_ahead):
+    rows = [
+        {"contestant": "dsnc n_bits=64", "top-1 %": 69.0},
+        {"contestant": "dsnc n_bits=200", "top-1 %": 75.0},
+        {"contestant": "mlp", "top-1 %": theirs} | ({} if p is None else {"p top-1 %": p}),
+    ]
+    found = ahead_of_us({"rows": rows}, "top-1 %", MEASURES[0])
+    assert found == (("mlp", "dsnc n_bits=64") if is_ahead else None)
+
+
+def test_a_time_of_a_busy_machine_is_shown_but_compared_with_nothing():
+    shared = {"data": "set", "classes": 9, "label sets": False}
+    marked = {"value": 1.0, "format": "{:.1f} †"}
+    rows = [
+        {"contestant": "dsnc n_bits=64", "µs/row": 5.0, **shared},
+        {"contestant": "omikuji", "µs/row": marked, **shared},
+    ]
+    records = {"comparison/set": {"rows": rows}}
+    times = next(measure for measure in MEASURES if "µs/row" in measure.keys)
+    assert ahead_of_us(records["comparison/set"], "µs/row", times) is None
+    assert list(data_sets(records)) == [("set", rows[:1])]
+
+
+def test_bold_is_what_no_test_tells_from_the_best_and_what_has_no_test_is_marked():
+    shared = {"data": "set", "classes": 9, "label sets": False}
+    rows = [
+        {"contestant": "dsnc n_bits=64", "top-1 %": 70.0},
+        {"contestant": "mlp", "top-1 %": 69.0, "p best top-1 %": 0.3},
+        {"contestant": "omikuji", "top-1 %": 68.0, "p best top-1 %": 0.01},
+        {"contestant": "sgd", "top-1 %": 69.0, "remark": "alpha=1 (one setting)"},
+    ]
+    records = {"comparison/set": {"rows": [row | shared for row in rows]}}
+    found = cells(records, "comparison/set")
+    formats = {name: cell["format"] for name, cell in found.items() if isinstance(cell, dict)}
+    bold, plain = "**{:.1f}**", "{:.1f}"
+    assert formats == {"dsnc n_bits=64": bold, "mlp": bold, "omikuji": plain, "sgd": "{:.1f} ¹ °"}
 
 
 def accuracies(kind):
     """Yield bits, method and cell of all accuracies in a table of results."""
     columns, rows = RECORDS[kind]["columns"], RECORDS[kind]["rows"]
     above = ""
-    for first, *cells in rows:
+    for first, *found in rows:
         if kind.endswith("accuracy"):
-            for method, cell in zip(columns[1:], cells, strict=True):
+            for method, cell in zip(columns[1:], found, strict=True):
                 yield above if first == "*paper*" else first, first, method, cell.strip("*")
             above = first
         elif kind.endswith("cost"):
-            yield cells[0], "", first, cells[1]
+            yield found[0], "", first, found[1]
         elif first != "*paper*":
-            reg = "+Reg" if cells[0] == "Reg" else ""
-            yield first, first, f"DSNC NN{reg}", cells[-2]
-            yield first, first, f"DSNC linear{reg}", cells[-1]
+            reg = "+Reg" if found[0] == "Reg" else ""
+            yield first, first, f"DSNC NN{reg}", found[-2]
+            yield first, first, f"DSNC linear{reg}", found[-1]
 
 
 @pytest.mark.parametrize("name", RESULTS)

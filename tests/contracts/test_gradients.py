@@ -21,15 +21,19 @@ from dsnc.gradients import (
     make_gradient,
     sample_bits,
 )
+from outside.arm import ARM
+from outside.gumbel_straight_through import GumbelStraightThrough
 
 VARIANTS = [
     *(pytest.param(kind, {}, id=name) for name, kind in GRADIENTS.items()),
     pytest.param(Reinforce, {"n_draws": 1, "baseline": "none"}, id="reinforce-none"),
     pytest.param(Reinforce, {"n_draws": 1, "baseline": "running"}, id="reinforce-running"),
-    pytest.param(DisARM, {"n_draws": 3}, id="disarm-3"),
+    pytest.param(DisARM, {"n_draws": 6}, id="disarm-6"),
+    pytest.param(ARM, {}, id="arm"),
+    pytest.param(GumbelStraightThrough, {}, id="gumbel_straight_through"),
 ]
-UNBIASED = [case for case in VARIANTS if case.values[0].unbiased]
-BIASED = [case for case in VARIANTS if not case.values[0].unbiased]
+UNBIASED = [case for case in VARIANTS if not case.values[0].max_bias]
+BIASED = [case for case in VARIANTS if case.values[0].max_bias]
 N_REPEATS = 50_000
 
 
@@ -128,7 +132,7 @@ def test_unbiased_gradients_agree_with_enumeration(kind, settings):
 class OwnBaseline(Gradient):
     """REINFORCE whose baseline, the mean over all samples, knows the sample: too short."""
 
-    unbiased = True
+    max_bias = 0.0
     direction = 1
 
     def __call__(self, logits, loss_of_code, noise):
@@ -171,13 +175,10 @@ def test_the_comparison_misses_no_forgotten_decoder():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("kind", "settings"), BIASED)
-def test_biased_gradients_are_off_by_what_the_documents_say(kind, settings, seed):
+def test_biased_gradients_are_off_by_no_more_than_they_declare(kind, settings, seed):
     problem = make_problem(seed=seed)
     (samples, _), (exact, _) = estimates(kind(**settings), problem), exact_gradient(problem)
-    assert not is_unbiased(samples, exact)
-    assert 0.1 < relative_bias(samples, exact) < 0.4
-    cosine = torch.cosine_similarity(samples.mean(dim=0).ravel(), exact.ravel(), dim=0)
-    assert cosine > 0.9
+    assert relative_bias(samples, exact) < kind.max_bias < 1  # below 1, the direction is right
 
 
 def test_straight_through_is_exact_for_the_decoder_and_relaxed_is_not():
@@ -199,7 +200,7 @@ def test_disarm_varies_less_than_reinforce_at_the_same_cost():
     ratios = []
     for seed in range(3):
         problem = make_problem(seed=seed)
-        pair, two = (estimates(g, problem)[0] for g in (DisARM(), Reinforce(n_draws=2)))
+        pair, two = (estimates(g(n_draws=2), problem)[0] for g in (DisARM, Reinforce))
         ratios.append((pair.var(dim=0).sum() / two.var(dim=0).sum()).item())
     assert sum(ratios) / len(ratios) < 0.85
     assert max(ratios) < 0.95

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import dsnc
 
-HEAVY = {"torch", "sklearn", "numba", "matplotlib", "PIL", "requests", "pooch", "pandas"}
+HEAVY = {"torch", "sklearn", "pydantic", "matplotlib", "PIL", "requests", "pooch", "pandas"}
 NOT_TO_PREDICT = HEAVY | {"polars", "pyarrow", "rich", "joblib", "optuna", "jinja2"}
 
 PUBLIC = {
@@ -45,8 +45,8 @@ def test_import_dsnc_loads_next_to_nothing():
     assert len(new) < 60
 
 
-# Gradients are torch's by nature, baselines scikit-learn's.
-LIGHT = [room for room in dsnc._ROOMS if room not in ("gradients", "baselines")]
+# Baselines are scikit-learn's by nature.
+LIGHT = [room for room in dsnc._ROOMS if room != "baselines"]
 
 
 @pytest.mark.parametrize("room", LIGHT)
@@ -83,7 +83,7 @@ def test_rooms_are_attributes():
         _ = dsnc.nonsense
 
 
-def test_features_load_scikit_learn_and_no_compiler():
+def test_features_load_scikit_learn_and_nothing_else():
     with_sklearn = loaded_by("import sklearn.base") & HEAVY
     assert loaded_by("import dsnc; dsnc.features.TextFeatures()") & HEAVY == with_sklearn
 
@@ -127,4 +127,16 @@ def test_the_command_line_predicts_without_scikit_learn(folder, command, model, 
         "except SystemExit as stop: assert stop.code == 0\n"
         "sys.stdout = sys.__stdout__"
     )
-    assert not loaded & (NOT_TO_PREDICT - ({"numba"} if command == "evaluate" else set()))
+    assert not loaded & NOT_TO_PREDICT
+    assert "scipy" not in loaded or model != "dense" or command == "explain"
+
+
+@pytest.mark.parametrize(("model", "rows"), [("text", "['word1 thing']"), ("dense", "eye(3)")])
+def test_numpy_is_all_that_texts_and_arrays_need(folder, model, rows):
+    loaded = loaded_by(
+        "from numpy import eye\n"
+        "from dsnc.model.reading import read_fitted\n"
+        f"model = read_fitted({str(folder / model)!r})\n"
+        f"model.predict({rows}), model.predict_top_k({rows}, 2)"
+    )
+    assert not loaded & (NOT_TO_PREDICT | {"scipy"})

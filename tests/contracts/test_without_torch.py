@@ -66,7 +66,6 @@ command("encode", folder, work / "X.npy", "-o", work / "codes.npy")
 command("explain", golden / "golden_text", "senior nurse")
 command("inspect", folder, "--bit", "0", "--class", "ant")
 command("data", "list")
-command("warm-up")
 command("version")
 command("--help")
 
@@ -76,7 +75,9 @@ door("fit", lambda: dsnc.DSNCClassifier(trainer="torch").fit(X, y))
 door("fit mlp", lambda: dsnc.DSNCClassifier(encoder="mlp").fit(X, y))
 door("partial_fit", lambda: model.partial_fit(X, y))
 door("baseline", lambda: dsnc.baselines.MLPBaseline().fit(X, y))
-door("gradients", lambda: dsnc.gradients)
+relaxed = dsnc.gradients.Relaxed()
+door("gradients", lambda: relaxed(X, lambda code: code, lambda shape: X))
+door("fit relaxed", lambda: dsnc.DSNCClassifier(gradient=relaxed).fit(X, y))
 door("encoders", lambda: importlib.import_module("dsnc.encoders").SparseRows)
 from dsnc.paper.experiments import PRESETS, reproduce
 door("experiments", lambda: reproduce(["accuracy"], "glyphs", PRESETS["quick"], work / "runs"))
@@ -100,7 +101,6 @@ PREDICTS = [
     "explain",
     "inspect",
     "data",
-    "warm-up",
     "version",
     "--help",
 ]
@@ -110,7 +110,8 @@ DOORS = {
     "fit mlp": "DSNCClassifier.fit",
     "partial_fit": "DSNCClassifier.partial_fit",  # the model has a learning_rate of Adam
     "baseline": "MLPBaseline.fit",
-    "gradients": "dsnc.gradients",
+    "gradients": "dsnc.gradients.Relaxed",
+    "fit relaxed": "DSNCClassifier.fit",
     "encoders": "dsnc.encoders.torch",
     "experiments": "dsnc.paper.experiments.reproduce",
     "tuning": "dsnc.tuning.tune",

@@ -24,6 +24,13 @@ def test_an_archive_cannot_write_outside_its_folder(tmp_path, name):
     assert os.listdir(tmp_path) == ["in"]
 
 
+def test_an_archive_that_unpacks_to_far_more_is_refused(tmp_path):
+    write_zip(tmp_path / "a.zip", {"zeros.txt": bytes(110 << 20)})
+    with pytest.raises(DataFileError, match="would unpack to 115,343,360 bytes"):
+        unpack(tmp_path / "a.zip")
+    assert os.listdir(tmp_path) == ["a.zip"]
+
+
 def test_a_drive_letter_is_outside_too(tmp_path):
     write_zip(tmp_path / "a.zip", {"C:/evil.txt": b""})
     with pytest.raises(DataFileError, match="outside its folder"):

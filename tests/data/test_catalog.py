@@ -183,7 +183,7 @@ def test_offline_says_where_to_put_the_file_and_then_goes_on(server, monkeypatch
     entry = serve(server, monkeypatch, "aloi", b"")
     gone = dataclasses.replace(entry, files=(RemoteFile("http://127.0.0.1:1/f", "aloi.scale.bz2"),))
     monkeypatch.setitem(DATASETS, "aloi", gone)
-    with pytest.raises(DownloadError, match="cannot be reached") as caught:
+    with pytest.raises(DownloadError, match="cannot be fetched") as caught:
         load_catalog("aloi")
     path = cache / "aloi" / "aloi.scale.bz2"
     assert f"put the file at {path} by hand, then run the same command again" in str(caught.value)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dsnc.data import load_dataset
 from dsnc.data.columns import Columns, Roles, choose_columns, columns_for_rows
-from dsnc.data.stream import NO_NUMBER, stream_table, table_kind
+from dsnc.data.readers import READERS, rows_reader
+from dsnc.data.stream import NO_NUMBER, stream_table
 from dsnc.data.tables import TableOptions, open_table
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
@@ -192,18 +193,29 @@ def test_a_model_with_a_name_is_told_how_to_read_a_table_without_names(write):
         load_dataset(path, columns=known, label_column=0, text_column=1)
 
 
+def test_in_doubt_the_first_row_is_one_where_the_model_has_learned_without_names(write):
+    path = write("nurse\tnew nurse\nminer\tdeep miner\nminer\told miner\n", "new.tsv")
+    with pytest.warns(DsncWarning, match="is read as column names"):
+        assert (
+            load_dataset(path, label_column="0", text_column="1").labels.tolist() == ["miner"] * 2
+        )
+    with pytest.warns(DsncWarning, match="is read as data"):
+        data = load_dataset(path, columns=Columns(label="0", text=("1",)))
+    assert data.labels.tolist() == ["nurse", "miner", "miner"]
+
+
 def test_numbers_of_columns_are_no_header(write):
     table = open_table(write("1\tone\n0\ttwo\n", "a.tsv"), "tsv", known=["0", "1"])
     assert not table.has_names
-    assert table_kind(str(write("a | 1 b\n", "a.txt")), Columns(label="0", text=("1",))) is None
+    assert not rows_reader(write("a | 1 b\n", "a.txt"), Columns(label="0", text=("1",))).is_table
 
 
 def test_a_file_of_any_name_is_a_table_if_it_has_the_columns(write):
     columns = Columns(text=("What",), numbers=("n",))
-    assert table_kind(str(write("n;what\n1;x\n", "a.txt")), columns) == "csv"
-    assert table_kind(str(write("n\twhat\n1\tx\n", "b.txt")), columns) == "tsv"
-    assert table_kind(str(write("what of it\n", "c.txt")), columns) is None
-    assert table_kind("nowhere.txt", columns) is None
+    assert rows_reader(write("n;what\n1;x\n", "a.txt"), columns) is READERS["csv"]
+    assert rows_reader(write("n\twhat\n1\tx\n", "b.txt"), columns) is READERS["tsv"]
+    assert not rows_reader(write("what of it\n", "c.txt"), columns).is_table
+    assert not rows_reader("nowhere.txt", columns).is_table
 
 
 def test_a_model_that_knows_no_means_cannot_fill_with_them(write):

@@ -1,4 +1,6 @@
+import bz2
 import gzip
+import lzma
 import sys
 import zipfile
 from types import SimpleNamespace
@@ -27,6 +29,20 @@ def test_chunks_end_with_their_lines_and_count_them(tmp_path, monkeypatch, chunk
 def test_lines_keep_their_ends_and_lose_the_byte_order_mark(tmp_path):
     (tmp_path / "file").write_bytes("\ufeffé\r\nb\rc\u2028d\n\ne".encode())
     assert list(read_lines(tmp_path / "file")) == ["é\r\n", "b\rc\u2028d\n", "\n", "e"]
+
+
+@pytest.mark.parametrize("pack", [bz2, lzma], ids=["bz2", "xz"])
+def test_a_small_file_may_not_unpack_to_gigabytes(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr("dsnc.data.files._LONGEST", 1 << 20)
+    path = tmp_path / "a.csv"
+    path.write_bytes(pack.compress(b"a,b\n" * 600_000))
+    assert path.stat().st_size < 2400
+    with pytest.raises(
+        DataFileError, match=r"unpacks to more than [12],\d{3},\d{3} bytes.*unpack it"
+    ):
+        list(read_chunks(path))
+    path.write_bytes(b"a,b\n" * 600_000)  # what is there is read
+    assert sum(len(chunk) for _, chunk in read_chunks(path)) == 2_400_000
 
 
 def test_another_encoding_is_named_with_its_line(tmp_path):

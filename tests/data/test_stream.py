@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from dsnc.data import Dataset, stream_rows, write_folder
 from dsnc.data.columns import Columns
-from dsnc.data.stream import stream_table, table_kind
+from dsnc.data.readers import rows_reader
+from dsnc.data.stream import stream_table
 from dsnc.data.tables import TableOptions, open_table
 from dsnc.errors import DataFileError, DsncWarning, InputError
 
@@ -92,8 +93,10 @@ def test_a_json_list_has_a_text_for_each_item(tmp_path):
 )
 def test_a_json_file_is_a_table_if_it_has_objects(tmp_path, text, kind):
     (tmp_path / "t.json").write_text(text)
-    assert table_kind(str(tmp_path / "t.json")) == kind
-    assert table_kind(str(tmp_path / "t.json"), Columns(text=("a",))) == kind
+    for columns in (None, Columns(text=("a",))):
+        reader = rows_reader(tmp_path / "t.json", columns)
+        table = reader.open(tmp_path / "t.json", TableOptions(), ())
+        assert (table and table.kind) == kind
 
 
 TITLES = Columns(text=("t",))

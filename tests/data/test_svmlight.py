@@ -1,9 +1,6 @@
 import bz2
 import gzip
 import lzma
-import subprocess
-import sys
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import oracles
+from dsnc._native import read_numbers
 from dsnc.data import svmlight
-from dsnc.data._kernels import read_numbers
 from dsnc.data.svmlight import parse_lines, read_svmlight
 from dsnc.errors import DataFileError, InputError
 
@@ -61,12 +58,11 @@ def files(draw, labels):
     return text if draw(st.booleans()) else text.rstrip("\n")
 
 
-@given(text=files(st.integers(-99, 99).map(str)), many=st.sampled_from([0, svmlight._MANY]))
-def test_reads_as_the_naive_twin(tmp_path_factory, text, many):
+@given(text=files(st.integers(-99, 99).map(str)))
+def test_reads_as_the_naive_twin(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("svm") / "rows"
     path.write_text(text, newline="")
-    with patch.object(svmlight, "_MANY", many):  # by the kernel or without it
-        dataset = read_svmlight(path, first_index=0, multilabel=False, dtype=np.float64)
+    dataset = read_svmlight(path, first_index=0, multilabel=False, dtype=np.float64)
     assert as_rows(dataset) == oracles.svmlight(text)
 
 
@@ -100,25 +96,14 @@ def test_short_numbers_are_left_to_no_other(number, power):
 @pytest.mark.parametrize("word", ["1e23", "1e-23", "9007199254740993", "0.30000000000000004"])
 def test_numbers_that_one_rounding_does_not_give_are_left_to_others(word, write):
     assert numbers_of([word]) is None
-    with patch.object(svmlight, "_MANY", 0):
-        dataset = read_svmlight(write(f"1 1:{word} 2:0.5\n"), dtype=np.float64)
+    dataset = read_svmlight(write(f"1 1:{word} 2:0.5\n"), dtype=np.float64)
     assert dataset.X.toarray().tolist() == [[float(word), 0.5]]
 
 
-@pytest.mark.parametrize("many", [0, 1 << 18])
 @pytest.mark.parametrize("octet", sorted(set(range(32)) - set(b"\t\n\v\f\r")))
-def test_a_control_octet_is_no_blank(octet, many, write, monkeypatch):
-    monkeypatch.setattr(svmlight, "_MANY", many)
+def test_a_control_octet_is_no_blank(octet, write):
     with pytest.raises(DataFileError, match="line 2"):
         read_svmlight(write(b"1 1:2\n1 1:2" + bytes([octet]) + b" 2:3\n"))
-
-
-def test_a_small_file_needs_no_kernel(write):
-    code = (
-        "import sys; from dsnc.data.svmlight import read_svmlight; read_svmlight(sys.argv[1]);"
-        "assert 'numba' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code, write(ROWS)], check=True)
 
 
 LABEL_SETS = st.lists(st.integers(0, 30), max_size=4, unique=True).map(sorted)

@@ -105,6 +105,37 @@ def test_rows_of_one_candidate_have_a_line_of_their_own():
     assert novelty_auroc(chance[~right], chance[right]) - novelty_auroc(p[~right], p[right]) < 0.02
 
 
+def test_a_few_rows_with_huge_scores_do_not_decide_for_all():
+    rng = np.random.default_rng(0)
+    n = 6000
+    lead = np.exp(rng.normal(size=n))
+    chance = expit(2 * np.log(lead) + 0.5)
+    truth = np.where(rng.random(n) < chance, 0, -1)
+    scores = np.column_stack([lead, np.zeros(n)])
+    scores[:: n // 50] *= 1e6  # features of one row in 120 are far from those of all others
+    half = np.arange(n) < n // 2
+    found = fit_confidence(scores[half], truth[half])
+    p, right = shares(scores[~half], found, 1000)[:, 0], (truth == 0)[~half]
+    assert expected_calibration_error(right, p) < 0.05
+    difference = novelty_auroc(chance[~half][~right], chance[~half][right])
+    assert difference - novelty_auroc(p[~right], p[right]) < 0.02
+
+
+def test_log_odds_that_run_against_being_right_do_not_decide():
+    """Few rivals make rows sure that are wrong more often than those with many."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    lead = np.where(rng.random(n) < 0.1, 2.0, 1.0)
+    n_rivals = rng.integers(1, 9, n)
+    scores = np.where(np.arange(9) <= n_rivals[:, None], 0.0, -3.0)
+    scores[:, 0] = lead
+    truth = np.where(rng.random(n) < np.where(lead > 1, 0.95, 0.5 + 0.02 * n_rivals), 0, -1)
+    half = np.arange(n) < n // 2
+    found = fit_confidence(scores[half], truth[half], complete=True)
+    p, right, lead = shares(scores[~half], found, 0)[:, 0], (truth == 0)[~half], lead[~half]
+    assert novelty_auroc(-p[right], -p[~right]) > novelty_auroc(-lead[right], -lead[~right]) - 0.005
+
+
 def test_weights_are_repeated_rows():
     scores = some_scores(3_000)
     rng = np.random.default_rng(5)

@@ -44,8 +44,6 @@ def test_blocks_of_any_size_change_nothing(case, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dsnc.decoders.linear._BLOCK", data.draw(st.integers(1, 60)))
         patch.setattr("dsnc.decoders.linear._MIN_ROWS", data.draw(st.integers(1, 5)))
-        patch.setattr("dsnc.decoders.linear._FEW_ROWS", data.draw(st.integers(1, 3)))
-        patch.setattr("dsnc.decoders.linear._GROUPS", data.draw(st.sampled_from([2, 4, 6])))
         decoder, codes = LinearDecoder(weight, bias), PackedCodes.from_bits(bits)
         for find in (decoder.top_k, decoder.candidates):
             classes, scores = find(Encoded(codes=codes), k)

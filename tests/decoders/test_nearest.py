@@ -129,7 +129,7 @@ def test_many_classes_need_little_memory():
     rng = np.random.default_rng(0)
     codes = PackedCodes.from_bits(rng.random((20_000, 16)) < 0.5)
     decoder = NearestDecoder(codes, np.arange(20_000), 20_000)
-    decoder.predict(Encoded(codes=codes.take(slice(0, 9))))  # compiles
+    decoder.predict(Encoded(codes=codes.take(slice(0, 9))))  # makes the index
     for k in (5, 500):
         decoder.top_k(Encoded(codes=codes.take(slice(0, 9))), k)
     tracemalloc.start()

@@ -17,7 +17,7 @@ def test_parts_of_a_choice():
         assert parse_decoder(name)[1:] == ({}, None)
         assert parse_decoder(name).name == name
         assert parse_decoder(name).kind is DECODERS.get(name)
-    settings = {"known": "weights", "size": 2, "radius": 1, "closeness": 0.5}
+    settings = {"known": "weights", "size": 2, "closeness": 0.5}
     assert parse_decoder({"name": "shortlist", **settings}).settings == settings
 
 
@@ -47,8 +47,8 @@ def test_codes_that_are_too_long_are_refused():
         ({"size": 5}, "decoder=None is not known"),
         ({"name": "tabel"}, "Did you mean 'table'"),
         (
-            {"name": "shortlist", "radus": 5},
-            "decoder='shortlist': setting='radus' is not known. Did you mean 'radius'",
+            {"name": "shortlist", "flps": 5},
+            "decoder='shortlist': setting='flps' is not known. Did you mean 'flips'",
         ),
         ({"name": "nearest", "neighbors": 5}, "Did you mean 'n_neighbors'"),
         (

@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.codes import Encoded, HammingIndex, PackedCodes
-from dsnc.codes._kernels.nearest import NO_LABELS, empty_lists
+from dsnc.codes.index import NO_SLACK
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
-from dsnc.decoders import shortlist as module
 from dsnc.decoders.confidence import Confidence
-from dsnc.errors import InputError
-from shortlist_cases import CODES, LINEAR, SEEDS, UNSURE, Case, answers
+from shortlist_cases import SEEDS, UNSURE, Case, answers
 
 
 def check(decoder, codes, logits, expected):
@@ -71,22 +69,8 @@ def test_scores_on_soft_bits_equal_the_naive_twin(seed):
         assert own[int(best[row])] >= scored[0][1] - 1e-4
 
 
-@given(SEEDS)
-def test_sorting_all_classes_agrees_with_the_lists(seed):
-    case = Case(seed)
-    decoder = case.decoder()
-    k = decoder.n_classes
-    listed = decoder.top_k(case.encoded, k)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_LISTED", 0)
-        patch.setattr(module, "_KEYS", 50)  # a few rows at a time
-        by_sorting = decoder.top_k(case.encoded, k)
-    for one, other in zip(listed, by_sorting, strict=True):
-        assert np.array_equal(one, other)
-
-
 @pytest.mark.parametrize("n_rows", [0, 1, 9])
-def test_very_many_wanted_classes(n_rows):
+def test_very_many_wanted_classes(level, n_rows):
     case = Case(3, n_classes=170, n_rows=n_rows)
     decoder = case.decoder()
     all_classes, all_scores = decoder.top_k(case.encoded, 170)
@@ -147,10 +131,11 @@ def test_lookups_find_the_candidates_that_a_scan_finds(each):
     labels = np.arange(n_codes) // each
     found = []
     for method in ("scan", "multi_index"):
-        decoder = ShortlistDecoder(linear, codes, labels, size=8, radius=9, closeness=0.1)
+        decoder = ShortlistDecoder(linear, codes, labels, size=8, closeness=0.1)
         decoder._index = HammingIndex(codes, method=method)
         found.append(answers(decoder, queries, logits))
-    done = decoder._index._update(queries, NO_LABELS, *empty_lists(len(queries), 1))
+    done = np.zeros(len(queries), dtype=bool)
+    decoder._index.native.probe(queries.words, done, 1, NO_SLACK)
     assert done.mean() > 0.5
     for scanned, looked_up in zip(*found, strict=True):
         assert np.array_equal(scanned, looked_up)
@@ -159,17 +144,15 @@ def test_lookups_find_the_candidates_that_a_scan_finds(each):
 # What is a candidate
 
 
-@given(SEEDS, st.integers(0, 5), st.integers(1, 5))
-def test_a_larger_radius_or_size_loses_no_candidate(seed, radius, size):
+@given(SEEDS, st.integers(1, 5))
+def test_a_larger_size_loses_no_candidate(seed, size):
     case = Case(seed)
     sets = []
-    for more in ({}, {"radius": radius + 2}, {"size": size + 3}):
-        decoder = case.decoder(**{"radius": radius, "size": size, **more})
-        classes, _ = decoder.candidates(case.encoded)
+    for length in (size, size + 3):
+        classes, _ = case.decoder(size=length).candidates(case.encoded)
         sets.append([set(row[row >= 0].tolist()) for row in classes])
-    for some, farther, longer in zip(*sets, strict=True):
+    for some, longer in zip(*sets, strict=True):
         assert 1 <= len(some) <= size
-        assert some <= farther
         assert some <= longer
 
 
@@ -178,11 +161,10 @@ def test_all_candidates_make_it_the_soft_decoder():
     linear = LinearDecoder(rng.normal(size=(30, 20)), rng.normal(size=30))
     logits = rng.normal(size=(50, 20)).astype(np.float32)
     known = PackedCodes.from_logits(linear.weight)
-    decoder = ShortlistDecoder(linear, known, np.arange(30), size=1000, radius=1000)
+    decoder = ShortlistDecoder(linear, known, np.arange(30), size=1000)
     soft = np.tanh(logits / 2) @ linear.weight.T + linear.bias
     codes = PackedCodes.from_logits(logits)
     assert np.array_equal(decoder.predict(Encoded(logits, codes)), soft.argmax(axis=1))
-    assert decoder.radius == 20
     assert decoder.candidates(Encoded(logits, codes))[0].shape == (50, 30)
 
 
@@ -211,25 +193,5 @@ def test_a_few_rows_are_decoded_as_many_are(seed):
     expected = decoder.top_k(case.encoded, 1)[0][:, 0]
     for either in (decoder, pickle.loads(pickle.dumps(decoder))):
         assert np.array_equal(either.predict(case.encoded), expected)
-        assert np.array_equal(either._few.best(case.logits)[0][:, 0], expected)
     one = [decoder.predict(case.encoded.take(slice(row, row + 1))) for row in range(8)]
     assert np.array_equal(np.concatenate(one), expected)
-
-
-@pytest.mark.parametrize(("n_bits", "size"), [(300, 4), (8, 1100)])
-def test_long_codes_and_lists_have_no_short_way(n_bits, size):
-    linear = LinearDecoder(np.zeros((1200, n_bits)), np.zeros(1200))
-    codes = PackedCodes.from_bits(np.zeros((1200, n_bits), dtype=bool))
-    assert ShortlistDecoder(linear, codes, np.arange(1200), size=size)._few_rows == 0
-
-
-def test_the_short_way_takes_a_few_rows_only():
-    decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2])
-    assert decoder._few_rows == 8
-    few, calls = decoder._few, []
-    few.best = lambda logits, k, best=few.best: calls.append(len(logits)) or best(logits, k)
-    for n in (0, 1, 8, 9, 5000):
-        assert len(decoder.predict(Encoded(np.ones((n, 2))))) == n
-    assert calls == [1, 8]
-    with pytest.raises(InputError, match="codes have 3 bits"):
-        decoder.predict(Encoded(np.ones((1, 3))))

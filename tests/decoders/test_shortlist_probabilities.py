@@ -48,7 +48,7 @@ def test_probabilities_are_those_of_plain_loops(seed, other, slope, offset):
 
 
 def test_nothing_is_left_to_other_classes_by_default():
-    decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2], size=2, radius=2)
+    decoder = ShortlistDecoder(LINEAR, CODES, [0, 1, 2], size=2)
     logits = np.array([[3.0, 0.5]], dtype=np.float32)
     proba = decoder.proba(Encoded(logits))
     assert (proba > 0).tolist() == [[True, True, False]]

@@ -4,18 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
+from dsnc._native import nominal_nanoseconds as nominal_ns
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.codes.multi_index import nominal_ns
 from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
 from dsnc.decoders import base as base_module
 from dsnc.decoders import shortlist_tuning as tuning
 from dsnc.decoders.confidence import Confidence
-from dsnc.decoders.known_codes import leading_codes, training_codes, weight_codes
+from dsnc.decoders.known_codes import training_codes, weight_codes
 from dsnc.decoders.scoring import TOLERANCE
 from dsnc.decoders.shortlist_tuning import tune_shortlist
 from dsnc.targets import Targets
 
-SETTINGS = ["size", "radius", "closeness"]
+SETTINGS = ["size", "flips", "closeness"]
 
 
 def problem(n=1500, n_classes=200, n_bits=24, noise=1.0, scale=0.2, seed=0, part=0):
@@ -51,25 +51,6 @@ def soft(linear):
     return SoftDecoder(linear.weight, linear.bias)
 
 
-# Known codes
-
-
-def test_leading_codes_are_few_and_near_the_best_of_their_class():
-    linear, rows = problem(n=3000, n_classes=20, n_bits=32)
-    codes, labels = training_codes(linear, *codes_and_classes(rows))
-    few, names = leading_codes(linear, codes, labels)
-    assert set(names.tolist()) == set(range(20))
-    assert len(few) < 0.9 * len(codes)
-    distances = codes.distance(few) + 99 * (labels[:, None] != names)
-    assert distances.min(axis=1).max() <= 4
-    again = leading_codes(linear, few, names)
-    assert again[0] == few
-    ideal = weight_codes(linear)[0]
-    for k in range(20):  # the one next to the class's own code always leads
-        nearest = codes.take(labels == k).distance(ideal.take([k])).min()
-        assert few.take(names == k).distance(ideal.take([k])).min() == nearest
-
-
 # The choice of settings
 
 
@@ -82,10 +63,8 @@ def test_the_chosen_setting_loses_no_more_than_it_may(noise):
     assert tried["weights"] is tuned
     decoder = tuned.decoder
     assert accuracy(decoder, rows) == pytest.approx(tuned.accuracy)
-    classes, _ = decoder.candidates(rows.encoded)
-    assert (classes >= 0).sum(axis=1).mean() == pytest.approx(tuned.candidates)
     everything = soft(linear)
-    longest = replaced(decoder, size=linear.n_classes, radius=linear.n_bits)
+    longest = replaced(decoder, size=linear.n_classes)
     assert (rows.right(longest) & ~rows.right(decoder)).mean() <= TOLERANCE
     # What rows that chose nothing say; the deviation is that of the rows in which both differ.
     differ = decoder.predict(fresh.encoded) != everything.predict(fresh.encoded)
@@ -99,10 +78,10 @@ def test_more_noise_needs_more_candidates():
     for noise in (0.0, 0.6, 1.0):
         linear, rows = problem(noise=noise)
         found.append(tune_shortlist(linear, {"weights": weight_codes(linear)}, rows)[1])
-    assert (found[0].decoder.size, found[0].decoder.radius) == (1, 0)
     assert found[0].accuracy == 1
-    candidates, costs = [t.candidates for t in found], [t.nanoseconds for t in found]
-    assert candidates == sorted(set(candidates))
+    sizes, costs = [t.decoder.size for t in found], [t.nanoseconds for t in found]
+    assert sizes[0] == 1
+    assert sizes == sorted(set(sizes))
     assert costs == sorted(set(costs))
 
 
@@ -122,19 +101,19 @@ def test_the_same_rows_give_the_same_settings():
             assert np.array_equal(array, again.decoder.arrays()[key])
 
 
-@pytest.mark.parametrize("order", [["leaders", "training"], ["training", "leaders"]])
+@pytest.mark.parametrize("order", [["weights", "training"], ["training", "weights"]])
 def test_of_two_sets_that_are_alike_the_cheaper_is_taken(order):
     linear, rows = problem(noise=0.5)
     codes, labels = weight_codes(linear)
     sets = {
-        "leaders": (codes, labels),
+        "weights": (codes, labels),
         "training": (PackedCodes.concatenate([codes] * 20), np.tile(labels, 20)),
     }
     name, tuned, tried = tune_shortlist(linear, {key: sets[key] for key in order}, rows)
-    assert tried["leaders"].accuracy == tried["training"].accuracy
-    assert tried["leaders"].nanoseconds < tried["training"].nanoseconds
-    assert name == "leaders"
-    assert tuned is tried["leaders"]
+    assert tried["weights"].accuracy == tried["training"].accuracy
+    assert tried["weights"].nanoseconds < tried["training"].nanoseconds
+    assert name == "weights"
+    assert tuned is tried["weights"]
 
 
 def test_a_cheap_set_that_is_clearly_worse_is_not_taken():
@@ -151,24 +130,12 @@ def test_a_cheap_set_that_is_clearly_worse_is_not_taken():
 
 def test_luck_does_not_make_up_for_what_a_short_list_loses():
     linear, rows = problem(noise=0.8, n_bits=16)
-    trial = tuning._try_out(linear, *weight_codes(linear), rows, {})
-    short = trial.is_right(1, 0)
+    trial = tuning._try_out(ShortlistDecoder(linear, *weight_codes(linear), size=200), rows)
+    short = trial.is_right(1)
     lost, won = (trial.most & ~short).sum(), (short & ~trial.most).sum()
     assert lost > 10
     assert won > 0
-    assert trial.loss(1, 0) == pytest.approx((lost + lost**0.5) / len(rows.targets.y))
-
-
-def test_a_smaller_radius_sets_the_mark_only_if_it_is_clearly_better():
-    n, m = 1000, 4
-    distances = np.tile(np.array([0, 1, 1, 1], dtype=np.int16), (n, 1))
-    for better, is_clear in ((3, False), (30, True)):
-        answers = np.zeros((n, m), dtype=np.bool_)
-        answers[:500] = True  # whatever the list
-        answers[500 : 500 + better, :1] = True  # the nearest alone
-        trial = tuning._Trial(tuning.Scoring(), distances, answers, None, [0, 1])
-        assert trial.most.sum() == 500 + is_clear * better
-        assert trial.loss(m, 1) == pytest.approx(is_clear * (better + better**0.5) / n)
+    assert trial.loss(1) == pytest.approx((lost + lost**0.5) / len(rows.targets.y))
 
 
 def test_doubt_counts_where_it_helps():
@@ -191,16 +158,25 @@ def test_few_classes_can_all_be_candidates(n_classes):
     assert accuracy(tuned.decoder, rows) >= accuracy(soft(linear), rows) - TOLERANCE
 
 
-def test_every_size_and_radius_is_worth_what_the_decoder_of_it_is():
+@pytest.mark.parametrize("flips", [0, 8])
+def test_every_size_is_worth_what_the_decoder_of_it_is(flips):
     linear, rows = problem(n=300, noise=1.3)
-    sets = weight_codes(linear)
-    trial = tuning._try_out(linear, *sets, rows, {})
-    for size, radius in ((1, 0), (3, 1), (200, 2), (16, 24), (200, 24)):
-        settings = {"size": size, "radius": radius, **trial.scoring._asdict()}
-        decoder = ShortlistDecoder(linear, *sets, **settings)
-        assert np.array_equal(trial.is_right(size, radius), rows.right(decoder))
-        classes, _ = decoder.candidates(rows.encoded)
-        assert trial.n_candidates(size, radius) == pytest.approx((classes >= 0).sum(axis=1).mean())
+    widest = ShortlistDecoder(linear, *weight_codes(linear), size=200, flips=flips)
+    trial = tuning._try_out(widest, rows)
+    for size in (1, 3, 16, 200):
+        decoder = widest.with_settings(size=size, **trial.scoring._asdict())
+        assert np.array_equal(trial.is_right(size), rows.right(decoder))
+
+
+def test_likely_codes_are_looked_up_where_codes_are_many(monkeypatch):
+    linear, rows = problem(noise=0.8, n_classes=2000)
+    known = training_codes(linear, *codes_and_classes(problem(n=9000, n_classes=2000, part=1)[1]))
+    exact = tune_shortlist(linear, {"training": known}, rows)[1]
+    monkeypatch.setattr(tuning, "_FEWEST_CODES", 5000)
+    likely = tune_shortlist(linear, {"training": known}, rows)[1]
+    assert exact.decoder.flips == 0 < likely.decoder.flips
+    assert np.array_equal(likely.right, rows.right(likely.decoder))
+    assert likely.accuracy >= exact.accuracy - 0.01
 
 
 # Known codes
@@ -252,7 +228,7 @@ def calibration_error(decoder, rows):
 def test_calibration_is_honest_on_fresh_rows(scale):
     linear, rows = problem(n=3000, scale=scale)
     fresh = problem(n=3000, scale=scale, part=1)[1]
-    decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16, radius=4, closeness=0.1)
+    decoder = ShortlistDecoder(linear, *weight_codes(linear), size=16, closeness=0.1)
     honest = decoder.calibrated(rows)
     assert log_loss(honest, fresh) < log_loss(decoder, fresh)
     assert calibration_error(honest, fresh) < 0.03 < calibration_error(decoder, fresh)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from dsnc.codes import Encoded
 from dsnc.codes.soft import SoftCodes
-from dsnc.decoders import LinearDecoder
+from dsnc.decoders import LinearDecoder, novelty
 from dsnc.decoders.memory import Memory
 from dsnc.decoders.novelty import Hidden, Novelty, signs_of_novelty
 from dsnc.metrics import novelty_auroc
@@ -47,6 +47,45 @@ def test_signs_are_those_of_plain_loops(memory, hides):
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def crowded(most=40):
+    """Return a decoder of many classes, of which 0, 1, 2... codes are remembered, and some rows."""
+    rng, counts = np.random.default_rng(5), np.arange(most)
+    codes = SoftCodes.from_logits(3 * rng.normal(size=(counts.sum(), N_BITS)))
+    owners = np.repeat(counts, counts)
+    known = Memory.empty(N_BITS, most).with_rows(codes, owners, most, 0)
+    rows = (3 * rng.normal(size=(700, N_BITS))).astype(np.float32)
+    return LinearDecoder(rng.normal(size=(most, N_BITS)), np.zeros(most)), known, rows
+
+
+def test_distances_are_those_of_plain_loops_however_many_codes_are_remembered(monkeypatch):
+    decoder, known, rows = crowded()
+    scores = np.where(rows > 0, 1, -1) @ decoder.weight.T
+    codes, none = (known.codes.logits(), known.classes), np.ones((len(rows), 1))
+    expected = signs_of_strangeness(scores, rows, codes, none, np.ones(1))
+    found = signs_of_novelty(Encoded(rows), decoder, known)
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-4)
+    monkeypatch.setattr(novelty, "_NUMBERS", 1000)  # of comparisons at a time
+    assert np.array_equal(signs_of_novelty(Encoded(rows), decoder, known), found)
+
+
+def test_of_a_class_with_very_many_codes_some_are_looked_at(monkeypatch):
+    decoder, known, rows = crowded()
+    some = np.flatnonzero(np.arange(len(known.codes)) - known.places(known.classes)[0] < 6)
+    fewer = Memory.empty(N_BITS, 40).with_rows(known.codes.take(some), known.classes[some], 9, 0)
+    expected = signs_of_novelty(Encoded(rows), decoder, fewer)
+    monkeypatch.setattr(novelty, "_CODES", 6)
+    found = signs_of_novelty(Encoded(rows), decoder, known)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_distance_of_a_row_does_not_depend_on_the_others():
+    decoder, known, rows = crowded()
+    together = signs_of_novelty(Encoded(rows), decoder, known)[:, 2]
+    for some in (np.arange(0, 700, 7), np.arange(300), np.array([5])):
+        alone = signs_of_novelty(Encoded(rows[some]), decoder, known)[:, 2]
+        assert np.array_equal(alone, together[some])
+
+
 def test_a_hidden_class_is_as_good_as_none():
     everything, rest = LinearDecoder(WEIGHT, BIAS), LinearDecoder(WEIGHT[1:], BIAS[1:])
     near = _encoded((everything.top_k(_encoded(), 2)[0] == 0).any(axis=1))
@@ -78,6 +117,17 @@ def test_novelty_is_measured_in_deviations_of_known_rows():
     assert abs(found.mean()) < 1e-4 and abs(found.std() - 1) < 1e-4
     assert np.mean(found > novelty.threshold(0.1)) == pytest.approx(0.1, abs=0.01)
     assert Novelty.of(known[:10], hidden[:10]) is None
+
+
+@pytest.mark.parametrize("n", [20, 333, 5000])
+def test_lines_are_quantiles(n):
+    known, hidden = np.random.default_rng(n).normal(size=(2, n, 4)).round(1)  # some are equal
+    novelty = Novelty.of(known, hidden)
+    expected = np.quantile(novelty.measure(known), np.linspace(0, 1, 1001))
+    np.testing.assert_allclose(novelty.quantiles, expected, rtol=1e-5, atol=1e-5)
+    moved = novelty.moved(known, known + 1).quantiles
+    expected = np.quantile(novelty.measure(known + 1), np.linspace(0, 1, 1001))
+    np.testing.assert_allclose(moved, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_novelty_is_good_for_is_measured_on_hidden_rows():

@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 
 import oracles
 from dsnc.codes import CodeTable, Encoded, PackedCodes
-from dsnc.codes._kernels.table_probes import find_classes
 from dsnc.decoders import LinearDecoder, NearestDecoder, SoftDecoder, TableDecoder
 from dsnc.errors import InputError
 
@@ -42,16 +41,9 @@ def test_the_kernel_equals_its_naive_twin(case, n_flips, k):
     table, linear, logits = case
     codes = PackedCodes.from_logits(logits)
     n_flips = min(n_flips, table.n_bits)
-    classes, scores, counts = find_classes(
-        table.labels,
-        codes.words,
-        logits,
-        np.tanh(logits * np.float32(0.5)),
-        linear.weight,
-        linear.bias,
-        n_flips,
-        k,
-    )
+    probes = 1 << n_flips
+    decoder = TableDecoder(table, linear, probes=probes)
+    classes, scores, counts = decoder._find(Encoded(logits, codes), k)
     expected = oracles.probed_classes(
         table.labels, codes.to_ints(), logits, linear.weight, linear.bias, n_flips
     )

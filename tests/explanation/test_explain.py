@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsnc import DSNCClassifier
 from dsnc.codes import Encoded
 from dsnc.decoders import ScoresDecoder, SoftDecoder
 from dsnc.encoders import Layer, NumpyEncoder
@@ -206,3 +207,11 @@ def test_wrong_uses():
         explain(predictor, ["a text"], LABELS)
     with pytest.raises(InputError, match="decoder 'scores' cannot be explained"):
         first_stage(ScoresDecoder(3), np.zeros(3, np.float32), (0, 1), 0.0)
+
+
+@pytest.mark.parametrize(("text", "n"), [("x" * 50_001, "50,001"), ("\ufdfa" * 4_000, "72,000")])
+def test_a_text_that_would_take_too_long_is_refused(text, n):
+    texts = ["night nurse", "bus driver"] * 10
+    model = DSNCClassifier(n_bits=4, max_epochs=1, validation_fraction=0).fit(texts, texts)
+    with pytest.raises(InputError, match=rf"X\[1\] has {n} characters; explain accepts at most"):
+        model.explain(["nurse", text])

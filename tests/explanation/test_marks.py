@@ -1,12 +1,14 @@
 """N-grams stand where they are marked, in every script."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.explanation.marks import mark, shades
 from dsnc.features import TextFeatures
-from dsnc.features.naming import grams_of, placed_grams
+from dsnc.features.naming import grams_of, placed_grams, placed_words
 from dsnc.features.points import normalized
 
 TEXTS = [
@@ -83,3 +85,14 @@ def test_shades():
     assert shades("", ()) == []
     assert shades("ab", (0.0, 0.0)) == [("ab", 0)]
     assert shades("a\x1fb", (0.01, 0.02, -1.0)) == [("a | ", 0), ("b", -4)]
+
+
+def test_long_words_take_time_in_proportion(features):
+    text = "e\u0301\u0316" + 300_000 * "\u0301"
+    seconds = []
+    for part in (text[: len(text) // 4], text):
+        start = time.perf_counter()
+        mark(part, features, {0: 1.0})
+        assert placed_words(20 * part)
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 9 * seconds[0] + 1

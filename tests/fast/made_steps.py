@@ -5,10 +5,9 @@ import scipy.sparse as sp
 
 import oracles
 from dsnc.fast import recipe
-from dsnc.fast._kernels.state import Plan, Weights
-from dsnc.fast.model import Model, log_frequencies
+from dsnc.fast.model import Model, Weights, log_frequencies
 from dsnc.fast.rows import Feed, Scaling
-from dsnc.fast.steps import FastSteps
+from dsnc.fast.steps import FastSteps, Plan
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.settings import Settings
@@ -18,18 +17,16 @@ def make_plan(**changes):
     usual = {
         "n_draws": 3,
         "soft_share": 0.25,
-        "sharpness": 1,
+        "sharpness": 1.0,
         "n_uniform": 20,
-        "searches": True,
         "window": 128,
-        "smoothing": 0,
+        "smoothing": 0.0,
         "fading": 0.999,
         "bias_rate": 0.3,
         "moves_encoder": True,
         "each_alone": False,
     } | changes
-    reals = ("soft_share", "sharpness", "smoothing", "fading", "bias_rate")
-    return Plan(**{k: np.float32(v) if k in reals else v for k, v in usual.items()})
+    return Plan(**usual)
 
 
 def make_rows(n_classes, n=90, n_features=40, seed=0, weighted=False):

@@ -65,13 +65,10 @@ def same_bits(one, other):
 
 
 def shared_out(sets, candidates, n_classes):
-    """Return the rows of each class's problem; row i as -1 - i where it has the class."""
+    """Return the rows of each class's problem, each with whether it has the class."""
     problems = [[] for _ in range(n_classes)]
     for row, named in enumerate(candidates.tolist()):
         own = np.flatnonzero(sets[row]).tolist()
-        for k in own:
-            problems[k].append(-1 - row)
-        for k in named:
-            if k not in (*own, -1):
-                problems[k].append(row)
+        for k in {*own, *named} - {-1}:
+            problems[k].append((row, k in own))
     return problems

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsnc import _native
 from dsnc.decoders.memory import some_of_each
 from dsnc.fast import class_centers
-from dsnc.fast._kernels.centers import find_centers, move_centers
 from dsnc.fast.class_centers import find_class_centers, more_class_centers
 from dsnc.fast.rows import Feed, Scaling
 from dsnc.rerank import Space
@@ -49,8 +49,8 @@ def naive_centers(rows, weight, n_centers, seed):
     return centers, (weight * far).sum()
 
 
-@given(st.integers(0, 2**31), st.integers(1, 4), st.booleans())
-def test_the_kernel_is_k_means(seed, n_centers, weighted):
+@given(seed=st.integers(0, 2**31), n_centers=st.integers(1, 4), weighted=st.booleans())
+def test_the_kernel_is_k_means(level, seed, n_centers, weighted):
     rng = np.random.default_rng(seed)
     # Whole numbers, so that there are ties, and sums are exact.
     rows = rng.integers(-3, 4, (10, 2)).astype(np.float32)
@@ -58,8 +58,7 @@ def test_the_kernel_is_k_means(seed, n_centers, weighted):
     weight[[0, 6]] = 1
     starts, firsts = np.array([0, 6, 6, 10]), np.cumsum([0, n_centers, 1, n_centers])
     centers = np.zeros((firsts[-1], 2), np.float32)
-    scratch = np.full(10, -1), np.empty(10, np.float32), np.empty((n_centers, 3))
-    total = find_centers(rows, weight, starts, firsts, seed, PASSES, centers, *scratch)
+    total = _native.find_centers(rows, weight, starts, firsts, seed, PASSES, centers)
     expected, sums = np.zeros_like(centers), 0.0
     for k in (0, 2):
         mine, own = slice(starts[k], starts[k + 1]), slice(firsts[k], firsts[k + 1])
@@ -89,19 +88,23 @@ def naive_steps(rows, own, weight, candidates, firsts, rates, spread, seed, n_mo
                 centers[c] += step * (moved - centers[c])
 
 
-@given(st.integers(0, 2**31), st.sampled_from([0.0, 0.3]), st.sampled_from([3, 8]))
-def test_the_kernel_moves_centers_as_it_should(seed, spread, n_movable):
+@given(
+    seed=st.integers(0, 2**31),
+    spread=st.sampled_from([0.0, 0.3]),
+    n_movable=st.sampled_from([3, 8]),
+    width=st.sampled_from([3, 16, 51]),
+)
+def test_the_kernel_moves_centers_as_it_should(level, seed, spread, n_movable, width):
     rng = np.random.default_rng(seed)
     firsts = np.array([0, 2, 3, 6, 8])
-    rows, centers = (rng.normal(size=(n, 3)).astype("f4") for n in (12, 8))
+    rows, centers = (rng.normal(size=(n, width)).astype("f4") for n in (12, 8))
+    rows, centers = rows / np.float32(width**0.5), centers / np.float32(width**0.5)
     own, weight = rng.integers(0, 4, 12), rng.choice([0.0, 0.5, 1, 9], 12).astype("f4")
     candidates = np.array([rng.permutation([0, 1, 2, 3, -1])[:4] for _ in range(12)], np.int32)
-    rates = np.array([0.4, 0.1], np.float32)
-    arguments = rows, own, weight, candidates, firsts, rates, np.float32(spread), seed, n_movable
-    expected, scratch = centers.astype(np.float64), (np.empty(4, np.int64), np.empty(4, "f4"))
-    naive_steps(*arguments, expected)
-    before = centers.copy()
-    move_centers(*arguments, centers, np.empty(3, "f4"), *scratch)
+    given, rates, rest = (rows, own, weight, candidates, firsts), (0.4, 0.1), (spread, seed)
+    expected, before = centers.astype(np.float64), centers.copy()
+    naive_steps(*given, rates, *rest, n_movable, expected)
+    _native.move_centers(*given, *rates, *rest, n_movable, centers)
     np.testing.assert_allclose(centers, expected, atol=1e-4)
     assert (centers[n_movable:] == before[n_movable:]).all()
     assert (centers != before).any() or not np.isin(own, candidates).all() or n_movable < 8
@@ -121,6 +124,39 @@ def found(given, candidates=None, **settings):
 def centers_of(vectors):
     """Return the centers, as rows come."""
     return vectors.matrix().toarray() / (2 * vectors.space.factor**2) + vectors.space.shift
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weight": np.ones(3, "f4")}, "do not fit"),
+        ({"starts": np.array([0, 5])}, "rows of classes lead outside"),
+        ({"starts": np.array([3, 0, 4])}, "rows of classes lead outside"),
+        ({"firsts": np.array([0, 3])}, "centers of classes lead outside"),
+        ({"firsts": np.array([0, 0])}, "more centers than rows, or none"),
+    ],
+)
+def test_the_core_refuses_classes_that_lead_outside(change, message):
+    given = {"rows": np.ones((4, 2), "f4"), "weight": np.ones(4, "f4")}
+    given |= {"starts": np.array([0, 4]), "firsts": np.array([0, 2]), **change}
+    with pytest.raises(ValueError, match=message):
+        _native.find_centers(*given.values(), 0, 3, np.zeros((2, 2), "f4"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"own": np.zeros(3, int)}, "do not fit"),
+        ({"candidates": np.full((4, 1), 1, "i4")}, "a candidate is no class"),
+        ({"firsts": np.array([0, 3])}, "centers of classes lead outside"),
+        ({"firsts": np.array([0, 0, 2])}, "a class has no center"),
+    ],
+)
+def test_the_core_refuses_candidates_that_lead_outside(change, message):
+    given = {"rows": np.ones((4, 2), "f4"), "own": np.zeros(4, int), "weight": np.ones(4, "f4")}
+    given |= {"candidates": np.zeros((4, 1), "i4"), "firsts": np.array([0, 2]), **change}
+    with pytest.raises(ValueError, match=message):
+        _native.move_centers(*given.values(), 0.1, 0.0, 1.0, 0, 2, np.zeros((2, 2), "f4"))
 
 
 SIDES = np.array([[0, 0], [9, 0], [0, 9], [9, 9]], np.float32)
@@ -200,7 +236,7 @@ def test_rows_move_centers_to_where_their_class_is_told_from_others():
 
 def test_very_many_rows_move_centers_in_few_rounds(monkeypatch):
     calls = []
-    monkeypatch.setattr(class_centers, "move_centers", lambda rows, *_: calls.append(len(rows)))
+    monkeypatch.setattr(_native, "move_centers", lambda rows, *_: calls.append(len(rows)))
     X, y = np.random.default_rng(7).normal(size=(30, 2)).astype("f4"), np.arange(30) % 3
     rivals = np.tile(np.arange(3, dtype=np.int32), (30, 1))
     rivals[:10] = -1

@@ -19,8 +19,8 @@ from made_vectors import (
 )
 from sklearn.svm import LinearSVC
 
+from dsnc import _native
 from dsnc.fast import class_vectors
-from dsnc.fast._kernels.dual import share_out
 from dsnc.fast.rows import Scaling
 from dsnc.targets import Targets
 
@@ -32,20 +32,16 @@ def exact(monkeypatch):
     exactly(monkeypatch)
 
 
-@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(0, 4))
+@given(seed=st.integers(0, 2**31), n_classes=st.integers(1, 6), width=st.integers(0, 4))
 def test_rows_are_shared_out_as_by_hand(seed, n_classes, width):
     rng = np.random.default_rng(seed)
     sets = Targets(sp.csr_array(rng.random((9, n_classes)) < 0.4), n_classes)
     own = sets.lists()
     candidates = rng.integers(-1, n_classes, (9, width)).astype(np.int32)
     expected = shared_out(sets.classes.toarray(), candidates, n_classes)
-    counted = np.zeros(n_classes + 1, np.int64)
-    share_out(*own, candidates, counted, np.empty(0, np.int32))
-    starts = np.cumsum(counted)
+    starts, *shared = class_vectors._share_out(*own, candidates, n_classes)
     assert np.diff(starts).tolist() == [len(rows) for rows in expected]
-    rows = np.empty(starts[-1], np.int32)
-    share_out(*own, candidates, starts, rows)
-    assert rows.tolist() == [row for problem in expected for row in problem]
+    assert list(zip(*shared, strict=True)) == [row for problem in expected for row in problem]
 
 
 # Against another solver
@@ -53,8 +49,9 @@ def test_rows_are_shared_out_as_by_hand(seed, n_classes, width):
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_margins_are_those_of_a_support_vector_machine(exact, C, sparse):
-    X, y = make_rows()
+@pytest.mark.parametrize("n_features", [12, 45])
+def test_margins_are_those_of_a_support_vector_machine(level, exact, C, sparse, n_features):
+    X, y = make_rows(n_features=n_features)
     length = float(np.square(X).sum(axis=1).mean())
     vectors = train(sp.csr_array(X) if sparse else X, y, C=C)
     settings = {"loss": "squared_hinge", "dual": True, "tol": 1e-8, "max_iter": 100_000}
@@ -62,6 +59,41 @@ def test_margins_are_those_of_a_support_vector_machine(exact, C, sparse):
     rounding = np.abs(X).sum(axis=1, keepdims=True) * vectors.scales / 2  # of weights to octets
     difference = np.abs(margins(vectors, X) - machine.decision_function(X))
     assert (difference <= rounding + 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"starts": np.array([0, 3])}, "rows of problems lead outside"),
+        ({"rows": np.array([0, 2])}, "what is no row"),
+        ({"positive": np.ones(3, bool)}, "do not fit"),
+        ({"indptr": np.array([0, 2, 1])}, "indptr does not ascend"),
+        ({"indices": np.array([0, 3], "i4")}, "that vectors do not have"),
+        ({"indptr": np.empty(0, int)}, "not as many features"),
+        ({"least": 0.0}, "least is not above 0"),
+        ({"room": 3}, "no room for the weights of a class"),
+    ],
+)
+def test_the_core_refuses_problems_that_lead_outside(change, message):
+    given = {
+        "starts": np.array([0, 2]),
+        "rows": np.array([0, 1]),
+        "positive": np.array([True, False]),
+        "indptr": np.array([0, 1, 2]),
+        "indices": np.array([0, 1], "i4"),
+        "least": 0.1,
+        "room": 4,
+    } | change
+    problems = given["starts"], given["rows"], given["positive"]
+    features = given["indptr"], given["indices"], np.ones(2, "f4")
+    numbers = {"offset": 1.0, "tolerance": 0.1, "lean": 0.0, "n_passes": 1, "seed": 0}
+    numbers |= {"least": given["least"]}
+    ones, found = (
+        np.ones(2, "f4"),
+        tuple(np.empty(given["room"], kind) for kind in ("i4", "i4", "f4")),
+    )
+    with pytest.raises(ValueError, match=message):
+        _native.solve(0, *problems, 0, features, ones, ones, 3, numbers, np.zeros(1, "f4"), found)
 
 
 def test_a_weight_counts_like_so_many_rows(exact):

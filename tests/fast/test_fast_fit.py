@@ -82,7 +82,7 @@ def test_rows_are_held_out_given_or_none():
 def test_the_best_epoch_is_kept():
     """Labels are noise, so that accuracies go up and down."""
     labels = np.random.default_rng(0).permutation(Y)
-    model = quick(validation_fraction=0.5, soft_vectors=False, decoder="linear").fit(X, labels)
+    model = quick(validation_fraction=0.5, decoder="linear").fit(X, labels)
     best = model.history_.best_epoch
     assert best < 12
     assert model.history_.best_accuracy == max(model.history_.column("validation_accuracy"))
@@ -91,7 +91,7 @@ def test_the_best_epoch_is_kept():
         if progress.epoch.epoch == best:
             progress.stop()
 
-    again = quick(validation_fraction=0.5, soft_vectors=False, decoder="linear", callbacks=[stop])
+    again = quick(validation_fraction=0.5, decoder="linear", callbacks=[stop])
     assert same_model(again.fit(X, labels), model)
 
 
@@ -132,12 +132,6 @@ def test_the_time_limit_stops_within_an_epoch(monkeypatch):
 
 def test_a_generous_time_limit_changes_nothing():
     assert same_model(quick(time_limit=1e6).fit(X, Y), quick().fit(X, Y))
-
-
-def test_the_time_limit_holds_for_soft_vectors_too():
-    """A fifth of a million epochs would follow."""
-    model = quick(n_bits=4, time_limit=0.2, max_epochs=10**6).fit(X, Y)
-    assert model.history_.stopped == "time_limit reached"
 
 
 def test_ctrl_c_keeps_the_best():
@@ -245,6 +239,5 @@ def test_rows_without_any_feature():
     assert np.isfinite(model.predict_proba(rows)).all()
 
 
-@pytest.mark.slow  # distances in 16 bits are another kernel, which takes ten seconds to compile
 def test_codes_longer_than_an_octet_can_count():
     assert quick(n_bits=300).fit(X, Y).score(X_TEST, Y_TEST) > 0.9

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dsnc.codes import Encoded
-from dsnc.decoders import LinearDecoder, SoftDecoder
+from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layer, NumpyEncoder
-from dsnc.errors import DsncWarning, InputError
+from dsnc.errors import InputError
 from dsnc.fast import FastLearner
 from dsnc.predictor import Predictor
 from made_examples import K, make_dense, make_settings, make_sparse
@@ -165,45 +164,3 @@ def test_what_was_exported_stays_as_it_is():
 
 
 # Vectors for soft bits
-
-
-def soft_accuracy(encoder, decoder, examples, sharpness):
-    soft = SoftDecoder(decoder.weight, decoder.bias, sharpness=sharpness)
-    classes, _ = soft.top_k(Encoded(encoder.logits(examples.X)), 1)
-    return (classes[:, 0] == examples.targets.y).mean()
-
-
-@pytest.fixture(scope="module")
-def learner():
-    return learn(make_dense(), n_bits=5, max_epochs=10)[0]
-
-
-def test_soft_vectors_are_better_for_soft_bits_and_the_encoder_stays(learner):
-    before, examples = arrays_of(learner), make_dense()
-    encoder, hard = learner.export()
-    soft = learner.fit_soft_vectors(hard, 0.3, examples)
-    assert all(map(np.array_equal, before, arrays_of(learner)))
-    assert not np.array_equal(soft.weight, hard.weight)
-    scores = [soft_accuracy(encoder, vectors, examples, 0.3) for vectors in (hard, soft)]
-    assert scores[1] >= scores[0]
-    further = learner.partial_fit_soft_vectors(soft, 0.3, examples, 1)
-    assert not np.array_equal(further.weight, soft.weight)
-    assert soft_accuracy(encoder, further, examples, 0.3) > scores[1] - 0.1
-
-
-def test_vectors_for_bits_as_sharp_as_those_of_training_are_there_already(learner):
-    hard = learner.export()[1]
-    assert learner.fit_soft_vectors(hard, 1.0, make_dense()) is hard
-
-
-def test_no_soft_vectors_after_the_clock_or_ctrl_c():
-    def ctrl_c(progress):
-        raise KeyboardInterrupt
-
-    late, history = learn(make_dense(), time_limit=1e-9)
-    assert history.stopped == "time_limit reached"
-    with pytest.warns(DsncWarning, match="interrupted"):
-        interrupted, _ = learn(make_dense(), callbacks=[ctrl_c])
-    for stopped in (late, interrupted):
-        hard = stopped.export()[1]
-        assert stopped.fit_soft_vectors(hard, 0.3, make_dense()) is hard

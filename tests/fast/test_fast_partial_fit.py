@@ -93,18 +93,6 @@ def examples_of(model):
     return Examples(many_classes.X, Targets(numbers, len(model.classes_)))
 
 
-def test_a_few_rows_do_not_spoil_soft_vectors(many):
-    learner = pickle.loads(pickle.dumps(many._learner))
-    hard, examples = learner.export()[1], examples_of(many)
-    soft = learner.fit_soft_vectors(hard, 0.4, examples)
-    few = examples._replace(rows=np.arange(20))
-    after = learner.partial_fit_soft_vectors(soft, 0.4, few, 1)
-    again = learner.partial_fit_soft_vectors(after, 0.4, few, 2)
-    for one, other in ((soft, after), (after, again)):
-        moved = np.linalg.norm(other.weight - one.weight) / np.linalg.norm(one.weight)
-        assert 0 < moved < 0.1
-
-
 def test_a_pass_that_fails_leaves_the_model_as_it_was():
     model = quick().fit(X, Y)
     before = pickle.loads(pickle.dumps(model))

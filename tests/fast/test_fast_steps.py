@@ -13,6 +13,7 @@ from dsnc.fast import steps as fast_steps
 from dsnc.fast.model import Model, log_frequencies, log_odds, padded
 from dsnc.fast.rows import Feed, Scaling, without_some
 from dsnc.fast.steps import HeldOutRows
+from dsnc.rows import draw_rows
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 
@@ -153,7 +154,7 @@ def test_of_very_many_held_out_rows_some_are_looked_at(model, monkeypatch):
     examples = make_rows(7)._replace(rows=np.arange(1, 90))
     held_out = HeldOutRows(examples, Scaling())
     assert held_out.n_rows == 30
-    some = np.linspace(1, 89, 30).astype(int)
+    some = 1 + draw_rows(89, 30)
     picked = Examples(examples.X[some], Targets(examples.targets.y[some], 7))
     found = held_out.accuracy(model, (1.0,))
     assert found == pytest.approx(naive_accuracy(model, picked, (1.0,)), abs=1e-6)

@@ -1,7 +1,10 @@
 """The same bits for any number of threads, and what happens where threads cannot be had."""
 
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Timer
 
 import numpy as np
@@ -70,17 +73,15 @@ def test_texts_by_any_number_of_threads():
     assert not same_model(models[0], another.fit(texts, labels))
 
 
-def test_soft_vectors_and_further_passes_by_any_number_of_threads():
+def test_further_passes_by_any_number_of_threads():
     examples = Examples(SPARSE.X, Targets(SPARSE.targets.y, 300))
     results = []
     for n_jobs in (1, 3):
         settings = Settings(n_bits=20, max_epochs=5)
         learner = FastLearner(settings, examples, 300, 0, n_jobs)
         learner.fit(examples)
-        soft = learner.fit_soft_vectors(learner.export()[1], 0.5, examples)
         learner.partial_fit(examples, 1)
-        soft = learner.partial_fit_soft_vectors(soft, 0.5, examples, 1)
-        results.append([soft.weight.tobytes(), learner.export()[1].weight.tobytes()])
+        results.append(learner.export()[1].weight.tobytes())
     assert results[0] == results[1]
 
 
@@ -107,14 +108,13 @@ def test_ctrl_c_in_the_middle_of_a_kernel_keeps_the_best(n_jobs):
 
 
 def test_as_many_threads_as_the_environment_says(monkeypatch):
-    wanted = []
+    wanted, trainer = [], steps.Trainer
 
-    class Pool(ThreadPoolExecutor):
-        def __init__(self, n):
-            wanted.append(n)
-            super().__init__(n)
+    def new_trainer(*given):
+        wanted.append(given[-1])
+        return trainer(*given)
 
-    monkeypatch.setattr(steps, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(steps, "Trainer", new_trainer)
     for said in ("3", "1", "100"):
         monkeypatch.setenv("OMP_NUM_THREADS", said)
         fit(SPARSE, None, max_epochs=1)
@@ -122,13 +122,19 @@ def test_as_many_threads_as_the_environment_says(monkeypatch):
     assert wanted == [3, 1, 8, 2]
 
 
-def test_a_thread_that_cannot_be_started_is_an_error_and_no_endless_wait(monkeypatch):
-    class Pool(ThreadPoolExecutor):
-        def submit(self, work, thread):
-            if thread == 2:
-                raise RuntimeError("can't start new thread")
-            return super().submit(work, thread)
+NO_ROOM = """
+import resource, sys
+sys.path[:0] = {path}
+import numpy as np, test_fast_threads as these
+alone = these.fit(these.SPARSE, 1)
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + (4 << 20)  # less than the stack of a thread
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+assert these.fit(these.SPARSE, 4) == alone
+"""
 
-    monkeypatch.setattr(steps, "ThreadPoolExecutor", Pool)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        fit(SPARSE, 3)
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_where_the_system_refuses_threads_fewer_do_it():
+    code = NO_ROOM.format(path=sys.path)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

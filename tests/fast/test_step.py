@@ -7,7 +7,7 @@ import pytest
 from made_steps import exact, make_plan, make_rows, make_sets, make_steps, run_twin
 
 from dsnc.fast import recipe
-from dsnc.fast._kernels.state import Weights
+from dsnc.fast.model import Weights
 
 
 def check_against_twin(

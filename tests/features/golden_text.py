@@ -40,7 +40,7 @@ def main() -> None:
         "labels": model.predict(ASKED).tolist(),
     }
     lines = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in expected.items()]
-    (FOLDER / "README.md").unlink()  # it has the date
+    (FOLDER / "README.md").unlink()  # nothing is read from it
     (FOLDER / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 

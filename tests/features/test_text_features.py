@@ -1,4 +1,5 @@
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 import oracles
+from dsnc import _native
 from dsnc.errors import InputError
 from dsnc.features import TextFeatures, grams, points
 from odd_texts import ANY_TEXT, SIZES, TEXTS, assert_canonical
@@ -35,7 +37,7 @@ def dense(rows, n_columns):
     max_features=st.sampled_from([1, 5, 70, 5000]),
 )
 def test_rows_are_those_of_the_naive_twin(
-    texts, others, words, characters, lowercase, sublinear, **settings
+    level, texts, others, words, characters, lowercase, sublinear, **settings
 ):
     if words is None and characters is None:
         words = (1, 1)
@@ -62,7 +64,7 @@ def test_rows_are_those_of_the_naive_twin(
 
 
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=8), lowercase=st.booleans())
-def test_a_text_gives_the_same_alone_and_in_a_block(texts, lowercase):
+def test_a_text_gives_the_same_alone_and_in_a_block(level, texts, lowercase):
     features = TextFeatures(min_rows=1, lowercase=lowercase).fit([*texts, "a"])
     together = features.transform(texts).toarray()
     alone = [features.transform([text]).toarray() for text in texts]
@@ -72,7 +74,7 @@ def test_a_text_gives_the_same_alone_and_in_a_block(texts, lowercase):
 def test_many_blocks_and_threads(monkeypatch):
     rng = np.random.default_rng(0)
     vocabulary = ["nurse", "Ärztin", "σίγμας", "bus", "driver", "字", "x" * 40]
-    texts = [" ".join(rng.choice(vocabulary, rng.integers(0, 9))) for _ in range(700)]
+    texts = [" ".join(rng.choice(vocabulary, rng.integers(0, 9))) for _ in range(1500)]
     whole = TextFeatures().fit(texts)
     expected = whole.transform(texts)
     monkeypatch.setattr(points, "_ROWS", 50)
@@ -90,7 +92,6 @@ def test_rows_keep_their_order_whichever_thread_is_first(monkeypatch):
     texts = [f"nurse {i} ward {i % 7}" for i in range(400)]
     features = TextFeatures(min_rows=1).fit(texts)
     expected = features.transform(texts)
-    monkeypatch.setattr("dsnc.features.fitted.can_wait", lambda seconds: False)
     monkeypatch.setattr("dsnc.features.fitted.in_threads", last_first)
     assert (features.transform(texts) != expected).nnz == 0
 
@@ -102,15 +103,43 @@ def last_first(work, n, n_jobs):
             work(slice(start, min(start + 50, n)))
 
 
-def test_another_thread_may_take_the_last_scratch():
-    class TakenMeanwhile(list):
-        def __bool__(self):
-            return True
+def test_threads_share_the_features():
+    texts = [f"nurse {i} ward {i % 7}" for i in range(2000)]
+    features = TextFeatures(min_rows=1).fit(texts)
+    expected = features.transform(texts)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(features.transform, [texts] * 16):
+            assert (found != expected).nnz == 0
 
-    features = TextFeatures(min_rows=1).fit(TEXTS)
-    expected = features.transform(TEXTS)
-    features._columns()._spare = TakenMeanwhile()
-    assert (features.transform(TEXTS) != expected).nnz == 0
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_hashes": 100}, "not a power of two"),
+        ({"words": (0, 3)}, "do not ascend from 1 to 32"),
+        ({"characters": (3, 33)}, "do not ascend from 1 to 32"),
+        ({"buckets": np.array([3, 3], np.uint32)}, "buckets do not ascend"),
+        ({"buckets": np.array([3, 64], np.uint32)}, "not below n_hashes"),
+        ({"idf": np.ones(3, np.float32)}, "not as many weights"),
+    ],
+)
+def test_the_core_refuses_what_leads_outside(change, message):
+    settings = {"words": (1, 2), "characters": (1, 5), "lowercase": True, "sublinear": True}
+    settings |= {"n_hashes": 64, "buckets": np.array([3, 4], np.uint32)}
+    settings |= {"idf": np.ones(2, np.float32), **change}
+    arrays = settings.pop("buckets"), settings.pop("idf")
+    with pytest.raises(ValueError, match=message):
+        _native.TextColumns(grams.Grams(**settings), points.read_others, *arrays)
+
+
+@pytest.mark.parametrize("said", [("é", np.zeros(0x110000, np.uint8)), ("é\n", np.zeros(9, "u1"))])
+def test_the_core_refuses_what_normalizing_may_not_return(said):
+    some = grams.Grams((1, 1), (0, 0), True, True, 64)
+    columns = _native.TextColumns(
+        some, lambda texts, lowercase: said, np.array([1], np.uint32), np.ones(1, np.float32)
+    )
+    with pytest.raises(ValueError, match="missing"):
+        columns.rows(["é"])
 
 
 def test_scratch_is_left_clean():
@@ -130,7 +159,7 @@ def test_scratch_is_left_clean():
         ("🙂a", {"words": (1, 1), "characters": None}, 13365147),
     ],
 )
-def test_the_hash_is_the_same_for_ever(text, settings, bucket):
+def test_the_hash_is_the_same_for_ever(level, text, settings, bucket):
     """Model files hold buckets: these numbers must never change."""
     features = TextFeatures(n_hashes=2**24, **settings).fit([text])
     assert features.buckets_.tolist() == [bucket]
@@ -170,7 +199,12 @@ def test_every_character_has_its_kind():
             expected = grams.MARK if marked else grams.BREAK
         if kinds[code] != expected:
             pytest.fail(f"U+{code:04X} is {kinds[code]}")
-    assert np.array_equal(points._ascii_kinds(), kinds[:128])
+
+
+def test_ascii_has_its_kinds(level):
+    for code in range(128):
+        known = TextFeatures(words=(1, 1), characters=None, min_rows=1).fit([f"{chr(code)} word"])
+        assert known.n_features_ == 1 + (points.all_kinds()[code] == grams.WORD)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 import pytest
 import torch
 
+from dsnc.errors import InputError
 from dsnc.gradients import DisARM
 
 
-def step(logits, uniform, price, n_draws=1):
+def step(logits, uniform, price, n_draws=2):
     """Return the codes and the gradient for the loss (code @ price)^2."""
     codes = []
 
@@ -32,7 +33,7 @@ def test_one_pair_by_hand():
 
 def test_fair_bits_are_opposite():
     uniform = torch.linspace(0, 0.99, 100)
-    codes, _ = step(torch.zeros(1, 100), uniform, torch.ones(100), n_draws=2)
+    codes, _ = step(torch.zeros(1, 100), uniform, torch.ones(100), n_draws=4)
     assert codes.shape == (4, 1, 100)
     assert torch.equal(codes[:2], 1 - codes[2:])
 
@@ -43,3 +44,8 @@ def test_both_draws_have_the_right_probability(logit):
     codes, _ = step(logits, (torch.arange(10_000) + 0.5) / 10_000, torch.ones(10_000))
     expected = torch.sigmoid(torch.tensor(logit)).item()
     assert codes.mean(dim=-1).ravel().tolist() == pytest.approx([expected] * 2, abs=1e-4)
+
+
+def test_half_a_pair_is_refused():
+    with pytest.raises(InputError, match=r"n_draws=3 must be even: codes are drawn in opposite"):
+        DisARM(n_draws=3)

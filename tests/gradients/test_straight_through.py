@@ -28,7 +28,7 @@ def test_backward_is_the_derivative_of_the_sigmoid():
 
 
 def test_the_slope_grows_with_the_epochs_forward_and_backward():
-    gradient = StraightThrough(slope_growth=2.0)
+    gradient = StraightThrough(slope_growth=2.0, n_draws=1)
     logits, price = torch.tensor([[0.5]]), torch.tensor([1.0])
     for epoch, phi in enumerate(torch.sigmoid(torch.tensor([0.5, 1.0, 2.0]))):
         gradient.start_epoch(epoch)

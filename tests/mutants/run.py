@@ -8,6 +8,7 @@ names are run against the copy. What survives shows that a test is missing. Exit
 """
 
 import argparse
+import importlib.util
 import os
 import queue
 import shutil
@@ -23,6 +24,10 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "dsnc"
 _SECONDS = 900  # of the tests of a fault
 _FAILED = 1  # exit code of pytest where a test fails
+# An editable installation finds its own source, whatever PYTHONPATH says. Python runs this first.
+_COPY_COMES_FIRST = """import sys
+sys.meta_path[:] = [each for each in sys.meta_path if "editable" not in type(each).__module__]
+"""
 
 
 def faults() -> list[dict[str, Any]]:
@@ -39,13 +44,28 @@ def text_with(fault: dict[str, Any], text: str) -> str:
     return text.replace(fault["old"], fault["new"])
 
 
+def make_copy(folder: Path) -> Path:
+    """Put the source and the native core into a folder, where Python looks before anywhere else."""
+    native = importlib.util.find_spec("dsnc._native")
+    if native is None or native.origin is None:
+        sys.exit("dsnc._native is not built; run `make install` first.")
+    shutil.copytree(SOURCE, folder / "dsnc")
+    shutil.copy2(native.origin, folder / "dsnc")
+    (folder / "sitecustomize.py").write_text(_COPY_COMES_FIRST, encoding="utf-8")
+    return folder
+
+
+def with_copy(copy: Path) -> dict[str, str]:
+    """Return the environment in which Python takes the source from a copy."""
+    return {**os.environ, "PYTHONPATH": str(copy)}
+
+
 def passes(copy: Path, tests: list[str]) -> tuple[bool, str]:
     """Run tests against a copy of the source; tell whether they pass, and which one does not."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
     try:
         run = subprocess.run(
-            command, cwd=ROOT, env=environment, timeout=_SECONDS, capture_output=True, text=True
+            command, cwd=ROOT, env=with_copy(copy), timeout=_SECONDS, capture_output=True, text=True
         )
     except subprocess.TimeoutExpired:
         return False, f"takes more than {_SECONDS} s"
@@ -83,8 +103,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
         copies: queue.Queue[Path] = queue.Queue()
         for job in range(options.jobs):
-            shutil.copytree(SOURCE, Path(folder) / str(job) / "dsnc")
-            copies.put(Path(folder) / str(job))
+            copies.put(make_copy(Path(folder) / str(job)))
         survivors = sum(pool.map(lambda fault: try_fault(fault, copies), wanted))
     sys.stdout.write(f"{survivors} of {len(wanted)} faults survive.\n")
     sys.exit(survivors > 0)

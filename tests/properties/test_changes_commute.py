@@ -107,7 +107,7 @@ def test_old_classes_score_as_before_beside_new_ones(kind, prior):
         decoder = SoftDecoder(linear.weight, linear.bias, **settings)
     else:
         known = codes.codes, memory.classes
-        decoder = ShortlistDecoder(linear, *known, size=9, radius=N_BITS, **settings)
+        decoder = ShortlistDecoder(linear, *known, size=9, **settings)
     asked = Encoded(RNG.normal(size=(20, N_BITS)).astype(np.float32))
     expected = by_class(decoder, asked)
     for n in (6, 7, 8):

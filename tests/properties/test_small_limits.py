@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import dsnc
+from dsnc.baselines import nearest_neighbors
+from dsnc.classifier import open_world
 from dsnc.classifier.open_world import usual_rows
 from dsnc.codes import Encoded
 from dsnc.codes.soft import SoftCodes
@@ -23,7 +25,8 @@ from dsnc.encoders import Layer, NumpyEncoder
 from dsnc.fast.rows import Scaling
 from dsnc.fast.steps import HeldOutRows
 from dsnc.predictor import Predictor
-from dsnc.selection import SelectionSettings, VectorTrainer, choose
+from dsnc.rows import draw_rows
+from dsnc.selection import SelectionSettings, VectorTrainer, choose, new_labels
 from dsnc.selection.gather import gather
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
@@ -31,8 +34,10 @@ from made_evidence import problem
 
 LIMIT = 64
 LIMITS = {
+    ("baselines.nearest_neighbors", "_JUDGES"),
     ("classifier.one_vs_rest", "_JUDGES"),
     ("classifier.open_world", "_JUDGES"),
+    ("classifier.open_world", "_MOVERS"),
     ("decoders.base", "MAX_CALIBRATED"),
     ("decoders.memory", "_HELD_OUT"),
     ("decoders.scoring", "MAX_ROWS"),
@@ -41,13 +46,15 @@ LIMITS = {
     ("selection.class_vectors", "_NAMING"),
     ("selection.gather", "_MAX_HELD_OUT"),
     ("selection.new_classes", "_JUDGES"),
+    ("selection.new_labels", "_JUDGES"),
     ("selection.second_stage", "_JUDGES"),
     ("selection.sets", "_ROWS"),
 }
-# What is shown to people, how long rows are, how much is held at a time: no rows that decide.
+# What is shown to people, how long rows are, how much is held at a time, steps of a curve: no rows
+# that decide.
 OTHERS = {
-    ("codes.multi_index", "_MAX_CHUNKS"),
     ("decoders.base", "_MAX_SCORES"),
+    ("decoders.novelty", "_STEPS"),
     ("decoders.shortlist_tuning", "_MAX_COMPARED"),
     ("discovery.grouping", "_JUDGES"),
     ("discovery.marks", "_OTHERS"),
@@ -92,9 +99,9 @@ def _names(tree):
 
 
 def _takes_rows(call):
-    """Tell whether it is ``rows.take(n)``, ``_some_rows(.., n)`` or ``linspace(0, m - 1, n)``."""
+    """Tell whether it is ``rows.take(n)``, ``draw_rows(m, n)`` or ``linspace(0, m - 1, n)``."""
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    return name in ("take", "_some_rows") or (
+    return name in ("take", "draw_rows", "_rows") or (
         name == "linspace" and ast.unparse(call.args[1]).endswith("- 1")
     )
 
@@ -108,12 +115,20 @@ def test_every_limit_is_lowered_here():
 
 
 def assert_spread(rows):
-    """All classes and all thirds of the file have their share."""
+    """All classes and all thirds of the file have their share, within five sigma."""
     rows = np.asarray(rows)
     assert len(rows) == LIMIT
     assert len(np.unique(rows)) == LIMIT
-    assert np.abs(np.bincount(Y[rows], minlength=N_CLASSES) - LIMIT / N_CLASSES).max() <= 1
-    assert np.abs(np.bincount(3 * rows // N, minlength=3) - LIMIT / 3).max() <= 2
+    assert_shares(np.bincount(Y[rows], minlength=N_CLASSES))
+    assert_shares(np.bincount(3 * rows // N, minlength=3))
+
+
+def assert_shares(counts):
+    """Kinds of rows of which there are as many have equal shares of those that were drawn."""
+    n, share = counts.sum(), 1 / len(counts)
+    assert n == LIMIT
+    sigma = np.sqrt(n * share * (1 - share) * (N - n) / (N - 1))
+    assert np.abs(counts - n * share).max() < 5 * sigma
 
 
 def trained(known=X):
@@ -138,17 +153,15 @@ def test_codes_of_training_rows_that_are_known(monkeypatch):
     monkeypatch.setattr(import_module("dsnc.selection.gather"), "_CODE_BYTES", 16 * LIMIT)
     with pytest.warns(dsnc.errors.DsncWarning, match=f"use only {LIMIT} of them"):
         evidence = gather(trained(), EXAMPLES)
-    counts = np.bincount(evidence.targets.y, minlength=N_CLASSES)
-    assert np.abs(counts - LIMIT / N_CLASSES).max() <= 1
+    assert_shares(np.bincount(evidence.targets.y, minlength=N_CLASSES))
 
 
 def test_held_out_rows_that_are_remembered():
     memory = Memory.empty(N_BITS, N_CLASSES)
     memory = memory.with_held_out(SoftCodes.from_logits(X), Y)
-    counts = np.bincount(memory.held_out_classes, minlength=N_CLASSES)
-    assert counts.sum() == LIMIT
-    assert np.abs(counts - LIMIT / N_CLASSES).max() <= 1
-    places = np.linspace(0, N - 1, LIMIT).astype(int)
+    places = draw_rows(N, LIMIT)
+    assert_spread(places)
+    assert np.array_equal(memory.held_out_classes, Y[places])
     assert np.array_equal(memory.held_out.octets, SoftCodes.from_logits(X[places]).octets)
 
 
@@ -164,6 +177,40 @@ def test_rows_that_name_candidates():
     trainer = VectorTrainer(trained(), EXAMPLES, "none", 0)
     found = trainer._candidates(trained().decoder, 1)
     assert_spread(np.flatnonzero(found[:, 0] >= 0))
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return a function: the rows that are drawn in a module, in a list, from now on."""
+
+    def listen(module):
+        found = []
+        monkeypatch.setattr(
+            module, "draw_rows", lambda *sizes: found.append(draw_rows(*sizes)) or found[-1]
+        )
+        return found
+
+    return listen
+
+
+def test_training_rows_that_choose_the_number_of_neighbors(drawn):
+    found = drawn(nearest_neighbors)
+    nearest_neighbors.NearestNeighborsBaseline().fit(X, Y)
+    assert_spread(found[0])
+
+
+def test_codes_that_tell_what_scores_of_labels_are_usual(drawn):
+    found = drawn(new_labels)
+    new_labels._usual(trained().decoder, X, 0.5)
+    assert_spread(found[0])
+
+
+def test_known_rows_that_tell_how_far_lines_move(drawn):
+    found = drawn(open_world)
+    memory = Memory.empty(N_BITS, N_CLASSES)
+    signs = open_world._first_stage(trained(), memory, SoftCodes.from_logits(X))
+    assert_spread(found[0])
+    assert len(signs) == LIMIT
 
 
 def evidence(n):
@@ -183,7 +230,7 @@ def test_what_is_usual_is_that_of_the_rows_that_are_looked_at():
 
 
 def test_a_calibration_is_that_of_the_rows_that_are_looked_at():
-    settings = {"name": "shortlist", "known": "weights", "size": 6, "radius": 4, "closeness": 0.0}
+    settings = {"name": "shortlist", "known": "weights", "size": 6, "closeness": 0.0}
     settings |= {"sharpness": 1.0, "prior": 1.0}
     many, few = (choose(evidence(n), SelectionSettings(settings)).decoder for n in (N, LIMIT))
     for name, array in many.arrays().items():

@@ -12,9 +12,13 @@ import scipy.sparse as sp
 
 from dsnc.classifier.open_world import usual_rows
 from dsnc.codes import Encoded
+from dsnc.codes.soft import SoftCodes
 from dsnc.decoders import HeldOut, LinearDecoder, SoftDecoder
+from dsnc.decoders.memory import Memory
 from dsnc.rerank import ClassVectors
 from dsnc.selection import SelectionSettings, choose
+from dsnc.selection.balance import offset_by_rows
+from dsnc.selection.lesson import Rows
 from dsnc.selection.sets import AVERAGES, SetSettings, fit_rule
 from dsnc.targets import Targets
 from made_evidence import problem
@@ -106,6 +110,29 @@ def test_what_is_usual_in_another_order(known):
     )
     np.testing.assert_allclose(other.usual, one.usual, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(other.quantiles, one.quantiles, rtol=1e-4, atol=1e-5)
+
+
+def balance(rows, judged, copies=1):
+    """Return what new classes want on top, as told by these held-out rows and by rows of theirs."""
+    rng = np.random.default_rng(2)
+    centers, is_new = rng.normal(size=(40, 8)).astype(np.float32), np.arange(40) >= 30
+    owners = np.append(rng.integers(30, size=N), rng.integers(30, 40, size=N))
+    logits = centers[owners] + 2 * rng.normal(size=(2 * N, 8)).astype(np.float32)
+    memory = Memory.empty(8, 40).counting(np.repeat(np.arange(30), 10 * copies))
+    memory = memory.with_held_out(SoftCodes.from_logits(logits[rows]), owners[rows])
+    judge = Rows(logits[N:][judged], owners[N:][judged])
+    bias = 2.0 * is_new - np.square(np.tanh(centers / 2)).sum(axis=1)  # too much on top
+    decoder = SoftDecoder(2 * np.tanh(centers / 2), bias)
+    offset = offset_by_rows(decoder, memory, judge, is_new, 10.0 * copies)
+    return offset * (len(judged) + 100) / len(judged)  # more rows are believed more
+
+
+def test_the_balance_of_old_and_new_classes():
+    expected = balance(np.arange(N), np.arange(N))
+    assert expected < -1
+    assert balance(ORDER, ORDER) == expected
+    twice = np.arange(N).repeat(2)
+    assert balance(twice, twice, copies=2) == pytest.approx(expected, abs=1e-9)
 
 
 def sets_of_labels(rows, weight):

@@ -26,7 +26,7 @@ def first_stage(kind, rng):
     linear = LinearDecoder(rng.normal(size=(N_CLASSES, N_BITS)), rng.normal(size=N_CLASSES))
     codes = PackedCodes.from_bits(rng.random((N_CLASSES, N_BITS)) < 0.5)
     if kind == "shortlist":
-        return ShortlistDecoder(linear, codes, range(N_CLASSES), size=5, radius=2)
+        return ShortlistDecoder(linear, codes, range(N_CLASSES), size=5)
     if kind == "table":
         return TableDecoder.from_linear(linear, probes=8)
     if kind == "nearest":

@@ -25,7 +25,7 @@ def fitted(**settings):
 
 @pytest.fixture(scope="module")
 def base():
-    return fitted(decoder={"name": "shortlist", "known": "training", "size": 8, "radius": 2})
+    return fitted(decoder={"name": "shortlist", "known": "training", "size": 8})
 
 
 def come(model, n_rows):
@@ -36,7 +36,7 @@ def come(model, n_rows):
 @pytest.mark.parametrize("n_rows", [1, 5, 60])
 def test_settings_stay_and_few_rows_get_a_longer_list(base, n_rows):
     before, after = base.predictor_, come(base, n_rows).predictor_
-    assert after.decoder.radius == before.decoder.radius
+    assert after.decoder.flips == before.decoder.flips
     assert after.decoder.size == (8 if n_rows == 60 else 32)
     assert after.reranker.size == before.reranker.size
     assert before.reranker.reach <= after.reranker.reach < ALL
@@ -62,7 +62,7 @@ def test_held_out_rows_keep_their_classes_within_reach(base, n_rows):
 @pytest.mark.parametrize(("n_rows", "expected"), [(1, 1.0), (4, 1.0), (8, 0.25), (None, 0.25)])
 def test_few_rows_are_rehearsed_with_sharp_bits(base, n_rows, expected):
     predictor = base.predictor_
-    blunt = predictor.with_decoder(predictor.decoder._set(sharpness=0.25))
+    blunt = predictor.with_decoder(predictor.decoder.with_settings(sharpness=0.25))
     lesson = _lesson(blunt, Learning(32), n_rows)
     assert lesson.sharpness == expected
     assert lesson.decoder.sharpness == 0.25  # which predictions keep
@@ -76,9 +76,9 @@ def test_a_new_class_gets_no_more_codes_than_others_have(base):
 
 
 def test_one_code_for_each_class_is_enough_for_new_ones_too():
-    model = fitted(decoder={"name": "shortlist", "known": "weights", "size": 8, "radius": 2})
+    model = fitted(decoder={"name": "shortlist", "known": "weights", "size": 8})
     before, after = model.predictor_.decoder, come(model, 1).predictor_.decoder
-    assert (after.size, after.radius, len(after.codes)) == (before.size, before.radius, 75)
+    assert (after.size, len(after.codes)) == (before.size, 75)
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def many_classes(n_bits, noise, n_classes=1200, weight=3.0):
 
 
 def test_all_classes_are_scored_where_lists_leave_out_what_features_would_find():
-    found = many_classes(n_bits=12, noise=0.7, n_classes=4800)
+    found = many_classes(n_bits=12, noise=0.7, n_classes=6400)
     alone = choose(found, SelectionSettings())
     both = choose(found, SelectionSettings(reranker="auto"))
     assert (alone.decoder.name, both.decoder.name) == ("shortlist", "soft")

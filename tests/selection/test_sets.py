@@ -142,7 +142,7 @@ def test_rows_that_have_no_label_choose_nothing():
 
 def test_a_shortlist_is_long_enough_for_sets():
     linear, rows, _ = make()
-    short = ShortlistDecoder(linear, *weight_codes(linear), size=1, radius=0)
+    short = ShortlistDecoder(linear, *weight_codes(linear), size=1)
     evidence = Evidence(linear, held_out=rows)
     wide = wide_enough(short, evidence)
     assert rows.worth(wide).mean() >= rows.worth(soft(linear)).mean() - 0.001

@@ -6,7 +6,6 @@ import runpy
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -22,7 +21,8 @@ from serving import GOLDEN, OPEN, TOKEN, Adding, Changing, copied
 def changing(tmp_path_factory):
     folder = tmp_path_factory.mktemp("changing")
     jobs = copied("golden_text", folder / "jobs")
-    service = Changing(folder, jobs, copied("golden/format1_sets", folder / "tags"))
+    tags = copied("golden/format1_sets", folder / "tags")
+    service = Changing(folder, jobs, tags, copied("golden_baselines/mlp", folder / "units"))
     yield service
     assert service.stop() == 0
     assert "Traceback" not in service.path.read_text()
@@ -51,23 +51,20 @@ def test_the_nearest_classes(service, texts):
     answer = json.loads(service.get("/models/texts/classes/nearest?label=nurse&top_k=5"))
     found = [(one["distance"], one["number"]) for one in answer["classes"]]
     assert found == expected and answer["classes"][0]["label"] == labels[expected[0][1]]
-    path = f"/models/texts/classes/nearest?code={answer['code']}&top_k=1"
-    (own,) = json.loads(service.get(path))["classes"]
-    assert (own["label"], own["distance"], own["code"]) == ("nurse", 0, answer["code"])
+    assert answer["code"] == np.packbits(codes.to_bits()[labels.index("nurse")]).tobytes().hex()
 
 
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
-        ("?limit=x", 400, "limit='x' must be a whole number, 0 or more"),
-        ("?offset=-1", 400, "offset='-1' must be"),
+        ("?limit=x", 400, "limit='x': Expected int, got str"),
+        ("?offset=-1", 400, "offset='-1': Expected int >= 0"),
         ("?limit=999999", 400, "must be at most 100,000"),
         ("?querry=a", 400, "Did you mean 'query'?"),
-        ("/nearest", 400, "either a label or a code"),
-        ("/nearest?label=nurse&code=00", 400, "either a label or a code"),
+        ("/nearest", 400, "label is missing"),
+        ("/nearest?label=nurse&code=00", 400, "'code' is not known. Valid: label, top_k."),
         ("/nearest?label=nurs", 404, "Did you mean 'nurse'?"),
-        ("/nearest?code=xyz", 400, "must be 2 hexadecimal digits, of 8 bits"),
-        ("/nearest?label=nurse&top_k=0", 400, "top_k='0' must be a whole number, 1 or more"),
+        ("/nearest?label=nurse&top_k=0", 400, "top_k='0': Expected int >= 1"),
     ],
 )
 def test_wrong_questions_are_explained(service, path, status, message):
@@ -100,7 +97,7 @@ def test_added_classes_are_predicted_by_all_workers_at_once(changing):
             found = changing.of("POST", "/predict", {"inputs": rows, "top_k": 2})
             assert found["version"] == answer["version"]
             assert found["labels"] == expected.predict_top_k(rows, k=2)[0].tolist()
-            health = json.loads(changing.get("/health"))
+            health = json.loads(changing.get("/health", **OPEN))
             assert health["models"]["jobs"] == answer["version"]
     answer = changing.of("DELETE", "/classes", {"labels": ["bee keeper"]})
     assert answer["removed"] == ["bee keeper"] and answer["classes"] == 5
@@ -117,7 +114,7 @@ def test_the_client_of_the_examples_adds_one(changing, repository, monkeypatch, 
     monkeypatch.setenv("DSNC_TOKEN", TOKEN)
     client["main"](url, "weaver", "weaver", "who weaves")
     assert "weaver" in changing.labels() and " classes\n" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="must be a list of labels"):
+    with pytest.raises(SystemExit, match="Expected array of length >= 1"):
         client["main"](url, "weaver")
     changing.of("DELETE", "/classes", {"labels": ["weaver"]})
 
@@ -127,44 +124,46 @@ def test_many_change_at_a_time(changing):
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(changing.add, names))
-    assert len({answer["version"] for answer in answers}) == 8
-    sizes = sorted(answer["classes"] for answer in answers)
-    assert sizes == list(range(sizes[0], sizes[0] + 8))
+    assert [answer["added"] for answer in answers] == [[name] for name in names]
+    assert len({answer["version"] for answer in answers}) < 8  # those that waited went together
+    assert max(answer["classes"] for answer in answers) == len(changing.labels())
     assert set(changing.labels("job")) == set(names)
     changing.of("DELETE", "/classes", {"labels": names})
 
 
-def test_the_folder_gets_the_changes_later(changing):
-    before = (changing.folder / "jobs" / "model.json").read_bytes()
+def test_the_folder_has_what_was_answered(changing):
     answer = changing.add("cooper")
-    assert (changing.folder / "jobs" / "model.json").read_bytes() == before  # as long as it is busy
-    changing.wait_for("folded", version=answer["version"], seconds=30)
     assert "cooper" in dsnc.load(changing.folder / "jobs").classes_
-    lines = [line for line in changing.log if line["event"] == "reloaded"]
     time.sleep(1.5)  # they look at the folder, and know what they see
-    assert [line for line in changing.log if line["event"] == "reloaded"] == lines
-    assert json.loads(changing.get("/health"))["models"]["jobs"] == answer["version"]
+    lines = [line["event"] for line in changing.log if line.get("version") == answer["version"]]
+    assert lines.count("changed") == 1 and lines.count("reloaded") <= 1
+    assert json.loads(changing.get("/health", **OPEN))["models"]["jobs"] == answer["version"]
 
 
 @pytest.mark.parametrize(
     ("method", "body", "message"),
     [
-        ("POST", {"inputs": ["a"]}, "labels=None must be a list of labels"),
-        ("POST", {"labels": ["a"]}, "The body must be an object such as"),
+        ("POST", {"inputs": ["a"]}, "labels is missing."),
+        ("POST", {"labels": ["a"]}, "Give labels, and one of inputs, descriptions, attributes"),
         ("POST", {"inputs": ["a"], "labels": ["a", "b"]}, "labels has 2 entries for 1 inputs"),
-        ("POST", {"inputs": ["a"], "labels": [None]}, "labels[0]=None must be a text or a number"),
+        (
+            "POST",
+            {"inputs": ["a"], "labels": [None]},
+            "labels[0]: Expected int | float | str | array, got null",
+        ),
         (
             "POST",
             b'{"inputs": ["a"], "labels": [1e999]}',
-            "labels[0]=inf must be a text or a number",
+            "labels[0]: Number out of range",
         ),
+        ("POST", {"inputs": ["a"], "labels": [["b", "c"]]}, "rows of this model have one label"),
         ("POST", {"inputs": ["a"], "labels": [7]}, "labels has 7 of type int, but classes such as"),
-        ("POST", {"inputs": [7], "labels": ["a"]}, "inputs[0] holds int instead of a row"),
+        ("POST", {"inputs": [7], "labels": ["a"]}, "inputs[0] holds a number instead of a row"),
         ("POST", {"inputs": ["a"], "labels": ["a"], "x": 1}, "'x' is not known"),
         ("DELETE", {"labels": ["nobody"]}, "'nobody', which is not one of the"),
-        ("DELETE", {"labels": []}, "labels=[] must be a list"),
+        ("DELETE", {"labels": []}, "labels=[]: Expected array of length >= 1"),
         ("DELETE", {"labels": ["cook", "cook"]}, "lists a class twice"),
-        ("DELETE", [], "labels=None must be a list"),
+        ("DELETE", [], 'must be an object such as {"labels": [...]}'),
         ("DELETE", {"labels": ["nurse"], "inputs": []}, "'inputs' is not known. Valid: labels."),
     ],
 )
@@ -174,11 +173,25 @@ def test_wrong_changes_change_nothing(changing, method, body, message):
     assert changing.of("GET", "/classes") == before
 
 
-def test_classes_of_other_models_are_fixed(changing):
-    answer = changing.of("POST", "/classes", {}, 403, model="tags")
-    assert answer["error"] == "tags is of kind 'dsnc_sets', whose classes are fixed."
+def test_classes_of_models_without_codes_are_fixed(changing):
+    answer = changing.of("POST", "/classes", {}, 403, model="units")
+    assert answer["error"] == "units is of kind 'mlp', whose classes are fixed."
     models = json.loads(changing.get("/models", **OPEN))["models"]
-    assert {one["name"]: one["changeable"] for one in models} == {"jobs": True, "tags": False}
+    changeable = {one["name"]: one["changeable"] for one in models}
+    assert changeable == {"jobs": True, "tags": True, "units": False}
+
+
+def test_new_labels_of_label_sets(changing):
+    known = dsnc.load(changing.folder / "tags")
+    rows = np.eye(known.n_features_in_)[:3].tolist()
+    old, new = known.classes_[0].item(), f"{known.classes_[0]} and more"
+    said = changing.of(
+        "POST", "/classes", {"inputs": rows, "labels": [[old, new], new, []]}, model="tags"
+    )
+    assert (said["added"], said["rows"]) == ([new], 3)
+    there = changing.of("GET", "/classes", model="tags")
+    assert new in [one["label"] for one in there["classes"]]
+    changing.of("DELETE", "/classes", {"labels": [new]}, model="tags")
 
 
 def test_a_worker_is_killed_while_classes_are_added(changing):
@@ -202,10 +215,8 @@ def test_a_folder_is_replaced_while_classes_are_added(changing):
         adding.wait(3)
         with whole_folder(changing.folder / "jobs", replace=True) as aside:  # as `save` does it
             copied("golden_text", aside)
-        line = changing.wait_for("journal set aside")
-        adding.wait(len(adding.done) + 3)  # the new folder is changed
+        adding.wait(len(adding.done) + 5)  # the new folder is changed
     assert adding.odd == []
-    assert line["changes"] == Path(line["kept"]).read_bytes().count(b"\n") > 0
     found = changing.labels()
     assert found[:3] == before[:3] and adding.done[-1] in found
     assert not set(found) & set(before[3:])  # they were of the folder that is gone

@@ -14,9 +14,6 @@ KINDS = {
     "application/x-ndjson": b"[1, 2, 3, 4]\n[5, 6, 7, 8]\n",
     "text/csv": b"a,b,c,d\n1,2,3,4\n5,6,7,8\n",
     "application/octet-stream": bytes(range(32)),
-    "application/x-npy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, "
-    b"'shape': (1, 4), }".ljust(128)
-    + bytes(16),
     "v2": json.dumps({"inputs": [TENSOR], "outputs": [{"name": "label"}]}).encode(),
 }
 PIECES = [b"[", b"]", b"{", b"}", b'"', b",", b":", b"\\", b"\x00", b"\xff\xfe", b"1e999", b"-"]

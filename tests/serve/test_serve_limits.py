@@ -16,7 +16,7 @@ TOKENS = ["first-token-0123456789", "second-token-987654321"]
 ROW = [1.0, 2.0, 3.0, 4.0]
 BODY = json.dumps({"inputs": [ROW]}).encode()
 GOOD = {"Authorization": f"Bearer {TOKENS[1]}"}
-HEAD = f"Host: x\r\nAuthorization: Bearer {TOKENS[0]}\r\n".encode()
+HEAD = f"Host: localhost\r\nAuthorization: Bearer {TOKENS[0]}\r\n".encode()
 POST = b"POST /predict HTTP/1.1\r\n" + HEAD
 
 
@@ -52,7 +52,7 @@ def test_without_a_token_nothing_is_done(strict, header, path):
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_with_a_token_everything_is_open(strict, token):
-    for path in ("/models", "/metrics", "/docs", "/openapi.json", "/v2", "/v2/models/vectors"):
+    for path in ("/models", "/metrics", "/openapi.json", "/v2", "/v2/models/vectors"):
         assert strict.ask("GET", path)[0] == 401
         strict.get(path, Authorization=f"Bearer {token}")
     assert b"securitySchemes" in strict.get("/openapi.json", Authorization=f"bearer {token}")
@@ -64,7 +64,7 @@ def test_a_read_only_service_changes_nothing(strict, folders):
     said = json.loads(answer)["error"]
     assert status == 403
     assert said == "The service is read-only; start it without --read-only to change classes."
-    assert not (folders / "vectors.journal").exists()
+    assert not (folders / ".vectors.serve").exists()
     (model,) = json.loads(strict.get("/models", **GOOD))["models"]
     assert model["changeable"] is False
 
@@ -103,9 +103,9 @@ def test_who_sends_no_head_or_half_a_body_is_given_up(strict):
     with ThreadPoolExecutor(6) as pool:
         *heads, half, lines = pool.map(partial(strict.raw, to_end=True), [*heads, half, lines])
     assert heads == [b""] * 4
-    assert status_of(half) == 503
-    assert b"retry-after: 1" in half and b"took too long" in half
-    assert status_of(lines) == 200 and b'{"label": ' in lines  # answered as far as it goes
+    assert status_of(half) == 408
+    assert b"came too slowly" in half
+    assert status_of(lines) == 200 and b'{"label":' in lines  # answered as far as it goes
 
 
 def test_who_hangs_up_is_forgotten(strict):
@@ -115,19 +115,17 @@ def test_who_hangs_up_is_forgotten(strict):
     strict.wait_for("request", status=499)
 
 
-def test_too_many_at_a_time(strict):
+def test_who_sends_half_a_body_takes_nobodys_place(strict):
     with contextlib.ExitStack() as stack:
-        waiting = [stack.enter_context(strict.socket()) for _ in range(4)]
+        waiting = [stack.enter_context(strict.socket()) for _ in range(40)]  # 4 may be in flight
         for connection in waiting:
             connection.sendall(POST + b"Content-Length: %d\r\n\r\n" % len(BODY))
-        status = 200
-        while status == 200:  # until all four have been seen
-            status, about, _ = strict.ask("POST", "/predict", BODY, GOOD)
-        assert (status, about["retry-after"]) == (429, "1")
-        assert json.loads(strict.get("/health"))["status"] == "ok"
+        for _ in range(5):
+            assert strict.ask("POST", "/predict", BODY, GOOD)[0] == 200
         for connection in waiting:
             connection.sendall(BODY)
-            assert status_of(connection.recv(4096)) in (200, 503)
+        answers = [status_of(connection.recv(4096)) for connection in waiting]
+    assert set(answers) <= {200, 408, 503}
 
 
 def test_who_does_not_read_is_cut_off(strict):

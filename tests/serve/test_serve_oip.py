@@ -90,6 +90,15 @@ def test_texts(service, texts, binary_in, binary_out):
     assert values["label"] == labels.ravel().tolist()
 
 
+def test_texts_may_be_nested(service, texts):
+    tensor = {**text_tensor(TEXTS), "shape": [2, 2], "data": [TEXTS[:2], TEXTS[2:]]}
+    _, values = infer(service, "texts", {"inputs": [tensor]})
+    assert values["label"] == texts.predict(TEXTS).tolist()
+    for data in ([TEXTS[:2], *TEXTS[2:]], [TEXTS[:1], TEXTS[1:]], [[], TEXTS], [TEXTS[:3], [{}]]):
+        request = {"inputs": [{**tensor, "data": data}]}
+        assert "inputs[0].data holds a value" in infer(service, "texts", request, code=400)
+
+
 @pytest.mark.parametrize("datatype", ["FP32", "FP64", "FP16", "INT32"])
 def test_vectors(service, vectors, X, datatype):
     dtype = {"FP32": "<f4", "FP64": "<f8", "FP16": "<f2", "INT32": "<i4"}[datatype]
@@ -125,25 +134,40 @@ ONE = {"name": "X", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}
     ("request_", "message"),
     [
         ([], "must be an object"),
-        ({}, "a list of one tensor, 'X'"),
+        ({}, "inputs is missing"),
+        ({"inputs": []}, "a list of one tensor, 'X'"),
         ({"inputs": [ONE, ONE]}, "a list of one tensor"),
         ({"inputs": [{**ONE, "shape": [2, 4]}]}, "4 elements, but its shape is [2, 4]"),
         ({"inputs": [{**ONE, "shape": [4]}]}, "shape (4,); expected (rows, 4)"),
-        ({"inputs": [{**ONE, "shape": [1, -4]}]}, "must be a list of sizes"),
-        ({"inputs": [{**ONE, "shape": "1"}]}, "must be a list of sizes"),
-        ({"inputs": [{**ONE, "datatype": "FP31"}]}, "datatype='FP31' is not known"),
-        ({"inputs": [{**ONE, "datatype": ["FP32"]}]}, "is not known"),
-        ({"inputs": [{**ONE, "data": None}]}, "neither a list 'data' nor 'binary_data_size'"),
+        ({"inputs": [{**ONE, "shape": [1, -4]}]}, "inputs[0].shape[1]: Expected int >= 0"),
+        ({"inputs": [{**ONE, "shape": "1"}]}, "inputs[0].shape: Expected array, got str"),
+        (
+            {"inputs": [{**ONE, "datatype": "FP31"}]},
+            "inputs[0].datatype: 'FP31' is not known. Did you mean 'FP32'? Valid: BOOL, UINT8,",
+        ),
+        ({"inputs": [{**ONE, "datatype": ["FP32"]}]}, "inputs[0].datatype: Expected str, got"),
+        ({"inputs": [{**ONE, "data": None}]}, "inputs[0].data: Expected array, got null"),
+        ({"inputs": [{k: v for k, v in ONE.items() if k != "data"}]}, "neither a list 'data' nor"),
+        (
+            {"inputs": [{**ONE, "shape": [10**30, 0], "data": []}]},
+            "inputs[0].shape[0]: Expected int",
+        ),
+        ({"inputs": [{**ONE, "shape": [2**61, 0, 0], "data": []}]}, "but its shape is"),
+        ({"inputs": [{**ONE, "shape": [0] * 70, "data": []}]}, "but its shape is"),
         ({"inputs": [{**ONE, "data": [1, 2, 3, "a"]}]}, "not an array of FP32"),
         ({"inputs": [{**ONE, "data": [[1, 2], [3]]}]}, "not an array of FP32"),
         ({"inputs": [{**ONE, "data": [1, 2, 3, 1e300]}]}, "NaN, infinity"),
-        ({"inputs": [{**ONE, "parameters": []}]}, "parameters must be an object"),
+        ({"inputs": [{**ONE, "parameters": []}]}, "parameters: Expected object, got array"),
         ({"inputs": [{**ONE, "parameters": {"binary_data_size": 7}}]}, "0 bytes follow"),
         ({"inputs": [{**ONE, "datatype": "BYTES"}]}, "a value that is not a text"),
         ({"inputs": [ONE], "outputs": [{"name": "codes"}]}, "Valid: label, probability"),
-        ({"inputs": [ONE], "outputs": ["label"]}, "must be a list of objects"),
-        ({"inputs": [ONE], "parameters": {"k": 1}}, "'k' is not known"),
-        ({"inputs": [ONE], "parameters": {"top_k": -1}}, "top_k=-1 must be"),
+        ({"inputs": [ONE], "outputs": ["label"]}, "outputs[0]: Expected object"),
+        (
+            {"inputs": [ONE], "parameters": {"unknown": "x"}},
+            "'unknown' is not known. Valid: top_k, reject_below, binary_data_output.",
+        ),
+        ({"inputs": [ONE], "parameters": {"binary_data_output": 1}}, "Expected bool, got int"),
+        ({"inputs": [ONE], "parameters": {"top_k": -1}}, "top_k=-1: Expected int >= 1"),
     ],
 )
 def test_errors_have_the_form_of_the_protocol(service, request_, message):
@@ -156,7 +180,7 @@ def test_broken_texts(service, tail):
     assert "inputs[0]" in infer(service, "texts", {"inputs": [tensor]}, tail, code=400)
 
 
-@pytest.mark.parametrize("length", ["999999", "-1", "x", "1" * 50])
+@pytest.mark.parametrize("length", ["999999", "-1", "x", "1" * 50, "0" * 5000])
 def test_a_wrong_length_of_the_header(service, length):
     body = json.dumps({"inputs": [ONE]}).encode()
     status, _, answer = service.ask("POST", "/v2/models/vectors/infer", body, {LENGTH: length})

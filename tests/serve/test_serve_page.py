@@ -42,7 +42,7 @@ def test_the_page_lets_nothing_in_from_elsewhere(service):
 
 def test_facts_labels_codes_and_places(service, vectors):
     version = json.loads(service.get("/health"))["models"]["vectors"]
-    facts = json.loads(service.get("/models/vectors/page"))
+    facts = json.loads(service.get("/models/vectors/page/facts"))
     assert (facts["model"], facts["version"]) == ("vectors", version)
     assert (facts["takes"], facts["explains"], facts["no_codes"]) == ("numbers", True, None)
     assert len(facts["bit_facts"]) == facts["bits"]
@@ -55,9 +55,9 @@ def test_facts_labels_codes_and_places(service, vectors):
     assert len(places) == 2 * len(codes)
 
 
-@pytest.mark.parametrize("what", ["", "/labels", "/codes", "/map"])
+@pytest.mark.parametrize("what", ["facts", "labels", "codes", "map"])
 def test_answers_are_kept_as_long_as_the_version_is(service, what):
-    path = f"/models/texts/page{what}"
+    path = f"/models/texts/page/{what}"
     _, headers, _ = service.ask("GET", path)
     assert headers["etag"].startswith(f'"{headers["x-model-version"]}-')
     asked = {"If-None-Match": f'W/"other", {headers["etag"]}'}
@@ -71,7 +71,9 @@ def test_answers_are_packed(service):
     assert gzip.decompress(body) == static_files()["map.js"]
 
 
-@pytest.mark.parametrize("path", ["/static/none.js", "/static/", "/static/../app.py"])
+@pytest.mark.parametrize(
+    "path", ["/static/none.js", "/static/", "/static/../app.py", "/models/texts/page/x"]
+)
 def test_other_files_are_not_there(service, path):
     assert service.ask("GET", path)[0] == 404
 
@@ -84,12 +86,13 @@ def test_a_map_that_takes_long_is_asked_for_again(texts, monkeypatch):
         async def find(visit):
             return served
 
-        some = explorer.Explorer(find, lambda served: False, lambda work: asyncio.to_thread(work))
+        some = explorer.Explorer(find, lambda work: asyncio.to_thread(work))
         visit = Visit({"headers": []}, None, None, 10)
-        first = await some.page_map(visit)
+        visit.params = {"part": "map"}
+        first = await some.page_part(visit)
         for task in some._maps.values():
             await task
-        return first, await some.page_map(visit)
+        return first, await some.page_part(visit)
 
     first, second = asyncio.run(ask())
     assert (first.status, first.body) == (202, b"")
@@ -103,9 +106,14 @@ def test_a_token_guards_data_and_not_the_page(folders, tmp_path):
     try:
         assert service.ask("GET", "/")[0] == 200
         assert service.ask("GET", "/static/main.js")[0] == 200
-        for path in ("/models", "/models/texts/page", "/models/texts/page/labels", "/staticx"):
+        for path in (
+            "/models",
+            "/models/texts/page/facts",
+            "/models/texts/page/labels",
+            "/staticx",
+        ):
             assert service.ask("GET", path)[0] == 401
         given = {"Authorization": "Bearer correct horse battery"}
-        assert service.ask("GET", "/models/texts/page", headers=given)[0] == 200
+        assert service.ask("GET", "/models/texts/page/facts", headers=given)[0] == 200
     finally:
         service.stop()

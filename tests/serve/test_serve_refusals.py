@@ -14,13 +14,13 @@ ROW = [1.0, 2.0, 3.0, 4.0]
     [
         (b"", "not valid JSON"),
         (b"[1, 2]", 'must be an object such as {"inputs"'),
-        (b"{}", 'must be an object such as {"inputs"'),
+        (b"{}", "inputs is missing."),
         (b'{"inputs": [[1, 2, 3, 4]', "not valid JSON"),
         (b'{"inputs": [[1, 2, 3, 4]],}', "not valid JSON"),
-        (b'{"inputs": [[1, 2, 3, NaN]]}', "NaN is not a JSON number"),
+        (b'{"inputs": [[1, 2, 3, NaN]]}', "NaN and Infinity are not JSON numbers"),
         (b'{"inputs": [[1, 2, 3, 1e999]]}', "too large"),
-        (b'{"inputs": "one"}', "inputs='one' must be a list of rows, such as [row]"),
-        (b'{"inputs": [1, 2, 3, 4]}', "inputs[0] holds int instead of a row"),
+        (b'{"inputs": "one"}', 'inputs="one": Expected array, got str'),
+        (b'{"inputs": [1, 2, 3, 4]}', "inputs[0] holds a number instead of a row"),
         (b'{"inputs": ["a text"]}', "inputs[0] is a text, but the model was trained on rows of 4"),
         (
             b'{"inputs": [[1, 2, 3, 4], [1, 2]]}',
@@ -30,17 +30,17 @@ ROW = [1.0, 2.0, 3.0, 4.0]
         (b'{"inputs": [[1, 2, 3, null]]}', "inputs[0] holds a value that is not a number"),
         (b'{"inputs": [[1, 2, 3, [4]]]}', "inputs[0] holds a value that is not a number"),
         (b'{"inputs": [[1, 2, 3, 4], "a"]}', "inputs[1] holds rows of two kinds"),
-        (b'{"inputs": [{"a": 1}]}', "inputs[0] has the keys ['a']"),
+        (b'{"inputs": [{"a": 1}]}', "inputs[0] has the unknown field 'a'"),
         (b'{"inputs": [{"indices": [4], "values": [1]}]}', "not from 0 to 3"),
         (b'{"inputs": [{"indices": [-1], "values": [1]}]}', "not from 0 to 3"),
         (b'{"inputs": [{"indices": [1], "values": []}]}', "of equal length"),
         (b'{"inputs": [{"indices": [1.5], "values": [1]}]}', "a value that is not a number"),
         (b'{"inputs": [[1,2,3,4]], "topk": 3}', "'topk' is not known. Did you mean 'top_k'?"),
-        (b'{"inputs": [[1,2,3,4]], "top_k": 0}', "top_k=0 must be a whole number, 1 or more"),
-        (b'{"inputs": [[1,2,3,4]], "top_k": true}', "top_k=True must be"),
-        (b'{"inputs": [[1,2,3,4]], "probabilities": "yes"}', "must be true or false"),
-        (b'{"inputs": [[1,2,3,4]], "explain": 0}', "explain=0 must be"),
-        (b'{"inputs": [[1,2,3,' + b"9" * 5000 + b"]]}", "not valid JSON"),
+        (b'{"inputs": [[1,2,3,4]], "top_k": 0}', "top_k=0: Expected int >= 1"),
+        (b'{"inputs": [[1,2,3,4]], "top_k": true}', "top_k=true: Expected int | null, got bool"),
+        (b'{"inputs": [[1,2,3,4]], "probabilities": "yes"}', 'probabilities="yes": Expected bool'),
+        (b'{"inputs": [[1,2,3,4]], "explain": 0}', "explain=0: Expected int >= 1"),
+        (b'{"inputs": [[1,2,3,' + b"9" * 5000 + b"]]}", "too large"),
         (b'{"inputs": ' + b"[" * 100_000, "not valid JSON"),
         (b'\xff{"inputs": []}', "Byte 0 of the body is not UTF-8"),
     ],
@@ -49,11 +49,16 @@ def test_bad_bodies_are_explained(service, body, message):
     assert message in service.predict(body, code=400)["error"]
 
 
+def test_an_option_of_the_address_is_checked_although_the_body_has_it_too(service):
+    path = "/models/vectors/predict?top_k=0"
+    answer = service.predict({"inputs": [ROW], "top_k": 2}, path, 400)
+    assert answer["error"].startswith("top_k='0': Expected int")
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
         (b"12345", "5 bytes, which is not a multiple of 16"),
-        (b"\x93NUMPY\x01\x00\x10\x00garbage", "not a readable .npy file"),
         (np.array([1, np.nan, 3, 4], "<f4").tobytes(), "NaN, infinity"),
     ],
 )
@@ -71,7 +76,13 @@ def test_bad_arrays_are_explained(service, body, message):
         ("GET", "/models/vectors/predict", {}, 405, "Method Not Allowed."),
         ("POST", "/models/vectors/predict", {"Content-Type": "image/png"}, 415, "image/png"),
         ("POST", "/models/vectors/predict", {"Content-Encoding": "br"}, 415, "send gzip"),
-        ("POST", "/models/vectors/predict?top_k=x", {}, 400, "top_k='x' must be"),
+        (
+            "POST",
+            "/models/vectors/predict?top_k=x",
+            {},
+            400,
+            "top_k='x': Expected int",
+        ),
         ("POST", "/models/vectors/predict?token=secret", {}, 400, "'token' is not known"),
     ],
 )
@@ -106,7 +117,6 @@ def test_headers_are_safe_and_nothing_is_said_about_the_machine(service, folders
         service.ask("POST", "/models/vectors/predict", b"{", {"X-Request-Id": "a-1"}),
         service.ask("GET", "/models/vectors/predict"),
         service.ask("GET", "/models", headers={"Origin": "https://example.org"}),
-        service.ask("GET", "/docs"),
         service.ask("GET", "/openapi.json"),
         service.ask("POST", "/models/vectors/predict", b"a,b\n1,2\n", {"Content-Type": "text/csv"}),
     ]
@@ -118,7 +128,6 @@ def test_headers_are_safe_and_nothing_is_said_about_the_machine(service, folders
         text = body.decode()
         assert str(folders.parent) not in text and "/tmp" not in text and "Traceback" not in text
     assert answers[0][1]["x-request-id"] == "a-1"
-    assert b"http" not in answers[3][2].replace(b"http-equiv", b"")  # nothing from elsewhere
 
 
 def test_many_requests_share_a_connection_whatever_becomes_of_them(service, vectors):

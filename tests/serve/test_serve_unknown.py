@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 import dsnc
-from dsnc.serve.answers import answer, as_json, as_lines
-from dsnc.serve.oip import infer
-from dsnc.serve.options import from_address, options_of
-from dsnc.serve.refusals import Refused
+from dsnc.serve.answers import answer, answer_table, as_json, as_lines
+from dsnc.serve.limits import Limits, Refused
+from dsnc.serve.options import Options, as_struct, from_address
 from dsnc.serve.served import Served
-from dsnc.serve.tables import answer_table
 
+LIMITS = Limits(max_rows=100)
 GO = lambda: None  # noqa: E731
 STRANGE = np.full((2, 6), 9.0) * [[1], [-1]]
 
@@ -35,7 +34,7 @@ def known(tmp_path_factory):
 
 
 def blocks(served, rows, **wishes):
-    return list(answer(served, rows, options_of(wishes), GO))
+    return list(answer(served, rows, Options(**wishes), GO))
 
 
 def test_json_and_lines(known):
@@ -45,7 +44,7 @@ def test_json_and_lines(known):
     assert found["labels"] == expected
     shares = found["probabilities"]
     assert [share is None for share in shares] == [label == -1 for label in expected]
-    lines = as_lines(some[0], options_of({"unknown": -1})).decode().splitlines()
+    lines = as_lines(some[0], Options(unknown=-1)).decode().splitlines()
     assert [json.loads(line)["label"] for line in lines] == expected
     assert [json.loads(line)["probability"] for line in lines] == shares
 
@@ -56,6 +55,13 @@ def test_the_best_labels(known):
     for labels, shares, label in zip(block.labels, block.probabilities, expected, strict=True):
         assert (labels == ["other"], shares == []) == (label == -1, label == -1)
         assert label == -1 or (labels[0] == label and len(shares) == 2)
+
+
+@pytest.mark.parametrize("top_k", [None, 2])
+def test_unknown_rows_are_left_to_a_person(known, top_k):
+    served, rows, expected = known
+    (block,) = blocks(served, rows, unknown=-1, reject_below=0, top_k=top_k)
+    assert block.decisions == ["person" if label == -1 else "answer" for label in expected]
 
 
 def test_the_share_that_may_be_lost(known):
@@ -71,8 +77,8 @@ def test_tables(known, top_k):
     served, rows, expected = known
     body = io.BytesIO()
     np.savetxt(body, rows, delimiter=",", header="a,b,c,d,e,f", comments="")
-    options = options_of({"unknown": -1, "probabilities": True, "top_k": top_k})
-    found, n_rows = answer_table(served, body.getvalue(), options, GO, 100, to_json=False)
+    options = Options(unknown=-1, top_k=top_k)
+    found, _, n_rows = answer_table(served, body.getvalue(), options, GO, LIMITS)
     assert n_rows == len(rows)
     for line, label in zip(found.decode().splitlines()[1:], expected, strict=True):
         cells = line.split(",")[6:]
@@ -80,48 +86,34 @@ def test_tables(known, top_k):
         assert (set(cells[1:]) == {""}) == (label == -1)
 
 
-def tensor(rows, **parameters):
-    data = {"name": "X", "shape": list(rows.shape), "datatype": "FP32", "data": rows.tolist()}
-    return json.dumps({"inputs": [data], "parameters": parameters}).encode()
-
-
-def test_tensors(known):
-    served, rows, expected = known
-    said = json.loads(infer(served, tensor(rows, unknown=-1), None, 100, GO)[0])
-    labels, shares = (output["data"] for output in said["outputs"])
-    assert labels == expected
-    assert [share == 0 for share in shares] == [label == -1 for label in expected]
-    for wrong, message in (
-        ({"unknown": "other"}, "unknown='other' is not of the type INT64"),
-        ({"unknown": 2**70}, "is not of the type INT64"),
-        ({"unknown": -1, "top_k": 2}, "give either top_k or unknown"),
-        ({"unknow": -1}, "Valid: top_k, unknown, unknown_share"),
-    ):
-        with pytest.raises(Refused, match=message):
-            infer(served, tensor(rows, **wrong), None, 100, GO)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"unknown": [1]}, r"unknown=\[1\] must be a label"),
-        ({"unknown": float("nan")}, "unknown=nan must be a label"),
-        ({"unknown": True}, "unknown=True must be a label"),
-        ({"unknown": "x", "unknown_share": 2}, "unknown_share=2 must be a number from 0 to 1"),
-        ({"unknown": "x", "unknown_share": "a"}, "unknown_share='a' must be"),
-        ({"unknown_share": 0.1}, "unknown_share needs unknown"),
+        ({"reject_below": 1.5}, "reject_below=1.5: Expected float <= 1.0"),
+        ({"reject_below": "0.5"}, r"reject_below='0.5': Expected float \| null, got str"),
+        ({"reject_below": True}, r"reject_below=True: Expected float \| null, got bool"),
+        ({"unknown": [1]}, r"unknown=\[1\]: Expected int \| float \| str"),
+        ({"unknown": True}, r"unknown=True: Expected int \| float \| str"),
+        ({"unknown": "x", "unknown_share": 2}, "unknown_share=2: Expected float <= 1.0"),
+        ({"unknown": "x", "unknown_share": "a"}, "unknown_share='a': Expected float"),
     ],
 )
 def test_wrong_wishes(wrong, message):
     with pytest.raises(Refused, match=message):
-        options_of(wrong)
+        as_struct(wrong, Options)
+
+
+def test_a_share_of_nothing(service, X):
+    rows = {"inputs": X.tolist(), "unknown_share": 0.1}
+    assert "unknown_share needs unknown" in service.predict(rows, code=400)["error"]
 
 
 def test_wishes_in_an_address():
-    found = options_of(from_address({"unknown": "-1", "unknown_share": "0.25"}))
+    found = from_address({"unknown": "-1", "unknown_share": "0.25"}, Options)
     assert (found.unknown, found.unknown_share) == (-1, 0.25)
-    assert options_of(from_address({"unknown": "true"})).unknown == "true"
-    assert options_of(from_address({"unknown": ""})).unknown == ""
+    assert from_address({"reject_below": "0.9"}, Options).reject_below == 0.9
+    for text in ("true", "", "1.5", "null"):
+        assert from_address({"unknown": text}, Options).unknown == text
 
 
 def test_over_http_and_models_that_cannot_tell(service, vectors, X):

@@ -79,7 +79,7 @@ def stamp(path):
     return path.stat().st_mtime_ns if path.exists() else 0
 
 fit("mlp", max_epochs=1)  # torch imports half of itself at the first step
-fit("fast", max_epochs=1)  # and kernels are compiled
+fit("fast", max_epochs=1)
 random.seed(0)
 for case in cases:
     base, kills = Path(sys.argv[1]) / case, 0

@@ -11,7 +11,10 @@ from dsnc.training import stepper
 from dsnc.training.batches import make_source
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
-from dsnc.training.losses import LOSSES, MANY, SigmoidLoss, SoftmaxLoss, make_loss
+from dsnc.training.losses import LOSSES, MANY
+from dsnc.training.losses.making import make_loss
+from dsnc.training.losses.sigmoid import SigmoidLoss
+from dsnc.training.losses.softmax import SoftmaxLoss
 from dsnc.training.settings import Settings
 
 pytestmark = [

@@ -12,7 +12,8 @@ from dsnc.fast.model import log_odds
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
-from dsnc.training.losses import SampledSoftmaxLoss, SigmoidLoss
+from dsnc.training.losses.sampled_softmax import SampledSoftmaxLoss
+from dsnc.training.losses.sigmoid import SigmoidLoss
 from made_examples import K, learn, make_dense, make_settings, predictor_of
 
 
@@ -79,7 +80,7 @@ def test_one_class_a_row_may_have_sigmoids_too(loss):
 
 
 def test_few_classes_of_very_many_are_taken_by_themselves(monkeypatch):
-    monkeypatch.setattr("dsnc.training.losses.MANY", K)
+    monkeypatch.setattr("dsnc.training.losses.making.MANY", K)
     learner, _ = learn(make_sets(100), max_epochs=1)
     assert isinstance(learner.objective.loss_of, SampledSoftmaxLoss)
     assert learner.objective.scores_few
@@ -102,19 +103,15 @@ def test_biases_begin_at_the_log_odds(gained):
     np.testing.assert_allclose(learner.objective.bias.detach(), expected, rtol=1e-4)
 
 
-def test_vectors_for_soft_bits_and_more_rows_follow():
+def test_more_rows_follow():
     examples = make_sets(200, sparse=True)
     learner, _ = learn(examples, n_bits=24, max_epochs=6)
     trained = learner.export()
-    soft = learner.fit_soft_vectors(trained.decoder, 0.5, examples)
-    assert not np.array_equal(soft.weight, trained.decoder.weight)
     again = Learner(make_settings(n_bits=24), examples, K, 0)
     again.load(trained.encoder, trained.decoder)
     again.partial_fit(examples, 1)
     assert isinstance(again.objective.loss_of, SigmoidLoss)
     assert precision(again, examples) > 0.95
-    moved = again.partial_fit_soft_vectors(soft, 0.5, examples, 1)
-    assert not np.array_equal(moved.weight, soft.weight)
 
 
 def test_the_seed_decides_everything():

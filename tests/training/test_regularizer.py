@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsnc.training.batches import Batches, DenseSource
-from dsnc.training.regularizer import AdaptiveFactor, PartnerSampler, pair_distance
+from dsnc.training.regularizer import AdaptiveFactor, PartnerSampler, distance_sum
 
 CPU = torch.device("cpu")
 UNBALANCED = [2, 0, 0, 1, 0, 2, 0, 2, 0, 0]  # six, one and three rows
@@ -31,8 +31,8 @@ def estimate(phi, rows, partners):
     """The two terms of a batch whose rows count alike."""
     share = 1 / len(rows)
     return [
-        pair_distance(phi[rows], phi[partners.same], partners.same_weight * share).item(),
-        pair_distance(phi[rows], phi[partners.other], partners.other_weight * share).item(),
+        distance_sum(phi[rows], phi[partners.same], partners.same_weight * share).item(),
+        distance_sum(phi[rows], phi[partners.other], partners.other_weight * share).item(),
     ]
 
 
@@ -104,12 +104,19 @@ def test_the_batches_of_an_epoch_agree_with_the_double_sum():
             same, other = batch.partner_rows.chunk(2)
             terms.append(
                 [
-                    pair_distance(batch.rows, same, batch.partners.same_weight).item(),
-                    pair_distance(batch.rows, other, batch.partners.other_weight).item(),
+                    distance_sum(batch.rows, same, batch.partners.same_weight).item(),
+                    distance_sum(batch.rows, other, batch.partners.other_weight).item(),
                 ]
             )
         samples.append(torch.tensor(terms).mean(dim=0).tolist())
     assert within(samples, literal(phi, y))
+
+
+def test_the_distance_of_two_codes_is_in_bits_and_the_sum_is_weighted():
+    codes = torch.tensor([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    partners = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # 2 bits and 1 bit apart
+    assert distance_sum(codes, partners, torch.tensor([1.0, 1.0])).item() == 3
+    assert distance_sum(codes, partners, torch.tensor([0.5, 4.0])).item() == 5
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from dsnc.training.class_sets import ClassSets
 from dsnc.training.regularizer import (
     PartnerSampler,
     SetPartnerSampler,
+    distance_sum,
     make_sampler,
-    pair_distance,
 )
 
 K = 4
@@ -46,8 +46,8 @@ def literal(phi, sets):
 def estimate(phi, rows, partners):
     share = 1 / len(rows)
     return [
-        pair_distance(phi[rows], phi[partners.same], partners.same_weight * share).item(),
-        pair_distance(phi[rows], phi[partners.other], partners.other_weight * share).item(),
+        distance_sum(phi[rows], phi[partners.same], partners.same_weight * share).item(),
+        distance_sum(phi[rows], phi[partners.other], partners.other_weight * share).item(),
     ]
 
 

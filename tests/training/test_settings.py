@@ -6,7 +6,7 @@ import pytest
 from dsnc.errors import InputError
 from dsnc.training.settings import CODE_VALUES, PRECISIONS, SCALINGS, SCHEDULES, Settings
 
-COUNTS = ["n_bits", "n_draws", "max_epochs", "batch_size", "validation_every", "patience"]
+COUNTS = ["n_bits", "max_epochs", "batch_size", "validation_every", "patience"]
 NUMBERS = ["beta", "gamma", "weight_decay", "learning_rate", "label_smoothing", "time_limit"]
 NAMES = {
     "scaling": SCALINGS,

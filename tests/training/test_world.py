@@ -45,8 +45,6 @@ def learn(name, X, n_rows, targets=Targets(y, 5), **settings):
     for number, layer in enumerate(trained.encoder.layers):
         arrays[f"{name}/{number}.weight"], arrays[f"{name}/{number}.bias"] = layer[:2]
     arrays[f"{name}/decoder"] = trained.decoder.weight
-    soft = learner.fit_soft_vectors(trained.decoder, 0.4, examples)
-    arrays[f"{name}/soft"] = soft.weight
     for column in ("loss", "intra", "inter", "validation_accuracy", "factor"):
         arrays[f"{name}/{column}"] = np.array(history.column(column))
 

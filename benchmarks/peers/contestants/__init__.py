@@ -10,6 +10,8 @@ from peers.contestants.linear_svc import SVC
 from peers.contestants.mlp import MLP
 from peers.contestants.napkinxc_tree import NapkinXC
 from peers.contestants.nearest_centroid import Centroid
+from peers.contestants.nearest_neighbors import Neighbors
+from peers.contestants.omikuji_trees import Omikuji
 from peers.contestants.output_code import OutputCode
 from peers.contestants.pecos_xlinear import Pecos
 from peers.contestants.sgd import SGD
@@ -20,6 +22,7 @@ CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "mlp": (MLP, {}),
     "nearest-centroid": (Centroid, {}),
     "centroid-cosine": (CentroidBaseline, {}),
+    "nearest-neighbors": (Neighbors, {}),
     "linear-svc": (SVC, {}),
     "sgd": (SGD, {}),
     "output-code": (OutputCode, {}),
@@ -27,4 +30,5 @@ CONTESTANTS: dict[str, tuple[type[Contestant], dict[str, Any]]] = {
     "fasttext-hs": (FastText, {"loss": "hs", "lr": 0.5, "epoch": 50}),
     "napkinxc-plt": (NapkinXC, {}),
     "pecos-xlinear": (Pecos, {}),
+    "omikuji": (Omikuji, {}),
 }

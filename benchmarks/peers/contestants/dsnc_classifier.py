@@ -1,15 +1,13 @@
 """dsnc, through its public interface."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from peers.contestant import Contestant
-from peers.data import Data, Part
+from peers.data import Data
 
-_FEW = 8  # classes to warm up with
+_LOADED_LATER = ("dsnc.classifier", "dsnc.codes.index", "dsnc.fast", "dsnc.rerank")
 
 
 class DSNC(Contestant):
@@ -29,28 +27,10 @@ class DSNC(Contestant):
         return kind(**{"device": "cpu", "n_jobs": self.threads} | self.settings)
 
     def warm_up(self, data: Data) -> None:
-        """Compile all kernels, and go once through everything with a few rows."""
-        from dsnc.codes import warm_up
-        from dsnc.fast._warm_up import STEPS
-
-        warm_up()
-        for compile_some in STEPS.values():
-            compile_some()
-        few = [self._some(part) for part in (data.train, data.validation)]
-        small = data._replace(train=few[0], validation=few[1])
-        self.fit(small)
-        self.predict(self.rows(few[0]), 1)
-
-    def _some(self, part: Part) -> Part:
-        y = part.y
-        if sp.issparse(y):
-            y = y[:, :_FEW]
-            at = np.flatnonzero(np.diff(y.indptr))
-        else:
-            at = np.flatnonzero(y < _FEW)
-        X = None if part.X is None else part.X[at]
-        texts = None if part.texts is None else [part.texts[i] for i in at]
-        return Part(X, y[at], texts)
+        """Import also what dsnc imports when it is first used."""
+        super().warm_up(data)
+        for name in _LOADED_LATER:
+            importlib.import_module(name)
 
     def fit(self, data: Data) -> None:
         """Train, with the validation rows if there are some."""

@@ -7,6 +7,9 @@ It must have eleven threads: ten fill a tenth each of the matrix of its words wi
 next what is left over, and without them there is whatever was in memory (facebookresearch/fastText,
 issue 1061): accuracy is lost, and often all of it ("Encountered NaN"). They share the cores that
 are allowed. Of the labels of a set it draws one for each row of an epoch.
+
+``crop`` is a setting of ours: the share of rows of which an epoch sees only some words in a row. It
+reads the same file in each epoch, so the file has several copies of each row, each cropped anew.
 """
 
 import contextlib
@@ -23,6 +26,7 @@ from peers.data import Data
 
 _LABEL = "__label__"
 _BLOCKS = 11
+_COPIES = 5  # of each row, where some are cropped
 
 
 @contextlib.contextmanager
@@ -37,6 +41,13 @@ def _on_cores(n: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def _cropped(text: str, rng: np.random.Generator) -> str:
+    """Return some of the words, one after another: at least one."""
+    words = text.split(" ")
+    first, last = sorted(rng.integers(0, len(words), 2))
+    return " ".join(words[first : last + 1])
 
 
 class FastText(Contestant):
@@ -54,6 +65,7 @@ class FastText(Contestant):
         {"lr": 0.5, "minn": 0, "maxn": 0},
         {"wordNgrams": 2, "bucket": 1 << 18},
     )
+    variations = ({"crop": 0.3},)
 
     @classmethod
     def most_classes(cls, settings: dict[str, Any]) -> int | None:
@@ -64,10 +76,14 @@ class FastText(Contestant):
         """Write the file that it trains from."""
         y = data.train.y
         sets = y.tolil().rows.tolist() if data.has_sets else y[:, None].tolist()
+        share, rng = self.settings.get("crop", 0), np.random.default_rng(0)
         with (self.work / "train.txt").open("w", encoding="utf-8") as file:
-            for labels, text in zip(sets, data.train.texts or (), strict=True):
-                if labels:
-                    file.write(" ".join([*(f"{_LABEL}{number}" for number in labels), text, "\n"]))
+            for _ in range(_COPIES if share else 1):
+                for labels, text in zip(sets, data.train.texts or (), strict=True):
+                    if labels:
+                        words = _cropped(text, rng) if rng.random() < share else text
+                        named = (f"{_LABEL}{number}" for number in labels)
+                        file.write(" ".join([*named, words, "\n"]))
 
     def fit(self, data: Data) -> None:
         """Train, reading included: it knows no other way."""
@@ -75,6 +91,8 @@ class FastText(Contestant):
 
         inside = {"minn": 2, "maxn": 5, "bucket": 1 << 18} if data.own_texts else {}
         settings = {"dim": 100, "epoch": 25, "seed": 0, "verbose": 0} | inside | self.settings
+        if settings.pop("crop", 0):
+            settings["epoch"] = max(1, settings["epoch"] // _COPIES)
         with _on_cores(self.threads):
             threads = max(_BLOCKS, self.threads)
             self.model = fasttext.train_supervised(

@@ -1,7 +1,7 @@
 """An MLP with a softmax over all classes: trained by torch on the CPU, predictions in numpy.
 
 It is `dsnc.baselines.MLPBaseline`, which stops by validation rows as dsnc does; of label sets
-`MLPMultiLabelBaseline`.
+`MLPMultiLabelBaseline`, which has no label smoothing.
 """
 
 from typing import Any
@@ -27,4 +27,7 @@ class MLP(DSNC):
 
         kind = MLPMultiLabelBaseline if data.has_sets else MLPBaseline
         usual = {"device": "cpu", "n_units": 200, "batch_size": 256, "max_epochs": 20}
-        return kind(**usual | self.settings)
+        settings = dict(self.settings)
+        if data.has_sets:
+            settings.pop("label_smoothing", None)
+        return kind(**usual | settings)

@@ -6,6 +6,7 @@ from dsnc.baselines.ecoc import ECOCBaseline
 from dsnc.baselines.label_sets import MLPMultiLabelBaseline, OneVsRestMultiLabelBaseline
 from dsnc.baselines.mlp import MLPBaseline
 from dsnc.baselines.nearest_centroid import NearestCentroidBaseline
+from dsnc.baselines.nearest_neighbors import NearestNeighborsBaseline
 from dsnc.baselines.one_vs_rest import OneVsRestBaseline
 from dsnc.classifier.files import KINDS
 
@@ -14,8 +15,9 @@ BASELINES: dict[str, type[BaseEstimator]] = {
     "ecoc": ECOCBaseline,
     "one_vs_rest": OneVsRestBaseline,
     "nearest_centroid": NearestCentroidBaseline,
+    "nearest_neighbors": NearestNeighborsBaseline,
 }
-KINDS.update(BASELINES)
+KINDS.maps.append(BASELINES)
 KINDS[MLPMultiLabelBaseline.kind] = MLPMultiLabelBaseline
 KINDS[OneVsRestMultiLabelBaseline.kind] = OneVsRestMultiLabelBaseline
 
@@ -25,6 +27,7 @@ __all__ = [
     "MLPBaseline",
     "MLPMultiLabelBaseline",
     "NearestCentroidBaseline",
+    "NearestNeighborsBaseline",
     "OneVsRestBaseline",
     "OneVsRestMultiLabelBaseline",
 ]

@@ -98,6 +98,7 @@ class ECOCBaseline(CodeModel, LinearBaseline):
     """
 
     kind: ClassVar[str] = "ecoc"
+    width: ClassVar[str | None] = "n_bits"
 
     n_bits: int = 128
     codebook: Any = RANDOM

@@ -27,7 +27,52 @@ from dsnc.training.settings import SCALINGS
 _NEVER = -1e30  # score of a class that has no mean
 
 
-class NearestCentroidBaseline(PredictorClassifier):
+class UntrainedBaseline(PredictorClassifier):
+    """A baseline whose encoder scores all classes, and is known without training."""
+
+    scaling: str
+    text: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X : ndarray, CSR or memory map of shape (n, d), or list of n str
+            The rows.
+        y : array of shape (n,)
+            The label of each row: integers, strings or booleans.
+        sample_weight : array of shape (n,), optional
+            Weight of each row, 0 or more. By default, all rows count the same.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            features = learned_features(X, self.text)
+            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
+            if self.scaling in ("standard", "common") and sp.issparse(X):
+                raise InputError(
+                    f"scaling={self.scaling!r} would make a sparse X dense; use 'unit_rows' or "
+                    "'none'."
+                )
+            labels, numbers = learned_labels(y)
+            weight = row_weights(X, y, sample_weight, None, relative=False)
+            weight = np.ones(len(numbers)) if weight is None else weight
+            encoder = self._encoder(X, numbers, weight, len(labels))
+            self.predictor_ = Predictor(encoder, ScoresDecoder(len(labels)), features)
+            self._labels, self.n_iter_ = labels, 1
+            self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
+        return self
+
+    def _check_parameters(self) -> None:
+        make_features(self.text)
+        one_of("scaling", self.scaling, SCALINGS)
+
+    def _encoder(self, X: Any, y: NDArray[Any], weight: NDArray[Any], n_classes: int) -> Any:
+        """Return what scores the classes, which are numbers here."""
+        raise NotImplementedError
+
+
+class NearestCentroidBaseline(UntrainedBaseline):
     """Gives a row the class whose mean is nearest.
 
     The mean m that is nearest in Euclidean distance has the largest ``x . m - |m|^2 / 2``, so this
@@ -58,59 +103,30 @@ class NearestCentroidBaseline(PredictorClassifier):
     """
 
     kind: ClassVar[str] = "nearest_centroid"
-    width: ClassVar[str | None] = None
 
     def __init__(self, *, scaling: str = "auto", text: Any = None) -> None:
         self.scaling = scaling
         self.text = text
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Compute the mean of each class.
-
-        Parameters
-        ----------
-        X : ndarray, CSR or memory map of shape (n, d), or list of n str
-            The rows.
-        y : array of shape (n,)
-            The label of each row: integers, strings or booleans.
-        sample_weight : array of shape (n,), optional
-            Weight of each row, 0 or more. By default, all rows count the same.
-        """
-        with self._all_or_nothing():
-            self._check_parameters()
-            features = learned_features(X, self.text)
-            X, y = self._check_rows_and_labels(as_numbers(X, features), y)
-            labels, numbers = learned_labels(y)
-            linear_memory(X.shape[1], len(labels), 0).check("cpu", verbose=False)
-            weight = row_weights(X, y, sample_weight, None, relative=False)
-            weight = np.ones(len(numbers)) if weight is None else weight
-            scaling = self.scaling
-            if scaling == "auto":
-                scaling = "unit_rows" if sp.issparse(X) else "none"
-            if scaling in ("standard", "common") and sp.issparse(X):
-                raise InputError(
-                    f"scaling={scaling!r} would make a sparse X dense; use 'unit_rows' or 'none'."
-                )
-            rows = unit_rows(X.astype(np.float32)) if scaling == "unit_rows" else X
-            means = weights = _means(rows, numbers, weight, len(labels))
-            if scaling == "standard":
-                deviation = StandardScaler().fit(X, sample_weight=weight).scale_
-                weights = means / deviation.astype(np.float32) ** 2
-            elif scaling == "unit_rows":
-                lengths = np.linalg.norm(means, axis=1, keepdims=True)
-                means /= np.where(lengths > 0, lengths, 1)
-            bias = -np.einsum("ij,ij->i", means, weights) / 2
-            bias[np.bincount(numbers, weight) == 0] = _NEVER
-            layer = Layer(weights.T, bias)
-            encoder = NumpyEncoder([layer], row_normalize=scaling == "unit_rows")
-            self.predictor_ = Predictor(encoder, ScoresDecoder(len(labels)), features)
-            self._labels, self.n_iter_ = labels, 1
-            self.history_, self.data_ = History(stopped="fitted"), {"rows": len(numbers)}
-        return self
-
-    def _check_parameters(self) -> None:
-        make_features(self.text)
-        one_of("scaling", self.scaling, SCALINGS)
+    def _encoder(
+        self, X: Any, y: NDArray[Any], weight: NDArray[Any], n_classes: int
+    ) -> NumpyEncoder:
+        """Return a layer of the means."""
+        linear_memory(X.shape[1], n_classes, 0).check("cpu", verbose=False)
+        scaling = self.scaling
+        if scaling == "auto":
+            scaling = "unit_rows" if sp.issparse(X) else "none"
+        rows = unit_rows(X.astype(np.float32)) if scaling == "unit_rows" else X
+        means = weights = _means(rows, y, weight, n_classes)
+        if scaling == "standard":
+            deviation = StandardScaler().fit(X, sample_weight=weight).scale_
+            weights = means / deviation.astype(np.float32) ** 2
+        elif scaling == "unit_rows":
+            lengths = np.linalg.norm(means, axis=1, keepdims=True)
+            means /= np.where(lengths > 0, lengths, 1)
+        bias = -np.einsum("ij,ij->i", means, weights) / 2
+        bias[np.bincount(y, weight) == 0] = _NEVER
+        return NumpyEncoder([Layer(weights.T, bias)], row_normalize=scaling == "unit_rows")
 
 
 def _means(X: Any, y: NDArray[Any], weight: NDArray[Any], n_classes: int) -> NDArray[np.float32]:

@@ -63,7 +63,6 @@ class OneVsRestBaseline(LinearBaseline):
     """
 
     kind: ClassVar[str] = "one_vs_rest"
-    width: ClassVar[str | None] = None
 
     @staticmethod
     def memory(n_features: int, n_classes: int, batch_size: int = 1000) -> Memory:

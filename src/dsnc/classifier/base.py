@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsnc.classifier import files
 from dsnc.classifier.inputs import check_range, label_column
-from dsnc.classifier.provenance import plain_number
 from dsnc.decoders import Cost
 from dsnc.decoders.linear import keep_best
+from dsnc.files import Replace
 from dsnc.model import FittedModel, check_table
+from dsnc.model.provenance import plain_number
 from dsnc.rows import far_means, without_means
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ModelCost(NamedTuple):
 class PredictorClassifier(FittedModel, ClassifierMixin, BaseEstimator):
     """A classifier whose fitted state is a `Predictor` and the label of each class number."""
 
-    width: ClassVar[str | None] = "n_bits"  # the parameter that says how wide the encoder is
+    width: ClassVar[str | None] = None  # the parameter that says how wide the encoder is, if any
     history_: "History"
     n_iter_: int
     _measured: tuple[Any, dict[str, Any]] = (None, {})  # what decides, and what that is worth
@@ -99,7 +100,7 @@ class PredictorClassifier(FittedModel, ClassifierMixin, BaseEstimator):
         unknown = Cost(float("nan"), 0)  # the user's own module or estimators
         return ModelCost(of_encoder() if of_encoder else unknown, self.predictor_.decoder.cost())
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: Replace = False) -> None:
         """Write the model as a folder, completely or not at all; `dsnc.load` reads it.
 
         Under ``torchrun``, only the first process writes.
@@ -108,8 +109,10 @@ class PredictorClassifier(FittedModel, ClassifierMixin, BaseEstimator):
         ----------
         path : path
             The folder to write.
-        overwrite : bool, default False
-            Whether to replace a folder that already exists.
+        overwrite : bool or callable, default False
+            Whether to replace a folder that already exists. A callable is given the folder that was
+            there, and where it returns False that one is put back: nothing is lost that another
+            process has just written.
         """
         check_is_fitted(self, "predictor_")
         files.save(self, path, overwrite=overwrite)

@@ -3,10 +3,8 @@
 import contextlib
 import copy
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -17,7 +15,7 @@ from dsnc.classifier.inputs import seed_of
 from dsnc.classifier.learned import Run
 from dsnc.classifier.open_world import OpenWorld, usual_rows
 from dsnc.classifier.texts import as_numbers
-from dsnc.classifier.trainers import chosen_trainer
+from dsnc.classifier.trainers import choose_trainer, tell_why_torch
 from dsnc.decoders import Decoder, Evidence, LinearDecoder, parse_decoder
 from dsnc.decoders.scoring import accuracy
 from dsnc.decoders.set_rule import SetRule
@@ -50,7 +48,8 @@ class DSNCClassifier(CodeModel, OpenWorld):
         Which trainer to use. "fast" trains linear encoders on the CPU, without torch, at a cost
         that grows slowly with the number of classes. "torch" trains everything: other encoders and
         gradients, `beta` and `gamma`, on GPUs. "auto" uses the fast trainer if it supports all
-        settings, and torch otherwise. The fitted attribute `trainer_` says which one was used.
+        settings, and torch otherwise. The fitted attribute `trainer_` says which one was used, and
+        the log names a setting that has selected torch.
     encoder : "linear", "mlp" or torch.nn.Module, default "linear"
         Maps a row to `n_bits` numbers, whose signs are the code. A module of your own maps a (rows,
         features) tensor to a (rows, n_bits) tensor.
@@ -61,25 +60,18 @@ class DSNCClassifier(CodeModel, OpenWorld):
     gradient : str, dict or dsnc.gradients.Gradient, default "straight_through"
         How training estimates a gradient through bits that are drawn at random:
         "straight_through", "reinforce", "relaxed" or "disarm". A dict has a name and settings, such
-        as ``{"name": "relaxed", "temperature": 0.5}``; an instance is copied.
-    n_draws : int, default 4
-        Number of codes drawn for each row in a training step. Only for a gradient given by name; a
-        dict or an instance has its own.
+        as ``{"name": "relaxed", "temperature": 0.5}``; an instance is copied. All of them draw
+        ``n_draws=4`` codes for each row in a training step, unless their settings say otherwise.
     code_values : "signs" or "bits", default "signs"
         Whether the decoder sees codes of -1 and +1 in training, or of 0 and 1 as in the paper.
     soft_share : float, default 0.25
         Share of the loss, 0 to 1, that is computed on the probabilities of the bits instead of on
         drawn bits. This prepares the class vectors for decoders that score soft bits. The paper has
         0.
-    soft_vectors : bool, default True
-        Whether `fit` may train separate class vectors for decoders that score soft bits. It tries
-        this if held-out rows score better with softer bits than training saw (mostly with short
-        codes of dense rows). This takes a fifth more epochs, and the vectors are kept if they are
-        more accurate.
     decoder : str, dict or dsnc.decoders.Decoder, default "auto"
         Maps a code to its class. A name from `dsnc.decoders.decoder_names()`, where "auto" chooses
         the cheapest decoder that is as accurate as any on held-out rows (see `decoder_report_`); a
-        dict of a name and settings, such as ``{"name": "shortlist", "size": 50, "radius": 3}``
+        dict of a name and settings, such as ``{"name": "shortlist", "size": 50}``
         (docs/decoders.md lists all settings); or a decoder, which is used as it is.
     reranker : "auto", "features", dict or None, default "auto"
         Second stage: features of a row decide among the candidates that its code has found. "auto"
@@ -108,16 +100,16 @@ class DSNCClassifier(CodeModel, OpenWorld):
         Whether to double `beta` and `gamma` when validation accuracy rises and halve them when it
         falls, compared with the accuracy before ("previous", as the paper says) or with the best so
         far ("best", as the authors' script does).
-    loss : "auto", "softmax", "sampled_softmax", "sigmoid" or "sampled_sigmoid", default "auto"
-        The loss over the classes: "softmax" is the cross-entropy over all classes, and
-        "sampled_softmax" an estimate of it: exact for the classes of the batch and the 32 nearest
-        of each row, rough for the others. "sigmoid" decides each class by itself, as one against
-        all others, and "sampled_sigmoid" estimates that. With torch, "auto" is "softmax", or from
-        8,192 classes on "sampled_softmax" unless a GPU computes in bfloat16; the fast trainer
-        always samples. With a sampled loss and very many held-out rows, epochs are measured on some
-        of them (`history_` says how many).
+    loss : str, dict or dsnc.training.losses.base.Loss, default "auto"
+        The loss over the classes, by name, as a dict of a name and settings, or as an instance.
+        "softmax" is the cross-entropy over all classes, and "sampled_softmax" an estimate of it:
+        exact for the classes of the batch and the 32 nearest of each row, rough for the others.
+        "sigmoid" decides each class by itself, as one against all others, and "sampled_sigmoid"
+        estimates that. With torch, "auto" is "softmax", or from 8,192 classes on "sampled_softmax"
+        unless a GPU computes in bfloat16; the fast trainer always samples. With a sampled loss and
+        very many held-out rows, epochs are measured on some of them (`history_` says how many).
     label_smoothing : float, default 0.0
-        Share of the target, 0 to 1, that is spread over all classes. Sigmoids ignore it.
+        Share of the target, 0 to 1, that is spread over all classes. Sigmoids refuse it.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, as in scikit-learn. They multiply `sample_weight`.
     max_epochs : int or "auto", default "auto"
@@ -189,6 +181,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         As in scikit-learn.
     """
 
+    width: ClassVar[str | None] = "n_bits"
     settings_kind: ClassVar[type[RunSettings]] = Settings
     decoder_report_: DecoderReport = field(init=False)
 
@@ -198,17 +191,15 @@ class DSNCClassifier(CodeModel, OpenWorld):
     hidden: Sequence[int] = (1024,)
     normalize: bool = True
     gradient: Any = "straight_through"
-    n_draws: int = 4
     code_values: str = "signs"
     soft_share: float = 0.25
-    soft_vectors: bool = True
     decoder: Any = "auto"
     reranker: Any = "auto"
     memory: int = 1024
     beta: float = 0.0
     gamma: float = 0.0
     adaptive: str = "none"
-    loss: str = "auto"
+    loss: Any = "auto"
     label_smoothing: float = 0.0
     schedule: str = "one_cycle"
     weight_decay: float = 0.0
@@ -270,20 +261,16 @@ class DSNCClassifier(CodeModel, OpenWorld):
 
     def _require_extras(self, caller: str) -> None:
         settings: Any = self._settings()
-        if chosen_trainer(settings)[0] == "torch":
+        if choose_trainer(settings)[0] == "torch":
             super()._require_extras(caller)
 
-    def _why_torch(self) -> str:
-        """Return what of the settings the fast trainer cannot do; "" where it need not be told."""
-        settings: Any = self._settings()
-        return chosen_trainer(settings)[1]
-
     def _learner_of(self, settings: Any, examples: "Examples", seed: int, *, joins: bool) -> Any:
-        if self.verbose and (reason := self._why_torch()):
-            sys.stderr.write(f"trainer: torch, since the fast one does not support {reason}\n")
-        if chosen_trainer(settings)[0] == "torch":
+        trainer, reason = choose_trainer(settings)
+        if reason:
+            tell_why_torch(reason)
+        if trainer == "torch":
             return super()._learner_of(settings, examples, seed, joins=joins)
-        from dsnc.fast import FastLearner  # brings the compiler with it
+        from dsnc.fast import FastLearner  # here, as nobody needs it to predict
 
         return FastLearner(settings, examples, examples.targets.n_classes, seed, self.n_jobs)
 
@@ -308,8 +295,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         linear: Any = trained.decoder  # the paper's objective trains this one
         evidence = Evidence(linear)
         if not run.calls:  # a pass over some rows does not know the others
-            train_soft = partial(run.learner.fit_soft_vectors, linear, examples=run.examples)
-            evidence = gather(trained, run.examples, run.held_out, train_soft)
+            evidence = gather(trained, run.examples, run.held_out)
             if not run.learner.is_over:
                 evidence = replace(evidence, train_vectors=self._vector_trainer(trained, run))
             elif parse_reranker(self.reranker).wanted:
@@ -335,13 +321,8 @@ class DSNCClassifier(CodeModel, OpenWorld):
         """Return what is known after a pass over some examples."""
         decoder = self.predictor_.decoder
         known = Evidence.left_by(decoder, self.predictor_.trained) or Evidence(linear)
-        soft, scoring = known.soft, known.scoring
-        if soft is not None:
-            soft = run.learner.partial_fit_soft_vectors(
-                soft, scoring.sharpness, run.examples, run.calls
-            )
         reranker = self.predictor_.reranker
-        return Evidence(linear, scoring=scoring, soft=soft, before=decoder, reranker=reranker)
+        return Evidence(linear, scoring=known.scoring, before=decoder, reranker=reranker)
 
     def _finish(self, *learned: Any) -> None:
         super()._finish(*learned)
@@ -365,7 +346,7 @@ class DSNCClassifier(CodeModel, OpenWorld):
         return fitted if chosen.report is None else {**fitted, "decoder_report_": chosen.report}
 
     def _selection(self, decoder: Any) -> SelectionSettings:
-        return SelectionSettings(decoder, self.soft_vectors, self.reranker)
+        return SelectionSettings(decoder, self.reranker)
 
     def _known_rule(self) -> SetRule | None:
         """Return what makes sets of labels where no rows have chosen it; here there are none."""

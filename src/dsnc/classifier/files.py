@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import ChainMap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,15 @@ from numpy.typing import NDArray
 
 from dsnc.checks import real
 from dsnc.classifier.card import make_card
-from dsnc.classifier.provenance import figures, plain_data, plain_history
-from dsnc.classifier.provenance import restore as restore_provenance
 from dsnc.classifier.texts import plain_settings, settings_of
 from dsnc.decoders import Decoder, decoder_names
 from dsnc.errors import InputError, ModelFileError, unknown_name
+from dsnc.families import Part, named_settings
 from dsnc.features import TextFeatures
+from dsnc.files import Replace
+from dsnc.gradients import GRADIENTS
 from dsnc.labels import object_array
 from dsnc.model import (
-    ENCODER,
     FAR,
     LABEL_KINDS,
     REMEMBERED,
@@ -27,31 +28,36 @@ from dsnc.model import (
     fitting_parts,
     plain,
     plain_labels,
+    read_labels,
     restore,
 )
+from dsnc.model.provenance import figures, plain_data, plain_history
+from dsnc.model.provenance import restore as restore_provenance
 from dsnc.persistence import read_model, write_model
 from dsnc.selection.report import plain_report, report_of
+from dsnc.training.losses import LOSSES
 from dsnc.versions import versions
 
 if TYPE_CHECKING:
     from dsnc.classifier.base import PredictorClassifier
 
-KINDS: dict[str, type["PredictorClassifier"]] = {}
-"""Name in a model file to estimator. A module that has models enters them here when it is imported;
-`dsnc.load` imports all of them."""
+KINDS: ChainMap[str, type["PredictorClassifier"]] = ChainMap()
+"""Name in a model file to estimator. A module that has models enters them here, or its own registry
+into ``KINDS.maps``, when it is imported; `dsnc.load` imports all of them."""
 
+_FAMILIES = {"gradient": GRADIENTS, "loss": LOSSES}  # parameters whose values are parts
 _OF_THE_RUN = {"callbacks", "checkpoint", "device", "verbose"}  # not of the model
 
 
-def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Write a fitted classifier as a folder, with a card for people."""
+def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrite: Replace) -> str:
+    """Write a fitted classifier and a card for people; return the SHA-256 of its header."""
     if os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK", "0") != "0":
-        return  # one of several processes writes
-    header = {
+        return ""  # one of several processes writes
+    header: dict[str, Any] = {
         "kind": model.kind,
         "parameters": _plain_parameters(model),
         "classes": plain_labels(model.classes_.tolist()),
-        "encoder": ENCODER,
+        "encoder": getattr(model.predictor_.encoder, "kind", None),
         "decoder": model.predictor_.decoder.name,
         "features": {
             "label_kind": _label_kind(model.classes_),
@@ -64,6 +70,7 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
         "data": plain_data(model.data_),
         "versions": versions("numpy", "scikit-learn", "torch"),
     }
+    read_labels(header["classes"], header["features"]["label_kind"])  # or nobody can, later
     arrays = model.predictor_.arrays()
     if model._memory is not None:
         arrays |= {f"{REMEMBERED}{key}": array for key, array in model._memory.arrays().items()}
@@ -72,8 +79,8 @@ def save(model: "PredictorClassifier", path: str | os.PathLike[str], *, overwrit
     if model._far_means is not None:
         arrays[FAR] = model._far_means
     usual = _plain_parameters(type(model)())
-    card = make_card(model, header, usual, name=Path(path).resolve().name, arrays=arrays)
-    write_model(path, header, arrays, card=card, overwrite=overwrite)
+    card = make_card(model, header, usual, name=Path(path).resolve().name)
+    return write_model(path, header, arrays, card=card, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -141,8 +148,8 @@ def _plain_parameters(model: "PredictorClassifier") -> dict[str, Any]:
             value = [[plain(label), float(weight)] for label, weight in value.items()]
         elif isinstance(value, Decoder):
             value = _named_decoder(value)
-        elif name == "gradient" and hasattr(value, "settings"):
-            value = _named_gradient(value)
+        elif isinstance(value, Part):
+            value = named_settings(value, _FAMILIES[name])
         elif name == "text":
             value = plain_settings(value)
         elif name == "random_state" and not isinstance(value, int | np.integer):
@@ -159,14 +166,6 @@ def _named_decoder(decoder: Decoder) -> Any:
     if decoder.name not in decoder_names():
         return "auto"
     return {"name": decoder.name, **decoder.chosen_settings()}
-
-
-def _named_gradient(gradient: Any) -> dict[str, Any]:
-    from dsnc.gradients import GRADIENTS
-
-    kinds = {kind: name for name, kind in GRADIENTS.items()}
-    name = kinds.get(type(gradient), type(gradient).__name__)
-    return {"name": name, **gradient.settings()}
 
 
 def _parameters(plain: dict[str, Any], kind: type) -> dict[str, Any]:

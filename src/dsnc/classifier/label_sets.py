@@ -83,6 +83,23 @@ class GivenSets:
             )
         return labels, targets
 
+    def named(self, known: Labels) -> "GivenSets":
+        """Return lists of labels; an indicator has a column for each known one, then new ones."""
+        if self.sets is None:
+            return self
+        n_known, counts = len(known), self.sets.counts()
+        if known.names.tolist() != list(range(n_known)) or len(counts) < n_known:
+            raise InputError(
+                f"y is an indicator with {len(counts)} columns; with new labels, it needs columns "
+                f"0 to {n_known - 1} for the labels of the model, if these are its labels. Give "
+                "lists of labels instead."
+            )
+        if not counts[n_known:].all():
+            empty = n_known + int(np.flatnonzero(counts[n_known:] == 0)[0])
+            raise InputError(f"y has no row with the new label {empty}; leave out its column.")
+        starts, flat = self.sets.lists()
+        return replace(self, sets=None, flat=flat.astype(np.int64), counts=np.diff(starts))
+
     def without_unknown(self, labels: Labels) -> "GivenSets":
         """Return validation sets without labels that training does not have, and say so."""
         if self.sets is not None:

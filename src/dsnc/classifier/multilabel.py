@@ -4,19 +4,24 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from dsnc.classifier.estimator import DSNCClassifier
+from dsnc.classifier.label_sets import GivenSets
 from dsnc.classifier.set_learner import SetLearner
+from dsnc.classifier.texts import as_numbers
 from dsnc.decoders import Evidence
 from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError
+from dsnc.features import TextRows, are_texts
 from dsnc.model import CodeSetModel
 from dsnc.selection import SelectionSettings
+from dsnc.selection.second_stage import parse_reranker
 from dsnc.targets import Targets
 
-_FIXED = (
-    "classes can only be added where each row has one label; to give a model of label sets more "
-    "labels, call fit again."
+_FROM_ROWS = (
+    "descriptions and attributes add classes where each row has one label; add labels of sets from "
+    "rows, by add_classes."
 )
 
 
@@ -68,17 +73,67 @@ class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc
     kind: ClassVar[str] = CodeSetModel.kind
 
     def add_classes(self, X: Any, y: Any) -> Self:
-        """Not available: label sets get no more labels after `fit`. Raises an InputError."""
-        raise InputError(_FIXED)
+        """Learn new labels from rows and their label sets, without forgetting the others.
+
+        New labels get vectors of their own, trained on the rows that have them, against the other
+        rows and against what the model remembers (`memory`). All other labels keep theirs: of these
+        nothing is learned from the rows, although the sets should name them. The encoder stays as
+        it is, except that n-grams which come with new texts get a meaning. New labels come last in
+        `classes_`, in sorted order; removed ones return to their old place. With one threshold for
+        all labels, it holds for new ones as well; else they get the median of the others.
+
+        If this fails, the model stays as it was.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, d), or list of n str
+            The rows. A few of each new label are enough; more are better.
+        y : n lists or sets of labels, or CSR or array of shape (n, n_labels)
+            The labels of each row, known and new. An indicator has a column for each known label,
+            which must be 0, 1, ..., and further ones for new labels.
+
+        Examples
+        --------
+        >>> X = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]] * 10
+        >>> Y = [["warm"], ["wet"], ["warm", "wet"], []] * 10
+        >>> model = DSNCMultiLabelClassifier(n_bits=8).fit(X, Y)
+        >>> windy = [[0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+        >>> model.add_classes(windy, [["windy"], ["warm", "windy"], ["wet"]]).classes_
+        array(['warm', 'wet', 'windy'], dtype=object)
+        """
+        from dsnc.selection.new_labels import Given, with_new_labels
+
+        check_is_fitted(self, "predictor_")
+        with self._all_or_nothing():
+            X, given = self._without_records(X), GivenSets.of(y)
+            if are_texts(X) and len(X) == len(given):
+                self._learn_words(TextRows.listed(X), np.arange(len(X)))  # each row for itself
+            X = as_numbers(X, self.predictor_.features)
+            X, given = self._check_rows_and_labels(X, given.named(self._labels), reset=False)
+            labels, before = self._labels.adding(given.flat, "y")
+            n_new = int(np.count_nonzero(before < 0))
+            if not n_new:
+                raise InputError("y has no label that is new; partial_fit learns known ones.")
+            self._warn_if_forgetful()
+            sets, how = given.known(labels), self._learning()
+            looks = parse_reranker(self.reranker).wanted is not False
+            known = self.predictor_, self._memory
+            frequency = min(1.0, self.label_counts_.mean() / max(1, self.data_["rows"]))
+            arrival = Given(X, sets, before, frequency)
+            found = with_new_labels(*known, arrival, how, looks=looks)
+            counts = np.where(before < 0, sets.counts(), self.label_counts_[before])
+            self._take(labels, *found, {"classes added": n_new, "rows": len(given)})
+            self.data_["label_counts"] = counts.tolist()
+        return self
 
     def add_described_classes(
         self, labels: Any, descriptions: Any = None, *, attributes: Any = None
     ) -> Self:
-        """Not available: label sets get no more labels after `fit`. Raises an InputError."""
-        raise InputError(_FIXED)
+        """Not available: new labels need rows, see `add_classes`. Raises an InputError."""
+        raise InputError(_FROM_ROWS)
 
     def remove_classes(self, labels: Any) -> Self:
-        """Forget labels, as `DSNCClassifier.remove_classes` does. They cannot come back."""
+        """Forget labels, as `DSNCClassifier.remove_classes` does."""
         with self._all_or_nothing():
             known = self._labels
             super().remove_classes(labels)
@@ -89,8 +144,15 @@ class DSNCMultiLabelClassifier(SetLearner, DSNCClassifier):  # type: ignore[misc
     def _rows_of_new_classes(self, y: Any) -> Any:
         return []  # refused later, with their names
 
-    def _remembering(self, trained: Any, run: Any) -> None:
-        """Remember nothing: see `add_classes`."""
+    def _remembering(self, trained: Any, run: Any) -> Any:
+        """Return what is remembered of rows: under one label each, and none of held-out ones."""
+        examples = run.examples
+        labelled, classes = examples.targets.one_each()
+        y = np.zeros(len(examples.targets), dtype=np.int64)
+        y[labelled] = classes
+        rows = labelled if examples.rows is None else np.intersect1d(examples.rows, labelled)
+        alone = examples._replace(targets=Targets(y, examples.targets.n_classes), rows=rows)
+        return super()._remembering(trained, run._replace(examples=alone, held_out=None))
 
     def _selection(self, decoder: Any) -> SelectionSettings:
         return replace(super()._selection(decoder), sets=self._set_settings())

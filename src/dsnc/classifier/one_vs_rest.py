@@ -14,6 +14,7 @@ from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.classifier.estimator import DSNCClassifier
+    from dsnc.decoders import HeldOut
     from dsnc.rerank import ClassVectors
     from dsnc.training.examples import Examples
 
@@ -30,7 +31,7 @@ _SCORES = 1 << 22  # at a time
 class Comparison(NamedTuple):
     """What both are worth on the same held-out rows."""
 
-    accuracy: float  # of one-vs-rest
+    accuracy: float  # of the other
     model_accuracy: float
     rows: int
     verdict: str  # what the model is: "better", "worse" or "alike"
@@ -58,13 +59,13 @@ def compare_with_one_vs_rest(
     from dsnc.fast.rows import Feed, Scaling, scaling_of
     from dsnc.training.scaling import is_mostly_zeros
 
-    held_out, n_classes = model._known_evidence().rows, len(model.classes_)
-    is_known = has_validation or isinstance(model.random_state, int)  # which rows were held out
-    if held_out is None or held_out.encoded.source is None or not is_known:
-        return None
+    n_classes = len(model.classes_)
     if n_classes >= MOST_CLASSES or len(y) * n_classes > _MOST_PAIRS:
         return None
-    examples = _rows_to_learn_from(model, X, y, has_validation=has_validation)
+    known = rows_and_judges(model, X, y, has_validation=has_validation)
+    if known is None:
+        return None
+    examples, judges = known
     scaling = scaling_of(model.scaling, examples, mostly_zeros=is_mostly_zeros(examples.X))
     feed, unit = Feed(examples, scaling), scaling.unit_rows
     if _seconds(examples.X, feed.per_row, examples.n_rows * n_classes) > _SECONDS:
@@ -72,26 +73,33 @@ def compare_with_one_vs_rest(
     if unit:  # beforehand: vectors for such rows may be more than a machine
         feed = Feed(examples._replace(X=unit_rows(examples.X.astype(np.float32))), Scaling())
     vectors = _trained(feed, n_classes, seed_of(model.random_state), model.n_jobs)
-    judges = held_out.take(_JUDGES)
-    mine = judges.right(model.predictor_.stages)
-    other = judges.targets.contains(_best(vectors, *_source(judges.encoded), unit=unit))
+    return judged(model, judges, _best(vectors, *source_of(judges.encoded), unit=unit))
+
+
+def judged(model: "DSNCClassifier", judges: "HeldOut", answers: Any) -> Comparison:
+    """Compare a model with another that gives those answers."""
+    mine, other = judges.right(model.predictor_.stages), judges.targets.contains(answers)
     worth = accuracy(other, judges.weight), accuracy(mine, judges.weight)
     return Comparison(*worth, len(mine), _verdict(mine, other, judges.weight))
 
 
-def _rows_to_learn_from(
+def rows_and_judges(
     model: "DSNCClassifier", X: Any, y: Any, *, has_validation: bool
-) -> "Examples":
-    """Return the rows that `fit` has learned from."""
+) -> "tuple[Examples, HeldOut] | None":
+    """Return the rows that `fit` has learned from, and some that it held out, if they are known."""
     from dsnc.training.examples import Examples
 
+    held_out = model._known_evidence().rows
+    is_known = has_validation or isinstance(model.random_state, int)
+    if held_out is None or held_out.encoded.source is None or not is_known:
+        return None
     X, y = model._check_rows_and_labels(as_numbers(X, model.predictor_.features), y, reset=False)
     weight = row_weights(X, y, None, model.class_weight)
     targets = Targets(model._labels.numbers(y, "y"), len(model.classes_))
     examples = Examples(X, targets, weight, rows_that_count(weight))
-    if has_validation:
-        return examples
-    return model._divided(examples, seed_of(model.random_state))[0]
+    if not has_validation:
+        examples = model._divided(examples, seed_of(model.random_state))[0]
+    return examples, held_out.take(_JUDGES)
 
 
 def _seconds(X: Any, per_row: int, pairs: int) -> float:
@@ -112,7 +120,7 @@ def _trained(feed: Any, n_classes: int, seed: int, n_jobs: int | None) -> "Class
     return train_class_vectors(feed, everything, n_classes, recipe, n_threads=n_threads)
 
 
-def _source(encoded: Any) -> tuple[Any, Any]:
+def source_of(encoded: Any) -> tuple[Any, Any]:
     """Return X and the numbers of the rows that were encoded."""
     X, which = encoded.source
     return X, np.arange(which.start, which.stop) if isinstance(which, slice) else which

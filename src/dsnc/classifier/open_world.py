@@ -25,6 +25,7 @@ from dsnc.errors import InputError, warn
 from dsnc.features import TextRows, are_texts
 from dsnc.labels import label_array
 from dsnc.predictor import Predictor
+from dsnc.rows import draw_rows
 from dsnc.selection.lesson import Learning
 from dsnc.selection.new_classes import (
     Arrival,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from dsnc.labels import Labels
     from dsnc.training.examples import Examples
 
-_JUDGES = 1 << 12  # held-out rows that tell what is usual
+_JUDGES = 1 << 12  # held-out rows that tell what is usual,
+_MOVERS = 1 << 10  # and how far lines move when classes come or go: that errs by less than lines do
 _ROWS = 1 << 16  # that are encoded at a time
 _MOST_THREADS = 8  # a batch is small
 _CHANGES = 1000  # that a model file lists: the last ones
@@ -373,8 +375,9 @@ def _codes(trained: Predictor, examples: "Examples", rows: Any) -> SoftCodes:
 
 
 def _first_stage(predictor: Predictor, memory: Memory, codes: SoftCodes | None = None) -> Any:
-    """Return the signs of novelty of codes, by default of those that were held out."""
-    logits = (memory.held_out if codes is None else codes).logits()
+    """Return the signs of novelty of some codes, by default of those that were held out."""
+    codes = memory.held_out if codes is None else codes
+    logits = codes.take(draw_rows(len(codes), _MOVERS)).logits()
     return signs_of_novelty(Encoded(logits), predictor.decoder, memory)
 
 

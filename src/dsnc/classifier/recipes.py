@@ -12,7 +12,6 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "loss": "softmax",
         "precision": "float32",
         "soft_share": 0.0,
-        "soft_vectors": False,
         "decoder": "linear",
         "reranker": None,
         "scaling": "none",

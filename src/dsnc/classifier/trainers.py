@@ -1,18 +1,23 @@
 """Which trainer a run takes: the fast one where it can do what is asked, otherwise torch."""
 
+import functools
+import logging
 import os
 from dataclasses import replace
 
 import numpy as np
 
 from dsnc.errors import InputError
+from dsnc.families import Part
+from dsnc.gradients import StraightThrough
 from dsnc.training.settings import Settings
+
+_LOG = logging.getLogger(__name__)
 
 # Settings that only torch knows, and those whose numbers are Adam's: with trainer="fast" given,
 # these are its own.
 _OF_TORCH = (
     "encoder",
-    "gradient",
     "beta",
     "gamma",
     "loss",
@@ -25,7 +30,7 @@ FEW = ("sampled_softmax", "sampled_sigmoid")  # losses that the fast trainer has
 _OF_ADAM = ("learning_rate", "batch_size")
 
 
-def chosen_trainer(settings: Settings) -> tuple[str, str]:
+def choose_trainer(settings: Settings) -> tuple[str, str]:
     """Return "fast" or "torch", and why the other was not taken ("" where the user said so)."""
     if settings.trainer == "torch":
         return "torch", ""
@@ -40,6 +45,16 @@ def chosen_trainer(settings: Settings) -> tuple[str, str]:
     return ("torch", reason) if reason else ("fast", "")
 
 
+@functools.cache  # once
+def tell_why_torch(reason: str) -> None:
+    """Tell which setting has left the default trainer: another one, with other numbers."""
+    _LOG.warning(
+        "trainer: torch, because of %s. The default trainer, 'fast', has another optimizer and "
+        "another loss: compare only models of the same trainer. trainer='torch' is not told.",
+        reason,
+    )
+
+
 def _needs_torch(settings: Settings) -> str:
     if settings.device not in ("auto", "cpu"):
         return f"device={settings.device!r}"
@@ -49,6 +64,9 @@ def _needs_torch(settings: Settings) -> str:
         settings = replace(settings, precision="auto")
     if settings.loss in FEW:
         settings = replace(settings, loss="auto")
+    gradient = settings.gradient
+    if type(gradient) is not StraightThrough or gradient.slope_growth != 1:
+        return f"gradient={gradient!r}"
     return _changed(settings, _OF_TORCH)
 
 
@@ -57,6 +75,8 @@ def _changed(settings: Settings, names: tuple[str, ...]) -> str:
     usual = Settings()
     for name in names:
         value, default = getattr(settings, name), getattr(usual, name)
+        if isinstance(value, Part | dict):
+            return f"{name}={value!r}"
         if not isinstance(value, str | int | float | np.number):
             return f"{name}={type(value).__name__}"  # an object of the user's
         if value != default:

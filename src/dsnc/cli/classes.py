@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dsnc.cli.commands import ListsNames
 from dsnc.cli.common import (
     AsJson,
     FirstIndex,
@@ -57,7 +58,7 @@ def list_classes(model: Model, as_json: AsJson = False) -> None:
         typer.echo(escape(name))
 
 
-@app.command("add")
+@app.command("add", cls=ListsNames)
 @takes_tables
 def add_classes(
     model: Model,
@@ -79,28 +80,29 @@ def add_classes(
     """Add classes to a model from labeled rows: one row per class is enough, more are better.
 
     Old classes are not forgotten: rows that the model remembers of them are trained on as well.
-    Rows of classes that it already has are learned, too. MODEL is replaced once the changed model
-    is completely written.
+    Rows of classes that it already has are learned, too, unless rows have label sets: then only the
+    new labels are learned. MODEL is replaced once the changed model is completely written.
 
     Example: dsnc classes add model new_titles.tsv
     """
-    from dsnc.cli.evaluate import Part, load_labelled
-    from dsnc.cli.samples import rows_of
+    from dsnc.cli.evaluate import load_labelled
+    from dsnc.cli.samples import has_label_sets, rows_of
 
     with _changing(model, output, force=force) as (estimator, said):
         if names is not None:
             X, y = _named_rows(estimator, data, names, first_index, table or {})
         else:
             reading = {"reader": reader, **(table or {})}
-            dataset = load_labelled(estimator, data, reading, Part.all, first_index)
-            X, y = rows_of(dataset), dataset.labels
+            dataset = load_labelled(estimator, data, reading, "all", first_index)
+            is_of_sets = has_label_sets(estimator)
+            X, y = rows_of(dataset), dataset.label_lists() if is_of_sets else dataset.labels
         before = len(estimator.classes_)
         estimator.add_classes(X, y)
         added = len(estimator.classes_) - before
         said.append(f"{count(added, 'class')} added from {count(len(y), 'row')}")
 
 
-@app.command("describe")
+@app.command("describe", cls=ListsNames)
 @takes_tables
 def describe_classes(
     model: Model,
@@ -159,7 +161,7 @@ def remove_classes(
         wanted += [line for line in lines if line.strip()]
     if not wanted:
         raise InputError("LABEL is missing; name the classes to remove, or give --from FILE.")
-    with _changing(model, output, force=force, adds=False) as (estimator, said):
+    with _changing(model, output, force=force) as (estimator, said):
         known = {str(label): label for label in estimator.classes_.tolist()}
         for name in wanted:
             if name not in known:
@@ -184,11 +186,8 @@ def _named_rows(
 
 
 @contextmanager
-def _changing(
-    model: Path, output: Path | None, *, force: bool, adds: bool = True
-) -> Iterator[tuple[Any, list[str]]]:
+def _changing(model: Path, output: Path | None, *, force: bool) -> Iterator[tuple[Any, list[str]]]:
     """Yield a model to change, and a list for what was done; save it if nothing went wrong."""
-    from dsnc.cli.samples import has_label_sets
     from dsnc.persistence import check_target
 
     check_model(model)
@@ -196,9 +195,8 @@ def _changing(
     with locked(target, "changing"), plain_errors():
         check_target(target, overwrite=replaces)
         estimator = load_model(model)
-        if not hasattr(estimator, "add_classes") or (adds and has_label_sets(estimator)):
-            how = f"{'added to' if adds else 'removed from'} a model of kind {estimator.kind!r}"
-            raise InputError(f"{model}: no classes can be {how}.")
+        if not hasattr(estimator, "add_classes"):
+            raise InputError(f"{model}: classes of a model of kind {estimator.kind!r} are fixed.")
         said: list[str] = []
         yield estimator, said
         estimator.save(target, overwrite=replaces)

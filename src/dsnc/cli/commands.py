@@ -2,20 +2,47 @@
 
 import difflib
 import re
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
-from dsnc.errors import InputError
+from dsnc.cli.methods import method_names
+from dsnc.errors import InputError, unknown_name
 
 _PARAMETER = re.compile(  # what stands in quotes is the user's
     r"(?<!\w)(?:'[^']*'|\"[^\"]*\")|(?<![\w.-])(?<!\] )"
     r"(?P<name>[a-z]\w*)=(?P<value>'[^']*'|\S*?(?=[.,;:)]*(?:\s|$)))"
 )
 
+_IN_PYTHON = {"overwrite": "force", "k": "top_k", "n_jobs": "jobs", "random_state": "seed"}
 
-class Several(TyperCommand):
+
+# Imported when a name is asked for: who wants no help does not wait for numpy.
+_NAMES: dict[str, Callable[[], list[str]]] = {
+    "decoder": lambda: import_module("dsnc.decoders").decoder_names(),
+    "experiment": lambda: [*import_module("dsnc.paper.experiments").EXPERIMENTS, "all"],
+    "method": method_names,
+    "methods": lambda: [*import_module("dsnc.paper.experiments").METHODS],
+    "reader": lambda: sorted(import_module("dsnc.data").READERS),
+}
+
+
+class ListsNames(TyperCommand):
+    """A command whose help lists the decoders, readers and methods that there are."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Look the names up now."""
+        for option in self.params:
+            if option.name in _NAMES:
+                names = "|".join(_NAMES[option.name]())
+                option.metavar = f"[{names}]" if option.param_type_name == "option" else names
+        super().format_help(ctx, formatter)
+
+
+class Several(ListsNames):
     """A command that reads ``--bits 12 24`` as ``--bits 12 --bits 24``; ``--bits=12 24``, too.
 
     An option of numbers ends where there is no number, so that arguments may follow it; one of
@@ -40,17 +67,6 @@ class Several(TyperCommand):
                     current = None
             spread.append(arg)
         return super().parse_args(ctx, spread)
-
-
-class ListsDecoders(TyperCommand):
-    """A command whose help lists the decoders that there are."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Look the names up now: who does not ask for help does not wait for numpy."""
-        for option in self.params:
-            if option.name == "decoder":
-                option.metavar = f"[{'|'.join(_decoder_names())}]"
-        super().format_help(ctx, formatter)
 
 
 def show_no_type_of_flags(command: Any, ctx: Any) -> None:
@@ -81,9 +97,15 @@ def name_nearest_option(error: Any) -> None:
     error.possibilities = [known[name] for name in near]
 
 
-def in_options(message: str, group: Any) -> str:
-    """Return a message of the library in words of the shell: ``reader='x'`` as ``--reader 'x'``."""
-    options = options_by_parameter(group)
+def in_plain_words(error: Any) -> None:
+    """Leave out of an error about an option what typer takes over from pydantic."""
+    if hasattr(error, "message"):
+        error.message = error.message.removeprefix("Value error, ")
+
+
+def in_options(message: str, command: Any) -> str:
+    """Return a message of the library in words of a command: ``reader='x'`` as ``--reader 'x'``."""
+    options = options_by_parameter(command)
 
     def said(found: re.Match[str]) -> str:
         name, value = found["name"], found["value"]
@@ -97,14 +119,19 @@ def in_options(message: str, group: Any) -> str:
     return _PARAMETER.sub(said, message)
 
 
-def options_by_parameter(group: Any) -> dict[str, tuple[str, str]]:
-    """Return what each parameter is called in the shell: its option, and that of False."""
-    found = {"overwrite": ("--force", "--force"), "k": ("--top-k", "--top-k")}
-    for command in getattr(group, "commands", {}).values():
-        found |= options_by_parameter(command)
-        for option in (p for p in command.params if p.param_type_name == "option"):
-            names = option.opts[0], (option.secondary_opts or option.opts)[0]
-            found.setdefault(option.name, names)
+def options_by_parameter(command: Any) -> dict[str, tuple[str, str]]:
+    """Return what each parameter is called by a command: its option, and that of False.
+
+    A group has the options of all its commands.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for option in (p for p in command.params if p.param_type_name == "option"):
+        found[option.name] = option.opts[0], (option.secondary_opts or option.opts)[0]
+    for name, own in _IN_PYTHON.items():
+        if own in found:
+            found.setdefault(name, found[own])
+    for child in getattr(command, "commands", {}).values():
+        found = {**options_by_parameter(child), **found}
     return found
 
 
@@ -114,7 +141,7 @@ def decoder_option(help_: str, **options: Any) -> Any:
         "--decoder",
         parser=_parse_decoder,
         metavar="NAME",
-        autocompletion=_decoder_names,
+        autocompletion=_NAMES["decoder"],
         help=help_,
         **options,
     )
@@ -137,10 +164,15 @@ def _parse_reranker(text: str) -> Any:
     return _parsed(text, parse_reranker)
 
 
-def _decoder_names() -> list[str]:
-    from dsnc.decoders import decoder_names
+def name_among(family: str) -> Callable[[str], str]:
+    """Return what refuses a text that is no name of a family."""
 
-    return decoder_names()
+    def parse(text: str) -> str:
+        if text not in (names := _NAMES[family]()):
+            raise typer.BadParameter(str(unknown_name(family, text, names)))
+        return text
+
+    return parse
 
 
 def _parse_decoder(text: str) -> Any:

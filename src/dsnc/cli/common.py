@@ -18,7 +18,7 @@ from dsnc.errors import DsncError, InputError
 AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 Reader = Annotated[
     str | None,
-    typer.Option(help="Format of the data: csv, fasttext, folder, jsonl, parquet, svmlight, tsv."),
+    typer.Option(metavar="NAME", help="Format of the data, if it is not recognized."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
 FirstIndex = Annotated[
@@ -56,13 +56,14 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any other parameter, named as in dsnc train --print-config: hidden=[512], "
+        help="Any other parameter of the estimator, such as hidden=[512], or of its text features: "
         "text.words=[1,3].",
     ),
 ]
 
 _UNSEEN = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)  # ends of lines, terminal codes
-_ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in (*_UNSEEN, ord("\\"))}
+_ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in _UNSEEN}
+_BACKSLASH = {ord("\\"): r"\\"}
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN if code >= 0x7F}
 
 
@@ -95,7 +96,7 @@ def configure(*, quiet: bool, verbose: bool, debug: bool) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     logger = logging.getLogger("dsnc")
-    logger.handlers = [_Notes()] if verbose else []
+    logger.handlers = [_Notes()]
     logger.setLevel(logging.INFO if verbose else logging.NOTSET)
     logger.propagate = not verbose
 
@@ -131,15 +132,17 @@ def json_text(value: Any, *, indent: int | None = None, encoding: str | None = N
     return text.translate(_JSON_ESCAPES)
 
 
-def escape(label: Any) -> str:
+def escape(label: Any, *, backslash: bool = True) -> str:
     r"""Return a label that fits into a cell of a line, and gives a terminal no orders.
+
+    `backslash` says whether backslashes are doubled.
 
     Examples
     --------
     >>> print(escape("a\tb"))
     a\tb
     """
-    return str(label).translate(_ESCAPES)
+    return str(label).translate(_ESCAPES | _BACKSLASH if backslash else _ESCAPES)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dsnc.cli.commands import ListsNames
 from dsnc.cli.common import AsJson, Force, Reader, note, print_json, print_table
 from dsnc.cli.output import check_new_files
-from dsnc.cli.quality import hint_at_sets
+from dsnc.cli.quality import tell_quality
 from dsnc.cli.table_options import takes_tables
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def list_data(as_json: AsJson = False) -> None:
     note("\nNext: dsnc data show NAME, dsnc data fetch NAME")
 
 
-@app.command("show")
+@app.command("show", cls=ListsNames)
 @takes_tables
 def show_data(
     name_or_path: Annotated[
@@ -54,7 +55,7 @@ def show_data(
     as_json: AsJson = False,
     table: Any = None,
 ) -> None:
-    """Show what is in a data set: its size, its classes, a picture.
+    """Show what is in a data set: its size, its classes, what looks wrong in it, a picture.
 
     Example: dsnc data show glyphs --picture glyphs.png
     """
@@ -66,11 +67,11 @@ def show_data(
         _describe(entry, as_json)
         return
     dataset = load_dataset(name_or_path, reader=reader, **(table or {}))
-    if as_json:
-        print_json({**asdict(dataset.summary()), "source": dataset.source})
-    else:
+    if not as_json:
         _print_dataset(dataset)
-    hint_at_sets(dataset)
+    quality = [asdict(finding) for finding in tell_quality(dataset)]
+    if as_json:
+        print_json({**asdict(dataset.summary()), "source": dataset.source, "quality": quality})
     if picture is not None:
         from dsnc.pictures import contact_sheet
 
@@ -81,7 +82,7 @@ def show_data(
 def fetch_data(
     name: Annotated[str, typer.Argument(help="A name from the catalog.", show_default=False)],
 ) -> None:
-    """Download a data set; an interrupted download continues where it stopped.
+    """Download a data set.
 
     Example: dsnc data fetch aloi
     """

@@ -144,11 +144,11 @@ def all_rows(estimator: Any, source: str, first_index: int | None, table: dict[s
 
 def read_names(path: Path, estimator: Any, n_rows: int) -> tuple[list[int], list[Any]]:
     """Return rows and the labels that a person gave them, from a file that `discover` wrote."""
-    from dsnc.data.tables import TableOptions, open_table
+    from dsnc.data.readers import rows_reader
+    from dsnc.data.tables import TableOptions
 
     check_table("--names", path)
-    kind = path.suffix.lower().lstrip(".")
-    table = open_table(str(path), kind, TableOptions(header=True), _COLUMNS)
+    table: Any = rows_reader(path).open(str(path), TableOptions(header=True), _COLUMNS)
     if missing := {"name", "rows"} - set(table.names):
         raise DataFileError.at(
             str(path),

@@ -1,7 +1,6 @@
 """``dsnc encode``: rows to their binary codes."""
 
-from enum import StrEnum
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Literal
 
 import typer
 
@@ -18,16 +17,9 @@ from dsnc.cli.common import (
 )
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError
-from dsnc.kernels import deferred
 from dsnc.progress import count
 
-
-class Format(StrEnum):
-    """How codes are written."""
-
-    hex = "hex"
-    bits = "bits"
-    npy = "npy"
+Format = Literal["hex", "bits", "npy"]
 
 
 @takes_tables
@@ -55,17 +47,17 @@ def encode(
     from dsnc.cli.samples import stream_for
 
     if form is None:
-        form = Format.npy if output is not None and output.suffix == ".npy" else Format.hex
-    if form is Format.npy and output is None:
+        form = "npy" if output is not None and output.suffix == ".npy" else "hex"
+    if form == "npy" and output is None:
         raise typer.BadParameter(
             "npy is written to a file; name it with -o codes.npy.", param_hint="--format"
         )
     estimator = load_model(model, to_predict=True)
     if not hasattr(estimator, "encode"):
         raise InputError(f"{model} is of kind {estimator.kind!r}, which has no codes.")
-    with deferred(), plain_errors():
+    with plain_errors():
         rows = stream_for(estimator, source, batch, first_index, table or {})
-        if form is Format.npy and output is not None:
+        if form == "npy" and output is not None:
             with aside(output, force=force) as file:
                 n_rows = _write_words(file, estimator, rows)
             note(f"{count(n_rows, 'code')} of {estimator.predictor_.n_bits} bits: {output}")
@@ -88,9 +80,7 @@ def _write_words(file: IO[bytes], estimator: Any, rows: Any) -> int:
 
 
 def _texts(codes: Any, form: Format) -> list[str]:
-    import numpy as np
-
-    bits = codes.to_bits()
-    if form is Format.bits:
-        return ["".join("01"[bit] for bit in row) for row in bits.astype(int)]
-    return [row.tobytes().hex() for row in np.packbits(bits, axis=1)]
+    if form == "bits":
+        return ["".join("01"[bit] for bit in row) for row in codes.to_bits().astype(int)]
+    found: list[str] = codes.to_hex()
+    return found

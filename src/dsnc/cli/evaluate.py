@@ -1,14 +1,13 @@
 """``dsnc evaluate``: how good a model is on labelled rows, and where it goes wrong."""
 
 import textwrap
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dsnc.checks import whole
-from dsnc.cli.commands import ListsDecoders, Several, decoder_option
+from dsnc.cli.commands import Several, decoder_option
 from dsnc.cli.common import (
     AsJson,
     FirstIndex,
@@ -35,19 +34,13 @@ if TYPE_CHECKING:
 _SHOWN = 70  # letters of a text
 
 
-class EvaluateCommand(ListsDecoders, Several):
-    """Lists decoders, and takes ``--top-k 1 5``."""
+class EvaluateCommand(Several):
+    """Takes ``--top-k 1 5``."""
 
     numbers = ("--top-k",)
 
 
-class Part(StrEnum):
-    """Which rows."""
-
-    train = "train"
-    validation = "validation"
-    test = "test"
-    all = "all"
+Part = Literal["train", "validation", "test", "all"]
 
 
 @takes_tables
@@ -131,7 +124,7 @@ def evaluate(
     answers = (answer_sets if sets else answer)(estimator, dataset, max([1, *ks]))
     figures = answers.figures(ks if sets else [k for k in ks if k > 1])
     if unknown is not None:
-        strange = load_labelled(estimator, unknown, reading, Part.all, first_index)
+        strange = load_labelled(estimator, unknown, reading, "all", first_index)
         figures |= _of_strangers(estimator, dataset, strange, answers)
     thresholds = by_threshold(estimator, dataset, answers) if sets else []
     mistakes = _mistakes(answers, dataset, errors)
@@ -274,12 +267,12 @@ def load_labelled(
     """Load labelled rows as a model takes them."""
     from dsnc import model as look
     from dsnc.cli.samples import has_label_sets, load
-    from dsnc.data.stream import table_kind
+    from dsnc.data.readers import rows_reader
 
     text, n_features = look.takes_text(estimator), estimator.n_features_in_
     columns = look.columns_of(estimator)
     files = map(str, Path(data).glob("train.*") if Path(data).is_dir() else [data])
-    if columns is not None and any(table_kind(file, columns) for file in files):
+    if columns is not None and any(rows_reader(file, columns).is_table for file in files):
         reading = {**reading, "columns": columns}
     dataset = load(data, reading, sets=has_label_sets(estimator))
     if dataset.is_text != text:
@@ -293,10 +286,10 @@ def load_labelled(
                 f"{data} has {dataset.width:,} features; the model was trained on {n_features:,}."
             )
     if part is None:
-        part = Part.test if dataset.splits and len(dataset.splits.get("test", ())) else Part.all
-        if part is Part.test:
+        part = "test" if dataset.splits and len(dataset.splits.get("test", ())) else "all"
+        if part == "test":
             note(f"{data}: using its test part")
-    if part is Part.all:
+    if part == "all":
         return dataset
     rows = (dataset.splits or {}).get(str(part), ())
     if not len(rows):

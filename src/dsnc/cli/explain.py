@@ -1,7 +1,6 @@
 """``dsnc explain``: why rows get their labels."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +22,6 @@ from dsnc.cli.common import (
 from dsnc.cli.output import check_new_files
 from dsnc.cli.table_options import takes_tables
 from dsnc.errors import InputError, require
-from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
     from dsnc.explanation import Explanation
 
 _MOST_ROWS = 1000  # as of dsnc.explanation, which is not imported for help
-_FILE = re.compile(
-    r"\S+\.(txt|csv|tsv|json|jsonl|parquet|svm|npy|npz|gz|bz2|xz|zst)", re.IGNORECASE
-)
 _STYLES = ("", "", "", "bold", "bold underline")  # of shades, beside their colors
 
 
@@ -84,7 +79,7 @@ def explain(
             "with codes."
         )
     explained: list[Explanation] = []
-    with deferred(), plain_errors():
+    with plain_errors():
         for block in _blocks(estimator, source, rows, first_index, table or {}):
             explained += estimator.explain(block)
     if not explained:
@@ -108,9 +103,11 @@ def _blocks(
 ) -> Iterator[Any]:
     """Yield the first rows of a file; or a text, which is what no file is called."""
     from dsnc.cli.samples import stream_for
+    from dsnc.data.readers import named_reader
     from dsnc.model import takes_text
 
-    is_file = source == "-" or Path(source).exists() or bool(table) or _FILE.fullmatch(source)
+    is_file = source == "-" or Path(source).exists() or bool(table)
+    is_file = is_file or (" " not in source and named_reader(source) is not None)
     if takes_text(estimator) and not is_file:
         yield [_record(source)]
         return

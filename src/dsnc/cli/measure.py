@@ -110,7 +110,7 @@ def answer(model: Any, dataset: "Dataset", k: int) -> Answers:
     warn_of_unknown("test", truth, known, "they count as wrong")
     rows, labels, probabilities = rows_of(dataset), [], []
     with plain_errors():
-        model.predict_top_k(rows[:1], k=k)  # the first answer makes kernels and indices ready
+        model.predict_top_k(rows[:1], k=k)  # the first answer makes indices ready
         begin = time.perf_counter()
         for start in range(0, len(dataset), _ROWS):
             best, sure = model.predict_top_k(rows[start : start + _ROWS], k=k)

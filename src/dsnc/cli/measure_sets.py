@@ -153,7 +153,7 @@ def answer_sets(model: Any, dataset: "Dataset", k: int) -> SetAnswers:
     rows, best, probabilities, predicted = rows_of(dataset), [], [], []
     labels = Labels(known)
     with plain_errors():
-        model.predict_top_k(rows[:1], k=k)  # the first answer makes kernels and indices ready
+        model.predict_top_k(rows[:1], k=k)  # the first answer makes indices ready
         begin = time.perf_counter()
         for start in range(0, len(dataset), _ROWS):
             block = rows[start : start + _ROWS]

@@ -1,8 +1,7 @@
 """``dsnc predict``: a line in, a line out; a table in, the table with predictions out."""
 
 import itertools
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -20,7 +19,6 @@ from dsnc.cli.common import (
     plain_errors,
 )
 from dsnc.cli.table_options import takes_tables
-from dsnc.kernels import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,13 +29,6 @@ if TYPE_CHECKING:
 _BATCH = 4096
 
 
-class OnError(StrEnum):
-    """What a row that cannot be read does."""
-
-    stop = "stop"
-    skip = "skip"
-
-
 class Joint(NamedTuple):
     """How the labels of a row are written into a line."""
 
@@ -46,7 +37,9 @@ class Joint(NamedTuple):
 
     def written(self, label: Any) -> str:
         """Return a label as it stands in a line; with a prefix, it is one word."""
-        return escape(label) if not self.prefix else self.prefix + "_".join(str(label).split())
+        if not self.prefix:
+            return escape(label)
+        return self.prefix + escape("_".join(str(label).split()), backslash=False)
 
 
 @takes_tables
@@ -90,8 +83,9 @@ def predict(
         bool, typer.Option("--json", help="Print a JSON object for every row.")
     ] = False,
     on_error: Annotated[
-        OnError, typer.Option(help="If a row of a table cannot be read: stop, or skip it.")
-    ] = OnError.stop,
+        Literal["stop", "skip"],
+        typer.Option(help="If a row of a table cannot be read: stop, or skip it."),
+    ] = "stop",
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 uses all cores.")] = None,
     batch: Annotated[
         int | None,
@@ -115,7 +109,7 @@ def predict(
 
     Example: echo "forklift operator" | dsnc predict model - --top-k 3 --proba
     """
-    skip = on_error is OnError.skip
+    skip = on_error == "skip"
     if ray is not None:
         refuse_lines(as_json=as_json, first_index=first_index, force=force)
         told: dict[str, Any] = {"ray": ray, "workers": workers, "cpus_per_worker": jobs or 1}
@@ -138,13 +132,13 @@ def predict(
     found = model_table(estimator, source, table or {})
     if found is not None:
         kind: Any = {"kind": "jsonl" if as_json else None, "batch": batch, "skip_errors": skip}
-        with deferred(), plain_errors(), bytes_to(output, force=force) as file:
+        with plain_errors(), bytes_to(output, force=force) as file:
             note(str(write_answers(estimator, *found, file, question, **kind)[1]))
         return
     to = None if output is None else "utf-8"
     joint = _joint(source, table or {}) if question.top_k is None else Joint()
     noticed, line = Noticed(), 1
-    with deferred(), lines_to(output, force=force) as write, plain_errors():
+    with lines_to(output, force=force) as write, plain_errors():
         for block in stream_for(estimator, source, batch, first_index, table or {}):
             errors = errors_of(block)
             lines = range(line, line := line + len(errors))
@@ -155,12 +149,12 @@ def predict(
 
 
 def _joint(source: str, options: dict[str, Any]) -> Joint:
-    """Return how label sets are written: as fastText does where the lines that come are such."""
-    from dsnc.data.stream import is_fasttext
+    """Return how label sets are written: as in lines of the format that comes."""
+    from dsnc.data.readers import rows_reader
 
     if "label_separator" in options:
         return Joint(options["label_separator"])
-    return Joint(" ", "__label__") if is_fasttext(source) else Joint()
+    return Joint(*rows_reader(source).joint)
 
 
 def _lines(

@@ -14,32 +14,36 @@ if TYPE_CHECKING:
     from dsnc.training.history import Progress
 
 _EVERY = 15.0  # seconds between two lines of a log
+_WEIGHT = 0.25  # of the last epoch in how long one takes: epochs differ by how busy a machine is
 
 
 def log_epochs(
-    time_limit: float | None = None, measure: str = "accuracy"
+    time_limit: float | None = None, measure: str = "accuracy", then: str = ""
 ) -> Callable[["Progress"], None]:
     """Return a callback of training that writes a line now and then.
 
-    `measure` is what validation rows are measured by, in words.
+    `measure` is what validation rows are measured by, and `then` what follows the last epoch, in
+    words.
     """
     last = begin = time.monotonic()
-    first: tuple[int, float] | None = None
+    ended: float | None = None  # when the epoch before did
+    usual: float | None = None  # seconds that an epoch takes
 
     def show(progress: "Progress") -> None:
-        nonlocal last, first
+        nonlocal last, ended, usual
         epoch, n_epochs, now = progress.epoch, progress.max_epochs, time.monotonic()
-        if first is None:  # how long this one took says little: kernels may have been compiled
-            first = epoch.epoch, now
+        if ended is not None:  # the first one takes longer than others
+            usual = usual or now - ended
+            usual += _WEIGHT * (now - ended - usual)
+        ended = now
         if not STATE.verbose and now - last < _EVERY:
             return
-        last, done = now, epoch.epoch - first[0]
-        text = f"epoch {epoch.epoch}/{n_epochs}: {str(epoch).replace('accuracy', measure)}"
-        if done:
-            left = (now - first[1]) / done * (n_epochs - epoch.epoch)
+        last, text = now, f"epoch {epoch.epoch}/{n_epochs}: {epoch}".replace("accuracy", measure)
+        if usual is not None and not progress.history.stopped:
+            left = usual * (n_epochs - epoch.epoch)
             if time_limit is not None:
                 left = min(left, max(0.0, time_limit - (now - begin)))
-            text += f", {duration(left)} left"
+            text += f", {duration(left)} left{then}"
         note(text)
 
     return show

@@ -10,29 +10,21 @@ import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import dsnc
-from dsnc.cli import (
-    about,
-    classes,
-    data,
-    demo,
-    encode,
-    evaluate,
-    explain,
-    inspect,
-    predict,
-    report,
-    reproduce,
-    serve,
-    train,
-    tune,
+from dsnc.cli.commands import (
+    in_options,
+    in_plain_words,
+    name_nearest_option,
+    show_no_type_of_flags,
 )
-from dsnc.cli.commands import ListsDecoders, in_options, name_nearest_option, show_no_type_of_flags
 from dsnc.cli.common import STATE, InterruptedRun, complain, configure
 from dsnc.errors import DsncError, DsncWarning
 
@@ -48,6 +40,9 @@ class Root(TyperGroup):
         end = args.index("--") if "--" in args else len(args)
         front = [arg for arg in args[:end] if arg in _EVERYWHERE]
         others = [arg for arg in args[:end] if arg not in _EVERYWHERE]
+        self.asked: Any = self  # the command, in whose options it is said what went wrong
+        for word in others:
+            self.asked = getattr(self.asked, "commands", {}).get(word, self.asked)
         return super().parse_args(ctx, front + others + args[end:])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -67,7 +62,7 @@ class Root(TyperGroup):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", DsncWarning)
-                warnings.showwarning = _show_warning  # type: ignore[assignment]
+                warnings.showwarning = partial(_show_warning, self.asked)
                 result = super().invoke(ctx)
                 sys.stdout.flush()  # here a closed pipe can still be told from a failure
             return result
@@ -79,12 +74,59 @@ class Root(TyperGroup):
             raise typer.Exit(128 + getattr(error, "number", signal.SIGINT)) from None
         except Exception as error:
             if _is_typers(error):
+                in_plain_words(error)
                 name_nearest_option(error)
                 raise
             if STATE.debug:
                 traceback.print_exc()
-            complain(in_options(_in_words(error), typer.main.get_command(app)))
+            complain(in_options(_in_words(error), self.asked))
             raise typer.Exit(1) from None
+
+
+# In the order in which they are met: the module of each, its function, and its kind if not typer's.
+_COMMANDS: dict[str, tuple[str, str, str]] = {
+    "demo": ("demo", "demo", ""),
+    "train": ("train", "train", "TrainCommand"),
+    "evaluate": ("evaluate", "evaluate", "EvaluateCommand"),
+    "predict": ("predict", "predict", ""),
+    "encode": ("encode", "encode", ""),
+    "explain": ("explain", "explain", ""),
+    "inspect": ("inspect", "inspect_model", ""),
+    "serve": ("serve", "serve", ""),
+    "tune": ("tune", "tune", "TuneCommand"),
+    "reproduce": ("reproduce", "reproduce", "ReproduceCommand"),
+    "report": ("report", "report", ""),
+    "classes": ("classes", "app", ""),
+    "data": ("data", "app", ""),
+    "version": ("about", "version", ""),
+}
+
+
+def make_app(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the command line; if its words name a command, with nothing but this one.
+
+    One line to predict would otherwise wait for the code of all the others.
+    """
+    app = typer.Typer(
+        name="dsnc",
+        cls=Root,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="--quiet, --verbose and --debug may appear anywhere. "
+        "Help for a command: dsnc train -h",
+    )
+    app.callback()(_root)
+    first = next((word for word in words if not word.startswith("-")), "")
+    for name in [first] if first in _COMMANDS else _COMMANDS:
+        place, function, kind = _COMMANDS[name]
+        module = import_module(f"dsnc.cli.{place}")
+        part = getattr(module, function)
+        if isinstance(part, typer.Typer):
+            app.add_typer(part, name=name)
+        else:
+            app.command(name, cls=getattr(module, kind) if kind else None)(part)
+    return app
 
 
 def main() -> None:
@@ -92,7 +134,8 @@ def main() -> None:
     gc.set_threshold(100_000)  # what is imported stays: looking for garbage there takes a tenth
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # what is half done is cleared away
         signal.signal(signal.SIGTERM, _end)
-    app()
+    completes = "_DSNC_COMPLETE" in os.environ  # of which nobody knows how far it is typed
+    make_app(() if completes else sys.argv[1:])()
 
 
 def _end(number: int, _: Any) -> None:
@@ -119,10 +162,10 @@ def _in_words(error: Exception) -> str:
     return f"{said}. Run the same command with --debug and report what it prints."
 
 
-def _show_warning(message: Any, category: type[Warning], *place: Any) -> None:
+def _show_warning(asked: Any, message: Any, category: type[Warning], *place: Any) -> None:
     """Show our own warnings as sentences; those of other packages only to who wants details."""
     if issubclass(category, DsncWarning):
-        complain(in_options(f"warning: {message}", typer.main.get_command(app)))
+        complain(in_options(f"warning: {message}", asked))
     elif STATE.verbose:
         complain(f"warning: {category.__name__}: {message}")
 
@@ -133,17 +176,6 @@ def _forget_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-app = typer.Typer(
-    name="dsnc",
-    cls=Root,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="--quiet, --verbose and --debug may appear anywhere. Help for a command: dsnc train -h",
-)
-
-
-@app.callback()
 def _root(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show results and errors only.")
@@ -172,21 +204,3 @@ def _root(
 def _print_version() -> None:
     typer.echo(dsnc.__version__)
     raise typer.Exit
-
-
-# In the order in which they are met.
-app.command("demo")(demo.demo)
-app.command("train", cls=ListsDecoders)(train.train)
-app.command("evaluate", cls=evaluate.EvaluateCommand)(evaluate.evaluate)
-app.command("predict")(predict.predict)
-app.command("encode")(encode.encode)
-app.command("explain")(explain.explain)
-app.command("inspect")(inspect.inspect_model)
-app.command("serve")(serve.serve)
-app.command("tune", cls=tune.TuneCommand)(tune.tune)
-app.command("reproduce", cls=reproduce.ReproduceCommand)(reproduce.reproduce)
-app.command("report")(report.report)
-app.add_typer(classes.app, name="classes")
-app.add_typer(data.app, name="data")
-app.command("warm-up")(about.warm_up)
-app.command("version")(about.version)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dsnc.cli.common import escape, json_text
+from dsnc.data.table_output import no_formula
 from dsnc.errors import InputError
 from dsnc.files import write_whole
 
@@ -25,7 +26,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Rows, separator: str =
     Lists are lists in JSON, and elsewhere texts with a separator between the items.
     """
     if path.suffix.lower() != ".jsonl":
-        rows = ([_joined(cell, separator) for cell in row] for row in rows)
+        rows = ([no_formula(_joined(cell, separator)) for cell in row] for row in rows)
     write = _WRITERS[path.suffix.lower()]
 
     def content(file: IO[bytes]) -> None:  # half a surrogate pair is written as on stdout

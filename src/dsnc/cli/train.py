@@ -13,7 +13,7 @@ import typer
 
 from dsnc.cli import config as c
 from dsnc.cli.cluster import Ray, Workers, refuse_workers
-from dsnc.cli.commands import decoder_option, reranker_option
+from dsnc.cli.commands import ListsNames, decoder_option, name_among, reranker_option
 from dsnc.cli.common import (
     STATE,
     AsJson,
@@ -22,11 +22,12 @@ from dsnc.cli.common import (
     Settings,
     Validation,
     note,
+    percent,
     plain_errors,
 )
 from dsnc.cli.measure import answer
 from dsnc.cli.measure_sets import answer_sets
-from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Method, Trainer, kind_of, option
+from dsnc.cli.methods import OPTIONS, ClassWeight, Encoder, Trainer, kind_of, option
 from dsnc.cli.progress import interruptible, log_epochs, tell_what_follows
 from dsnc.cli.quality import tell_quality
 from dsnc.cli.samples import (
@@ -45,6 +46,8 @@ from dsnc.progress import count
 if TYPE_CHECKING:
     from dsnc.classifier.one_vs_rest import Comparison
     from dsnc.data import Dataset, Split
+
+TrainCommand = ListsNames
 
 _FEW_CLASSES = 1000  # below, codes have little to gain
 _NOT_KEPT = (  # figures that are not the model's, or of label sets not the first that one asks for
@@ -75,7 +78,8 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     ] = None,
     reader: Reader = None,
     method: Annotated[
-        Method | None, typer.Option(help="What to train: dsnc (default), or a baseline.", **_MODEL)
+        str | None,
+        typer.Option(parser=name_among("method"), metavar="NAME", help=_HELP["method"], **_MODEL),
     ] = None,
     n_bits: Annotated[int | None, option("n_bits", min=1, **_MODEL)] = None,
     encoder: Annotated[Encoder | None, option("encoder", **_MODEL)] = None,
@@ -96,10 +100,6 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     n_jobs: Annotated[int | None, option("n_jobs", **_RUN)] = None,
     time_limit: Annotated[str | None, option("time_limit", **_RUN)] = None,
     config: ConfigFile = None,
-    print_config: Annotated[
-        bool,
-        typer.Option("--print-config", help="Print all settings as a file for --config, and stop."),
-    ] = False,
     resume: Annotated[
         bool,
         typer.Option(
@@ -125,11 +125,8 @@ def train(  # parameters of the estimator bear its names: they are taken from th
     whole = c.read_config(config)
     whole.train |= {name: str(given[name]) for name in c.TRAIN_KEYS if name in given}
     whole.table |= table or {}
-    c.set_parameters(whole, {name: given[name] for name in OPTIONS if name in given})
-    c.apply_settings(whole, settings)
-    if print_config:
-        typer.echo(c.print_config(whole), nl=False)
-        return
+    c.set_options(whole, {name: given[name] for name in OPTIONS if name in given})
+    c.set_parameters(whole, settings)
     for key, missing in (("data", "DATA"), ("output", "-o MODEL")):
         if key not in whole.train:
             raise typer.BadParameter(
@@ -163,7 +160,7 @@ class Run:
         if self.keeps_epochs:
             self.others["checkpoint"] = str(self.folder)
         self.model = config.make_model(**self.others)
-        self.compared: Comparison | None = None  # with one-vs-rest
+        self.compared: dict[str, Comparison] = {}  # with other methods
 
     def run(self, *, as_json: bool) -> None:
         """Refuse what can be refused beforehand, then do it; nobody else trains this model now."""
@@ -224,7 +221,7 @@ class Run:
 
     def _only_of_sets(self) -> list[str]:
         """Return the parameters that were given and that only label sets have."""
-        only = c.sets_defaults(self.config.method)
+        only = c.parameters_of_sets(self.config.method)
         return [name for name in self.config.model if name in only]
 
     def _measure(self, test: "Dataset") -> dict[str, float]:
@@ -250,33 +247,43 @@ class Run:
                 known["name"] = Path(train[part]).name
 
     def _compare(self, parts: "Split") -> None:
-        """Learn what one-vs-rest would be worth, where that takes seconds and there is time."""
+        """Measure other methods on the same rows, where that takes seconds and there is time."""
         from dsnc.training.loop import INTERRUPTED, LATE
 
-        if not self._has_few_classes() or self.model.history_.stopped in (INTERRUPTED, LATE):
+        if not self._has_rivals() or self.model.history_.stopped in (INTERRUPTED, LATE):
             return
+        from dsnc.baselines.nearest_neighbors import compare_with_neighbors
         from dsnc.classifier.one_vs_rest import compare_with_one_vs_rest
 
         given, train = len(parts.validation) > 0, parts.train
-        rows = rows_of(train), train.labels
+        rivals = {"nearest_neighbors": compare_with_neighbors}
+        if self._has_few_classes():
+            rivals["one_vs_rest"] = compare_with_one_vs_rest
         with contextlib.suppress(KeyboardInterrupt):  # the model is safe
-            self.compared = compare_with_one_vs_rest(self.model, *rows, has_validation=given)
+            for name, compare in rivals.items():
+                found = compare(self.model, rows_of(train), train.labels, has_validation=given)
+                self.compared |= {name: found} if found else {}
+
+    def _has_rivals(self) -> bool:
+        return self.config.method == "dsnc" and not has_label_sets(self.model)
 
     def _has_few_classes(self) -> bool:
-        if self.config.method != "dsnc" or has_label_sets(self.model):
-            return False
-        return len(self.model.classes_) < _FEW_CLASSES
+        return self._has_rivals() and len(self.model.classes_) < _FEW_CLASSES
 
     def _hint_at_baselines(self) -> None:
-        if not self._has_few_classes():
-            return
-        if self.compared is None:
+        if self._has_few_classes() and "one_vs_rest" not in self.compared:
             note(
                 "Below about a thousand classes, codes gain little: compare with "
                 "--method one_vs_rest."
             )
-        elif self.compared.verdict == "worse":
-            note("For so few classes, --method one_vs_rest is the better choice.")
+        rivals = [(c.accuracy, name) for name, c in self.compared.items() if c.verdict == "worse"]
+        if rivals:
+            accuracy, name = max(rivals)
+            mine = percent(self.compared[name].model_accuracy)
+            note(
+                f"For these rows, --method {name} is the better choice: it has "
+                f"{percent(accuracy)} of the held-out rows right, this model {mine}."
+            )
 
     def _check_checkpoint(self) -> None:
         if not self.folder.exists():
@@ -334,13 +341,12 @@ class Run:
         if len(parts.validation) and "validation" in signature(self.model.fit).parameters:
             options["validation"] = known_rows(parts.validation, train)
         on_screen = sys.stderr.isatty() and not STATE.quiet
-        reason = self.model._why_torch() if self.config.method == "dsnc" else ""
-        if reason and not on_screen:  # there, training says it
-            note(f"trainer: torch, since the fast one does not support {reason}")
         if hasattr(self.model, "callbacks"):
             measure = "P@1" if train.is_multilabel else "accuracy"
-            log = log_epochs(self.model.time_limit, measure)
-            follows = [tell_what_follows] if self.config.method == "dsnc" else []
+            is_ours = self.config.method == "dsnc"
+            then = ", then choosing the decoder" if is_ours else ""
+            log = log_epochs(self.model.time_limit, measure, then)
+            follows = [tell_what_follows] if is_ours else []
             callbacks = follows if on_screen else [log, *follows]
             self.model.set_params(verbose=on_screen, callbacks=callbacks)
         with plain_errors():

@@ -1,7 +1,8 @@
 """What ``dsnc train`` says at the end: for people, and for a machine."""
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from dsnc.progress import count, duration, settings_text
 
 if TYPE_CHECKING:
     from dsnc.classifier.one_vs_rest import Comparison
+    from dsnc.data import Finding
+
+_RIVALS = {"one_vs_rest": "an SVM for each class", "nearest_neighbors": "of the training rows"}
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,8 @@ class Report:
     output: Path
     seconds: float
     test: dict[str, float] | None  # figures of test rows
-    quality: list[dict[str, Any]]
-    compared: "Comparison | None" = None  # with one-vs-rest
+    quality: "list[Finding]"
+    compared: Mapping[str, "Comparison"] = field(default_factory=dict)  # with other methods
 
     def show(self, *, as_json: bool) -> None:
         """Print it: three lines, with --verbose also the details."""
@@ -53,8 +57,8 @@ class Report:
             "best_epoch_accuracy": history.best_accuracy,
             "decoder": {**asdict(report), "trials": trials} if report else None,
             "test": self.test,
-            "one_vs_rest": self.compared and self.compared._asdict(),
-            "quality": self.quality,
+            **{name: c and c._asdict() for name in _RIVALS for c in [self.compared.get(name)]},
+            "quality": [asdict(finding) for finding in self.quality],
             "bytes": self._n_bytes,
             "seconds": round(self.seconds, 3),
         }
@@ -101,8 +105,8 @@ class Report:
             lines.append([trial.decoder, f"{percent(trial.accuracy)} {settings}".rstrip()])
         if report is not None:
             lines.append(["chosen", f"{report.chosen}: {report.reason}"])
-        if self.compared is not None:
-            lines.append(["one-vs-rest", _in_words(self.compared)])
+        for name, compared in self.compared.items():
+            lines.append([name.replace("_", "-"), _in_words(compared, _RIVALS[name])])
         if getattr(model, "_novelty", None) is not None:
             lines.append(["unknown rows", str(model._novelty)])
         return lines + [[f"test {name}", value] for name, value in figure_rows(self.test or {})]
@@ -131,13 +135,13 @@ class Report:
         return sum(file.stat().st_size for file in self.output.iterdir())
 
 
-def _in_words(compared: "Comparison") -> str:
-    """Say what one-vs-rest is worth, and which of the two is better."""
+def _in_words(compared: "Comparison", what: str) -> str:
+    """Say how accurate another method is, and which of the two is better."""
     points = 100 * (compared.model_accuracy - compared.accuracy)
     verdicts = {
         "better": f"this model is better by {points:.2f} points",
         "worse": f"this model is worse by {-points:.2f} points",
         "alike": f"no clear difference ({points:+.2f} points for this model)",
     }
-    rows = f"an SVM for each class, on {compared.rows:,} validation rows"
+    rows = f"{what}, on {compared.rows:,} validation rows"
     return f"{percent(compared.accuracy)} ({rows}): {verdicts[compared.verdict]}"

@@ -90,7 +90,7 @@ def tune(
     from dsnc.tuning import tune as run
 
     whole = c.read_config(config)
-    c.apply_settings(whole, settings)
+    c.set_parameters(whole, settings)
     if output is not None:
         with contextlib.suppress(OSError):  # why it fails is said below
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +137,7 @@ def tune(
             for name, given in (("validation", validation), ("reader", reader))
             if given is not None
         }
-        write_whole(output, c.print_config(whole).encode())
+        write_whole(output, c.config_text(whole).encode())
         note(f"Next: dsnc train {data} --config {output} -o model")
 
 

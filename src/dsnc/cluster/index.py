@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc.arrays import class_numbers
 from dsnc.cluster.connection import check_nodes, connected, take_workers
 from dsnc.codes import Encoded, HammingIndex, PackedCodes
-from dsnc.codes.index import ClassNeighbors, check_labels
+from dsnc.codes.index import ClassNeighbors
 from dsnc.errors import InputError
 from dsnc.rerank import ClassVectors, FeatureReranker
 
@@ -109,15 +110,15 @@ class ShardedIndex:
         labels : int array of shape (n_codes,)
             The class of each code.
         """
-        labels = check_labels(labels, self._n_codes)
+        owned = class_numbers("labels", labels, self._n_codes)
         bounds = zip(self.bounds[:-1], self.bounds[1:], strict=True)
-        found = self._ask("search_classes", queries, k, each=[labels[a:b] for a, b in bounds])
+        found = self._ask("search_classes", queries, k, each=[owned[a:b] for a, b in bounds])
         keys = np.hstack([_keys(distances, rows) for distances, _, rows in found])
         owners = np.hstack([classes for _, classes, _ in found])
         order = np.lexsort((keys, owners), axis=1)
         keys, owners = (np.take_along_axis(x, order, axis=1) for x in (keys, owners))
         keys[:, 1:][owners[:, 1:] == owners[:, :-1]] = _GONE  # a nearer code of the class is there
-        width = min(k, len(np.unique(labels)))
+        width = min(k, len(np.unique(owned)))
         order = np.argsort(keys, axis=1)[:, :width]
         keys, owners = (np.take_along_axis(x, order, axis=1) for x in (keys, owners))
         distances, rows = _parts(keys)

@@ -12,6 +12,7 @@ from dsnc.classifier.inputs import hold_out, row_weights, seed_of
 from dsnc.classifier.learned import LearnedClassifier
 from dsnc.cluster.preparation import Prepared
 from dsnc.cluster.shards import Shard, copy_rows, shard_bounds
+from dsnc.rows import draw_rows
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.learner import Learner
@@ -54,9 +55,7 @@ def make_lesson(
     every = Targets(prepared.y, n_classes)
     fraction = min(estimator.validation_fraction, _MOST_HELD_OUT / len(prepared.y))
     rows, held = hold_out(every, fraction, seed)
-    some = rows
-    if len(rows) > finish_rows:
-        some = rows[np.linspace(0, len(rows) - 1, finish_rows).astype(np.int64)]
+    some = rows[draw_rows(len(rows), finish_rows)]
     weight = row_weights(prepared.y, prepared.labels.of(prepared.y), None, estimator.class_weight)
 
     def taken(which: NDArray[np.int64], name: str) -> Examples:

@@ -11,9 +11,8 @@ import json
 import os
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +26,7 @@ from dsnc.cluster.units import units_of
 from dsnc.errors import CheckpointError, ClusterError, DataFileError, InputError, require
 from dsnc.files import write_whole
 from dsnc.model import SetModel
-from dsnc.progress import progress_bar
+from dsnc.progress import every, progress_bar
 from dsnc.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -71,9 +70,9 @@ def fit(
     workers : int, optional
         Number of processes that train; by default, as many as the cluster has room for.
     finish_rows : int, default 500000
-        How many training rows, evenly spaced, decide the scaling and are used to choose the decoder
-        and the second stage. If there are no more rows than that, the result is the same as that of
-        `estimator.fit`.
+        How many training rows, drawn at random, decide the scaling and are used to choose the
+        decoder and the second stage. If there are no more rows than that, the result is the same as
+        that of `estimator.fit`.
     rows_per_part, verbose, **table
         As in `dsnc.cluster.predict`; ``label_column`` and other options of tables.
 
@@ -224,7 +223,7 @@ def _train(ray: Any, lesson: "Lesson", folder: Path, cpus: int, verbose: bool) -
         run_config=train.RunConfig(
             name="ray",
             storage_path=str(folder),
-            # The other limit is of starts that find no room: by default Ray tries for ever.
+            # The other limit is of starts that find no room: by default Ray tries forever.
             failure_config=train.FailureConfig(
                 max_failures=_FAILURES, controller_failure_limit=_FAILURES
             ),
@@ -232,31 +231,19 @@ def _train(ray: Any, lesson: "Lesson", folder: Path, cpus: int, verbose: bool) -
     )
     epochs = lesson.settings.max_epochs
     n_epochs = lesson.settings.epochs if isinstance(epochs, str) else int(epochs)
-    with progress_bar(n_epochs, verbose, "epoch") as advance, _watching(ray, board, advance):
+    with progress_bar(n_epochs, verbose, "epoch") as advance:
         try:
-            trainer.fit()
+            with every(0.5, partial(_show, ray, board, advance)):
+                trainer.fit()
         except Exception as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
             raise ClusterError(f"Training failed: {lines[-1] if lines else error}") from error
 
 
-@contextlib.contextmanager
-def _watching(ray: Any, board: Any, advance: Any) -> Iterator[None]:
-    """Show what the board says while something else is waited for."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.5):
-            with contextlib.suppress(Exception):
-                advance(*ray.get(board.read.remote(), timeout=5))
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+def _show(ray: Any, board: Any, advance: Any) -> None:
+    """Show what the board says; if it cannot be read now, the next time will do."""
+    with contextlib.suppress(Exception):
+        advance(*ray.get(board.read.remote(), timeout=5))
 
 
 def _finish(estimator: Any, lesson: "Lesson", prepared: Prepared, features: Any) -> None:

@@ -1,6 +1,6 @@
 """A source cut into units of work, each of which becomes one part of the result.
 
-A file is a unit. Parquet is cut further, at its row groups. What a unit is depends on the files
+A file is a unit, unless its reader cuts it further. What a unit is depends on the files
 alone, and its number names its part: whoever works on it again writes the same part again, so that
 nothing is missing and nothing there twice, whatever broke in between.
 """
@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dsnc.cluster.places import Place, place
 from dsnc.data.columns import TEXT_NAMES, Columns
-from dsnc.data.stream import stream_rows
+from dsnc.data.reader import Reader, RowOptions
+from dsnc.data.readers import LINES, READERS, named_reader
 from dsnc.data.table_rows import check_text
-from dsnc.data.tables import KINDS, Row, Table, TableOptions, open_table, parquet_table
+from dsnc.data.tables import Row, Table, TableOptions
 from dsnc.errors import DataFileError, require
 
 _ROWS = 1 << 18  # of a part, unless a row group has more
@@ -33,9 +34,9 @@ class Unit:
 
     number: int
     name: str  # of the file
-    kind: str  # of table, or "text": lines
+    reader: str
     size: int  # of the file, in bytes
-    groups: tuple[int, ...] | None = None  # row groups of Parquet
+    piece: Any = None  # of the file, as its reader has cut it
 
     @property
     def part(self) -> str:
@@ -57,36 +58,11 @@ def units_of(source: str | os.PathLike[str], rows_per_part: int = _ROWS) -> list
 
 
 def _units_of_file(file: Place, rows_per_part: int) -> list[Unit]:
-    kind = _kind(file)
+    kind = named_reader(file.path) or LINES
     name = file.path if file.is_local else file.name  # workers stand in other folders
     whole = Unit(0, name, kind, file.size())
-    if kind != "parquet":
-        return [whole]
-    parquet = require("pyarrow.parquet", extra="ray", caller="dsnc.cluster")
-    try:
-        with file.open() as opened:
-            known = parquet.ParquetFile(opened).metadata
-            sizes = [known.row_group(i).num_rows for i in range(known.num_row_groups)]
-    except (OSError, ValueError) as error:
-        raise DataFileError.at(file.name, f"is not a Parquet file ({error})") from error
-    owner, rows, owners = -1, rows_per_part, []
-    for size in sizes:
-        if rows + size > rows_per_part:
-            owner, rows = owner + 1, 0
-        rows += size
-        owners.append(owner)
-    groups = groupby(range(len(sizes)), key=owners.__getitem__)
-    return [replace(whole, groups=tuple(some)) for _, some in groups] or [replace(whole, groups=())]
-
-
-def _kind(file: Place) -> str:
-    """Return the kind of table by the ending of a name; other files are lines of text."""
-    endings = file.path.lower().rpartition("/")[2].split(".")[1:]
-    if {"parquet", "pq"} & set(endings):
-        return "parquet"
-    if {"json", "ndjson"} & set(endings):
-        return "jsonl"
-    return next((kind for kind in KINDS if kind in endings), "text")
+    pieces = READERS[kind].cut(file.name, file.open, rows_per_part)
+    return [replace(whole, piece=piece) for piece in pieces]
 
 
 @dataclass(frozen=True)
@@ -112,7 +88,7 @@ class Reading:
         """Return how units are read, without columns yet, and the table of one of them."""
         reading = cls(options)
         with reading._opened(unit, names) as table:
-            if unit.kind in ("csv", "tsv"):
+            if table.is_delimited:
                 header, delimiter = table.has_names, table.delimiter
                 reading = replace(
                     reading, options=replace(options, header=header, delimiter=delimiter)
@@ -136,17 +112,14 @@ class Reading:
 
     @contextmanager
     def _opened(self, unit: Unit, names: list[str]) -> "Iterator[Table]":
-        file = place(unit.name)
-        if unit.kind == "parquet":
+        file, reader = place(unit.name), READERS[unit.reader]
+        if unit.piece is not None:
             with file.open() as opened:
-                yield parquet_table(unit.name, opened, unit.groups)
+                yield reader.open_piece(unit.name, opened, unit.piece)
             return
         with _nearby(file) as path:
-            if unit.kind == "text":
-                yield _lines(path, self.options)
-            else:
-                known = [*names, *TEXT_NAMES]
-                yield open_table(path, unit.kind, self.options, known)
+            table = reader.open(path, self.options, [*names, *TEXT_NAMES])
+            yield _one_column(reader, path, self.options) if table is None else table
 
     def _typed(self, table: Table) -> Table:
         """Return a table whose cells are of the types of the schema."""
@@ -197,11 +170,10 @@ def _nearby(file: Place) -> "Iterator[str]":
             raise DataFileError(str(error).replace(str(path), file.name)) from error
 
 
-def _lines(path: str, options: TableOptions) -> Table:
-    """Return lines of text as a table of one column; an empty line is a row, too."""
-    how: dict[str, Any] = {"encoding": options.encoding, "decode_errors": options.decode_errors}
-    texts = chain.from_iterable(stream_rows(path, None, **how))
-
+def _one_column(reader: Reader, path: str, options: TableOptions) -> Table:
+    """Return texts as a table of one column; an empty line is a row, too."""
+    told = RowOptions(encoding=options.encoding, decode_errors=options.decode_errors)
+    texts = chain.from_iterable(reader.stream(path, told))
     pyarrow = require("pyarrow", extra="ray", caller="dsnc.cluster")
     schema = pyarrow.schema([("text", pyarrow.string())])
     rows = (Row(number, [text]) for number, text in enumerate(texts, 1))

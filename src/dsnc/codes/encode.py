@@ -1,18 +1,17 @@
 """Codes of sparse rows under a linear map, without the calls of scipy and numpy around it."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.codes import plain
+from dsnc import _native
 from dsnc.codes.packed import PackedCodes
 from dsnc.errors import InputError
-from dsnc.kernels import can_wait
+from dsnc.sparse import sp
 
 _DIRECT = (np.dtype(np.float32), np.dtype(np.float64))
+_FINE, _NOT_A_NUMBER, _SCATTERED, _OUTSIDE = range(4)  # what the core may find
 
 
 def encode_csr(
@@ -37,22 +36,13 @@ def encode_csr(
     logits = np.empty((n, n_bits), dtype=np.float32)
     words = np.empty((n, -(-n_bits // 64)), dtype=np.uint64)
     indptr = X.indptr[rows.start : rows.stop + 1]
-    waits = can_wait(plain.seconds_to_encode(n, len(X.data), n_bits))
-    encode = plain.encode_csr if waits else _kernel()
-    found = encode(indptr, X.indices, X.data, weight, bias, unit, logits, words)
-    if found in (plain.SCATTERED, plain.OUTSIDE):
+    indices = X.indices.astype(indptr.dtype, copy=False)
+    found = _native.encode_csr(indptr, indices, X.data, weight, bias, unit, logits, words)
+    if found in (_SCATTERED, _OUTSIDE):
         _check_entries(X, rows, len(weight))
         return encode_csr(_in_order(X, indptr), slice(0, n), weight, bias, unit=unit)
-    codes = PackedCodes._own(words, n_bits) if found == plain.FINE else None
+    codes = PackedCodes._own(words, n_bits) if found == _FINE else None
     return codes, logits
-
-
-@cache
-def _kernel() -> Any:
-    """Return the kernel, which brings the compiler with it."""
-    from dsnc.codes._kernels.encode import encode_csr as compiled
-
-    return compiled
 
 
 def _check_entries(X: Any, rows: slice, n_features: int) -> None:
@@ -78,7 +68,7 @@ def _check_entries(X: Any, rows: slice, n_features: int) -> None:
         )
 
 
-def _in_order(X: Any, indptr: NDArray[Any]) -> sp.csr_matrix:
+def _in_order(X: Any, indptr: NDArray[Any]) -> "sp.csr_matrix":
     """Return a copy of some rows whose indices ascend: an entry in two pieces is their sum."""
     entries = slice(indptr[0], indptr[-1])
     arrays = X.data[entries].copy(), X.indices[entries].copy(), indptr - indptr[0]

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.codes.packed import PackedCodes
 from dsnc.errors import InputError
 
-MAX_ROWS, MAX_BITS = 8, 255  # what `dsnc.codes.few_rows` takes: a distance is an octet there
-
 
 class Encoded:
     """Logits and codes of n rows, and the rows themselves.

@@ -185,6 +185,10 @@ class PackedCodes:
         """Return an (n, n_bits) array of -1 and +1."""
         return np.where(self.to_bits(), 1, -1).astype(dtype, copy=False)
 
+    def to_hex(self) -> list[str]:
+        """Return each code as hexadecimal digits; bit 0 is the first."""
+        return [row.tobytes().hex() for row in np.packbits(self.to_bits(), axis=1)]
+
     def to_ints(self) -> Words:
         """Return each code as one integer, as a read-only view; for codes of at most 64 bits."""
         if self.n_bits > _WORD:

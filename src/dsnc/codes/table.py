@@ -11,15 +11,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc import _native
 from dsnc.arrays import class_numbers
 from dsnc.checks import whole
-from dsnc.codes._kernels import table as kernels
 from dsnc.codes.packed import PackedCodes
 from dsnc.errors import InputError
 
 _MAX_BITS = 28
-_MAX_LABEL = (1 << kernels.LABEL_BITS) - 1
+_MAX_LABEL = (1 << 27) - 1  # beside the distance, in a number of 32 bits
 _TYPES = (np.uint8, np.uint16, np.uint32)
+_LEAST_SIZE = 16  # of the table that the core makes
 _BLOCK = 1 << 16  # codes that `from_function` asks for at a time
 
 
@@ -63,7 +64,8 @@ class CodeTable:
             raise InputError(
                 f"labels has the label {max_label}; the largest allowed is {_MAX_LABEL}."
             )
-        for name, value in (("labels", labels), ("n_bits", n_bits), ("max_label", max_label)):
+        values = labels, n_bits, max_label
+        for name, value in zip(("labels", "n_bits", "max_label"), values, strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -90,11 +92,10 @@ class CodeTable:
         _require_memory(n_bits, cls.memory(n_bits, max_label + 1), max_bytes)
 
         size, kind = 1 << n_bits, _smallest_type(max_label)
-        packed = np.empty(1 << max(n_bits, kernels.MIN_BITS), dtype=np.uint32)
-        kernels.fill(packed, codes.to_ints(), array.astype(np.uint32))
-        kernels.spread(packed)
-        answers = packed[:size] if kind is np.uint32 else np.empty(size, dtype=kind)
-        kernels.strip(packed, answers)
+        table = np.empty(max(size, _LEAST_SIZE), dtype=np.uint32)
+        _native.make_table(codes.to_ints(), array.astype(np.uint32), table)
+        answers = table[:size] if kind is np.uint32 else np.empty(size, dtype=kind)
+        np.bitwise_and(table[:size], np.uint32(_MAX_LABEL), out=answers, casting="unsafe")
         answers.flags.writeable = False
         return cls(answers, n_bits)
 
@@ -174,9 +175,7 @@ class CodeTable:
             raise InputError(
                 f"codes have {codes.n_bits} bits; the table was made for {self.n_bits}."
             )
-        answers = np.empty(len(codes), dtype=np.int64)
-        kernels.lookup(self.labels, codes.words.reshape(-1), answers)
-        return answers
+        return self.labels.take(codes.words.reshape(-1).view(np.int64)).astype(np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -217,7 +216,7 @@ def _frozen(labels: Any, n_bits: int) -> NDArray[Any]:
             f"labels has shape {array.shape} and type {array.dtype}; {n_bits} bits need {expected} "
             f"of shape ({1 << n_bits},)."
         )
-    if array.flags.writeable or not array.flags.c_contiguous:
+    if array.flags.writeable or not (array.flags.c_contiguous and array.flags.aligned):
         array = array.copy()
         array.flags.writeable = False
     return array

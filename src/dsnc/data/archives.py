@@ -7,6 +7,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from dsnc.errors import DataFileError, DownloadError
 from dsnc.files import whole_folder
 
+_MOST = 100  # times its size that an archive may unpack to: text comes to some ten times
+
 
 def unpack(archive: Path) -> Path:
     """Unpack a zip archive beside itself into a folder of its name, whole or not at all."""
@@ -15,8 +17,12 @@ def unpack(archive: Path) -> Path:
         return target
     try:
         with whole_folder(target) as aside, zipfile.ZipFile(archive) as opened:
-            for member in opened.infolist():
+            members = opened.infolist()
+            for member in members:
                 _check_member(archive, member.filename)
+            size = sum(member.file_size for member in members)
+            if size > _MOST * max(archive.stat().st_size, 1 << 20):
+                raise DataFileError.at(archive, f"would unpack to {size:,} bytes")
             opened.extractall(aside)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
         raise DataFileError.at(

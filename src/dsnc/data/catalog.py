@@ -1,32 +1,36 @@
-"""Data sets by name: where they come from, under which terms, and how they are read.
+"""`load_dataset`, and data sets by name: whence they come, under which terms, how they are read.
 
 A data set lives in ``home()/datasets/<name>``. Files that exist there are used as they are, so a
 file that was put there by hand serves as well as a download. The sources publish no checksums;
 instead, the figures of an entry are compared with what was read.
 """
 
+import logging
+import os
+import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dsnc.data.archives import unpack
-from dsnc.data.dataset import Dataset
+from dsnc.data.dataset import Dataset, check_multilabel
 from dsnc.data.download import fetch_file
 from dsnc.data.files import home
 from dsnc.data.glyphs import load_glyphs
-from dsnc.data.readers import check_options, load_dataset
-from dsnc.errors import DataFileError, DownloadError, unknown_name, warn
+from dsnc.data.readers import check_options, check_reader, read_path
+from dsnc.errors import DataFileError, DownloadError, InputError, unknown_name, warn
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to download; `sha256` and `size` are None where the source states none."""
+    """A file to download; `sha256` is None where the source states none."""
 
     url: str
     name: str
     sha256: str | None = None
-    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,71 @@ class Entry:
     def instructions(self) -> str:
         """Return what is done, or must be done by hand, with the real folder in it."""
         return self.preparation.replace("{folder}", str(self.folder))
+
+
+def load_dataset(
+    name_or_path: str | os.PathLike[str],
+    *,
+    reader: str | None = None,
+    multilabel: bool | str = "auto",
+    **options: Any,
+) -> Dataset:
+    """Load a data set: a file, a folder, or a name of the catalog.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A path that exists is read; anything else is a name of the catalog ("glyphs", "aloi", ...),
+        which is downloaded if necessary. A folder holds arrays (``X.npz`` ...) or files of one
+        format called ``train``, ``validation`` (or ``valid``, ``val``, ``dev``) and ``test``, which
+        become the predefined split.
+    reader : str, optional
+        One of `READERS`. By default, the content and the name decide; ``Dataset.source`` and the
+        log say what was chosen.
+    multilabel : bool or "auto", default "auto"
+        Whether rows have label sets, in ``Dataset.Y``. "auto" detects it: a row has several labels,
+        or none, or the format says so; ``Dataset.source`` says what was decided. True reads single
+        labels as sets of one. False refuses rows with several labels.
+    **options
+        Options of the reader: ``classes``, ``label_column``, ``label_separator`` and so on.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> dataset = load_dataset("titles.tsv")  # doctest: +SKIP
+    >>> train, validation, test = dataset.split(0.8, 0.1, 0.1, random_state=0)  # doctest: +SKIP
+    """
+    check_reader(reader)
+    check_multilabel(multilabel)
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        dataset = read_path(path, reader=reader, multilabel=multilabel, **options)
+    else:
+        dataset = _load_by_name(name_or_path, reader, options)
+        dataset = dataset.as_label_sets() if multilabel is True else dataset
+    if dataset.is_multilabel:
+        if multilabel is False:
+            raise InputError(
+                f"{name_or_path} has label sets, but multilabel=False asks for one label a row."
+            )
+        source = f"{dataset.source}; {dataset.summary().labels_text}"
+        dataset = replace(dataset, source=source)
+    _LOG.info("%s: %s", dataset.name, dataset.source)
+    return dataset
+
+
+def _load_by_name(name: str | os.PathLike[str], reader: str | None, options: Any) -> Dataset:
+    text = os.fspath(name)
+    if text in DATASETS and reader is None:
+        return load_catalog(text, **options)
+    if os.sep in text or "." in text or reader is not None:
+        raise DataFileError.at(
+            text, "does not exist", expected="a file, a folder or a catalog name"
+        )
+    raise unknown_name("name_or_path", text, DATASETS)
 
 
 def fetch(name: str, *, progress: bool = True) -> Path:
@@ -181,7 +250,7 @@ def _load_file_or_arrays(folder: Path, **options: Any) -> Dataset:
     """Load a folder of arrays if there is one, else the one data file."""
     arrays = _find(folder, "X.np[yz]")
     path = arrays[0].parent if arrays else _find(folder, "aloi.scale*")[0]
-    return load_dataset(path, **options)
+    return read_path(path, **options)
 
 
 def _load_parts(folder: Path, **options: Any) -> Dataset:
@@ -190,7 +259,7 @@ def _load_parts(folder: Path, **options: Any) -> Dataset:
     if len(folders) > 1:
         problem = f"holds several files train.txt, in {', '.join(map(str, folders))}"
         raise DataFileError.at(folder, problem, expected="only one; remove the others")
-    return load_dataset(folders[0], **options)
+    return read_path(folders[0], **options)
 
 
 def _load_draw(folder: Path, draw: str | int | None = None, **options: Any) -> Dataset:
@@ -199,136 +268,31 @@ def _load_draw(folder: Path, draw: str | int | None = None, **options: Any) -> D
     name = min(folders) if draw is None else str(draw)
     if name not in folders:
         raise unknown_name("draw", name, folders)
-    return load_dataset(folders[name], **options)
+    return read_path(folders[name], **options)
 
 
 def _part_folders(folder: Path) -> list[Path]:
     return sorted({path.parent for path in _find(folder, "train.txt*")})
 
 
-# Entries
+_LOADERS = {
+    "glyphs": _load_glyphs,
+    "file or arrays": _load_file_or_arrays,
+    "parts": _load_parts,
+    "draw": _load_draw,
+}
 
-_PAPER = (
-    "T. Gerald, A. Léon, N. Baskiotis, L. Denoyer: Binary Stochastic Representations for Large "
-    "Multi-class Classification"
-)
-_WEBIA = "http://webia.lip6.fr/~gerald/data/"
-_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
-_DMOZ_TERMS = "not stated; the texts come from the DMOZ directory by way of the LSHTC1 challenge"
 
-_ENTRIES = (
-    Entry(
-        name="glyphs",
-        title="Characters of the DejaVu fonts, drawn with distortions",
-        load=_load_glyphs,
-        rows=60_000,
-        features=400,
-        classes=1000,
-        licence="the fonts: Bitstream Vera license, changes in the public domain",
-        homepage="https://dejavu-fonts.github.io",
-        preparation="Nothing: it is drawn from the fonts that come with matplotlib.",
-    ),
-    Entry(
-        name="aloi",
-        title="Amsterdam Library of Object Images, 128 features per image",
-        load=_load_file_or_arrays,
-        rows=108_000,
-        features=128,
-        classes=1000,
-        exact=True,
-        licence="made publicly available for scientific research purposes",
-        homepage=_LIBSVM + "multiclass.html#aloi",
-        citation=(
-            "J. M. Geusebroek, G. J. Burghouts, A. W. M. Smeulders: The Amsterdam Library of "
-            "Object Images, International Journal of Computer Vision 61(1), 2005"
-        ),
-        files=(RemoteFile(_LIBSVM + "multiclass/aloi.scale.bz2", "aloi.scale.bz2"),),
-        present=("aloi.scale", "aloi.scale.bz2", "X.np[yz]"),
-        preparation=(
-            "aloi.scale.bz2 is read as it is; if you download it by hand, put it at "
-            "{folder}/aloi.scale.bz2. OpenML has the data, too (id 42396); import fetch_openml "
-            "from sklearn.datasets, Dataset from dsnc.data.dataset and write_folder from "
-            "dsnc.data.folder, then run:\n"
-            "    X, y = fetch_openml(data_id=42396, return_X_y=True, as_frame=False)\n"
-            "    write_folder(Dataset.from_labels(X, y), '{folder}/openml')\n"
-        ),
-        note="The file that the authors of the paper used.",
-    ),
-    Entry(
-        name="dmoz-1k",
-        title="DMOZ-1K: random draws of 1,000 classes of DMOZ-12K, bags of words",
-        load=_load_draw,
-        rows=41_846,
-        rows_spread=5_255,
-        classes=1000,
-        licence=_DMOZ_TERMS,
-        homepage=_WEBIA,
-        citation=_PAPER,
-        files=(RemoteFile(_WEBIA + "DMOZ1K.zip", "DMOZ1K.zip"),),
-        present=("train.txt*",),
-        preparation=(
-            "The authors' archive is unpacked; if you download it by hand, put it at "
-            "{folder}/DMOZ1K.zip, or put its contents, 1k_class/<draw>/train.txt, validation.txt, "
-            "test.txt, into {folder}."
-        ),
-        note="Rows: mean and standard deviation over the draws. draw= chooses one.",
-    ),
-    Entry(
-        name="dmoz-12k",
-        title="DMOZ-12K: short descriptions of web pages, bags of words",
-        load=_load_parts,
-        rows=155_775,
-        classes=12_275,
-        licence=_DMOZ_TERMS,
-        homepage=_WEBIA,
-        citation=_PAPER,
-        files=(RemoteFile(_WEBIA + "DMOZ12K.zip", "DMOZ12K.zip"),),
-        present=("train.txt*",),
-        preparation=(
-            "The authors' archive is unpacked; if you download it by hand, put it at "
-            "{folder}/DMOZ12K.zip, or put its contents, 12k_class/train.txt, validation.txt, "
-            "test.txt, into {folder}. The authors' "
-            "code leaves out documents with more than 500 distinct terms, and drops words that do "
-            "not occur in the training file; the loader does neither."
-        ),
-    ),
-    Entry(
-        name="lshtc1",
-        title="LSHTC1: the first Large Scale Hierarchical Text Classification challenge (DMOZ)",
-        load=_load_parts,
-        classes=12_294,
-        licence="no explicit license; research use",
-        homepage="http://lshtc.iit.demokritos.gr/",
-        citation="I. Partalas et al.: LSHTC: A Benchmark for Large-Scale Text Classification, 2015",
-        present=("train.txt*",),
-        preparation=(
-            "Register at http://lshtc.iit.demokritos.gr/, download the large data set of LSHTC1, "
-            "unzip it, and put the train.txt, validation.txt and test.txt of one task into "
-            "{folder}. Leave test.txt out if all its labels are 0, which means that they were "
-            "not published."
-        ),
-        note="12,294 leaf categories.",
-    ),
-    Entry(
-        name="imagenet-resnet152",
-        title="ImageNet seen by ResNet-152: 2,048 features per image",
-        load=_load_file_or_arrays,
-        features=2048,
-        classes=1000,
-        exact=True,
-        licence="the terms of ImageNet, which forbid passing the images on",
-        homepage="https://www.image-net.org/",
-        citation=(
-            "O. Russakovsky et al.: ImageNet Large Scale Visual Recognition Challenge, "
-            "International Journal of Computer Vision 115(3), 2015"
-        ),
-        present=("X.np[yz]",),
-        preparation=(
-            "Get the images from https://www.image-net.org/ and run:\n"
-            "    python examples/imagenet_features.py IMAGES {folder}\n"
-        ),
-        note="The number of rows depends on the images that you supply.",
-    ),
-)
+def _read_entries() -> dict[str, Entry]:
+    """Read what is known of all data sets."""
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    entries = {}
+    for name, known in tomllib.loads(text).items():
+        known["load"] = _LOADERS[known["load"]]
+        known["files"] = tuple(RemoteFile(**file) for file in known.get("files", ()))
+        known["present"] = tuple(known.get("present", ()))
+        entries[name] = Entry(name, **known)
+    return entries
 
-DATASETS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+
+DATASETS = _read_entries()

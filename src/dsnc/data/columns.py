@@ -33,11 +33,11 @@ class Roles:
     missing: str = "refuse"
 
     def names(self) -> list[str]:
-        """Return the names that are given, to know a header by."""
+        """Return the names that are given, to know a header by; numbers are of columns anywhere."""
         given = [self.label_column, self.id_column]
         for wish in (self.text_column, self.number_column, self.category_column):
             given += several(wish)
-        return [name for name in given if isinstance(name, str)]
+        return [name for name in given if isinstance(name, str) and not name.isdigit()]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.data.summary import Summary
 from dsnc.errors import DataFileError, InputError, shorten, warn
 from dsnc.labels import Labels, object_array
+from dsnc.sparse import sp
 from dsnc.targets import Targets
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class Dataset:
         )
 
 
-def fit_width(X: sp.csr_array, n_features: int) -> tuple[sp.csr_array, int]:
+def fit_width(X: "sp.csr_array", n_features: int) -> "tuple[sp.csr_array, int]":
     """Return the rows with so many columns, and how many values that leaves out."""
     if X.shape[1] > n_features:
         return sp.csr_array(X[:, :n_features]), int((X.indices >= n_features).sum())

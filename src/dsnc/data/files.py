@@ -24,11 +24,28 @@ STDIN = "-"
 
 _CHUNK = 1 << 20  # large enough for numpy to be fast, small enough not to count in memory
 _LONGEST = 1 << 28  # of a line, in bytes
+_MOST = 1000  # times its size that a file may unpack to, once that is beyond the longest line
 _MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _BROKEN = (EOFError, OSError, UnicodeError, lzma.LZMAError, zlib.error)
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # up to Excel 2003
 _SHEETS = re.compile(rb"PK\x03\x04.{26}xl/", re.DOTALL)  # a file inside of a newer workbook
+
+
+class InMemory(os.PathLike[str]):
+    """A file that came as bytes, and is read as it is: nothing in it is unpacked.
+
+    `name` stands for it in messages.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data, self.name = data, name
+
+    def __fspath__(self) -> str:
+        """Return what it is called."""
+        return self.name
+
+    __str__ = __fspath__
 
 
 def read_chunks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -149,15 +166,6 @@ def begins_json(text: bytes, marks: tuple[bytes, ...]) -> bool:
     return b"".join(text[:1024].removeprefix(b"\xef\xbb\xbf").split()).startswith(marks)
 
 
-def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Tell by its first bytes whether a file is Parquet."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False
-
-
 def stem(path: str | os.PathLike[str]) -> str:
     """Return the file's name without folder, compression and format endings."""
     name = Path(path).name
@@ -181,6 +189,9 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[Callable[[int], bytes]]:
         stdin: Any = sys.stdin.buffer
         yield stdin.read1  # what one system call gives: it waits only where there is nothing
         return
+    if isinstance(path, InMemory):
+        yield io.BytesIO(path.data).read
+        return
     if Path(path).is_dir():
         raise DataFileError.at(path, "is a folder", expected="a file of lines")
     try:
@@ -189,9 +200,39 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[Callable[[int], bytes]]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataFileError.at(path, f"cannot be opened ({reason})") from error
-    opener: Any = next((how for magic, how in _MAGIC.items() if begin.startswith(magic)), open)
+    opener: Any = next((how for magic, how in _MAGIC.items() if begin.startswith(magic)), None)
+    if opener is None:
+        with open(path, "rb") as file:
+            yield file.read
+        return
+    limit = UnpackLimit(path, os.path.getsize(path))
+
+    def read(size: int) -> bytes:
+        data: bytes = file.read(size)
+        limit.count(len(data))
+        return data
+
     with opener(path, "rb") as file:
-        yield file.read
+        yield read
+
+
+class UnpackLimit:
+    """Counts what a compressed file unpacks to, and refuses far more than its size stands for."""
+
+    def __init__(self, path: str | os.PathLike[str], size: int) -> None:
+        self._path, self._most = path, max(_LONGEST, _MOST * size)
+        self._found = 0
+
+    def count(self, n_bytes: int) -> None:
+        """Take note of more bytes, before they are used."""
+        self._found += n_bytes
+        if self._found > self._most:
+            raise DataFileError.at(
+                self._path,
+                f"unpacks to more than {self._most:,} bytes",
+                expected=f"{_LONGEST >> 20} MiB or {_MOST:,} times its size at most; if it is "
+                "meant to, unpack it first",
+            )
 
 
 def _broken(path: str | os.PathLike[str], line: int, error: Exception) -> DataFileError:

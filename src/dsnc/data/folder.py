@@ -16,29 +16,26 @@ import os
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel, counted_classes
+from dsnc.data.reader import NO, SURE, Reader, RowOptions, Start, blocks_of
 from dsnc.errors import DataFileError, DsncError, InputError, OutputError, OutputExistsError
 from dsnc.files import whole_folder
 from dsnc.labels import label_array
+from dsnc.sparse import sp
 
 _UNREADABLE = (
     *(ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error),  # damaged
     *(KeyError, TypeError, AttributeError, OverflowError, SyntaxError, tokenize.TokenError),
     *(RuntimeError, MemoryError),  # a password, a compression that is not known; too large
 )
-
-
-def is_folder(path: Path) -> bool:
-    """Tell whether `path` is such a folder."""
-    return any(file.is_file() for file in _row_files(path))
 
 
 def read_folder(path: str | os.PathLike[str], *, multilabel: bool | str = "auto") -> Dataset:
@@ -48,7 +45,7 @@ def read_folder(path: str | os.PathLike[str], *, multilabel: bool | str = "auto"
     """
     check_multilabel(multilabel)
     folder = Path(path)
-    X, how = read_rows_of(folder)
+    X, how = _read_rows(folder)
     y, Y = _read_labels(folder)
     if multilabel is False and y is None:
         raise DataFileError.at(
@@ -71,7 +68,27 @@ def read_folder(path: str | os.PathLike[str], *, multilabel: bool | str = "auto"
     return dataset.as_label_sets() if multilabel is True else dataset
 
 
-def read_rows_of(path: Path) -> tuple[Any, str]:
+class ArraysReader(Reader):
+    """Such a folder; without labels, the file of rows alone will do."""
+
+    endings = ("npy", "npz")
+    read = staticmethod(read_folder)
+
+    def detect(self, start: Start) -> int:
+        """Look for the file of rows."""
+        if start.path.is_dir():
+            found = any(file.is_file() for file in _row_files(start.path))
+            return SURE if found or not start.labelled else NO
+        return SURE if not start.labelled and start.named(self.endings) else NO
+
+    def stream(self, path: str, options: RowOptions) -> Iterator[Any]:
+        """Yield rows of an array, which may be memory-mapped."""
+        if options.n_features is None and Path(path).is_dir():
+            raise DataFileError.at(path, "is a folder", expected="a file of lines")
+        return blocks_of(path, _read_rows(Path(path))[0], options)
+
+
+def _read_rows(path: Path) -> tuple[Any, str]:
     """Return the rows of a folder, a .npy or a .npz file, and how they are kept there."""
     if path.is_dir():
         found = next((file for file in _row_files(path) if file.is_file()), None)

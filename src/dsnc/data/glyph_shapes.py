@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.errors import require
+from dsnc.sparse import sp
 
 STYLES = tuple(
     f"DejaVu{family}{style}"

@@ -1,280 +1,175 @@
-"""What looks wrong in labeled rows: repeated, contradictory and empty ones, doubtful classes."""
+"""What looks wrong in labeled rows: repeated, contradictory and empty ones, doubtful labels."""
 
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, islice
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.errors import InputError, shorten
+from dsnc.data.dataset import Dataset
+from dsnc.errors import shorten
+from dsnc.sparse import sp
 
 _EXAMPLES = 3  # of a finding
 _ROWS = 5  # of an example
-_BLOCK = 1 << 23  # bytes of rows at a time
-
-
-class Example(NamedTuple):
-    """Some rows that belong together, and what they contain."""
-
-    rows: tuple[int, ...]  # from 0, ascending, at most five
-    text: str  # for people; empty where there is nothing to show
+_BLOCK = 1024  # rows at a time
+_WIDTH = 200  # letters of a line
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of likely mistake: its name, how often it occurs, and the first few examples."""
+    """One kind of likely mistake, how often it occurs, and the first few examples."""
 
-    kind: str
+    what: str
     count: int
-    examples: tuple[Example, ...]
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return all of it in a line."""
+        return textwrap.shorten(f"{self.what}: {self.count:,} ({'; '.join(self.examples)})", _WIDTH)
 
 
-def check_quality(rows: Any, labels: Any, shown: list[str] | None = None) -> list[Finding]:
+def check_quality(dataset: Dataset) -> list[Finding]:
     """Look for common mistakes in the data; nothing is changed.
 
-    =====================  ====================================================================
-    ``duplicate_rows``     rows that repeat an earlier row and its label or label set
-    ``several_labels``     equal rows that have different labels or label sets
-    ``empty_rows``         empty or blank texts, rows of nothing but zeros
-    ``unlabelled_rows``    for label sets: rows that have no label at all
-    ``empty_labels``       rows with an empty or blank label, which is a class all the same
-    ``similar_labels``     groups of labels that differ only in spaces or case
-    ``single_row_classes`` classes with a single row
-    =====================  ====================================================================
+    - repeated rows, with the same label or label set,
+    - equal rows with different labels or label sets,
+    - empty rows: empty or blank texts, nothing but zeros; they are left out of the first two,
+    - rows without a label, where rows have label sets,
+    - rows with an empty or blank label, which is a label all the same,
+    - labels that differ only in spaces or case,
+    - labels with a single row.
 
-    Empty rows are left out of the first two. Rows are compared by 64-bit hashes: a single pass, and
-    a few bytes for each row, whatever X is.
-
-    Parameters
-    ----------
-    rows : sequence of str, array or sparse matrix of shape (n, d)
-        Texts or numbers.
-    labels : array of shape (n,), or sequence of lists or sets
-        The label of each row, or its labels. They may be of any type.
-    shown : list of str, optional
-        What examples show, where that is not the text of `rows`.
+    Rows are compared by 64-bit hashes: a single pass, and a few bytes for each row. Examples name
+    rows by their lines in the file, or count them from 1.
 
     Returns
     -------
     list of Finding
-        Only the kinds that occur, in the order of the table.
+        Only the kinds that occur.
 
     Examples
     --------
-    >>> for finding in check_quality(["an ox", "a bee", "an ox"], ["ox", "bee", "Ox"]):
-    ...     print(finding.kind, finding.count, finding.examples[0])
-    several_labels 1 Example(rows=(0, 2), text="'an ox' is 'ox' and 'Ox'")
-    similar_labels 1 Example(rows=(0, 2), text="'ox' and 'Ox'")
-    single_row_classes 3 Example(rows=(0,), text="'ox'")
+    >>> rows = Dataset.from_labels(["an ox", "a bee", "an ox"], ["ox", "bee", "Ox"])
+    >>> for finding in check_quality(rows):
+    ...     print(finding)
+    equal rows with different labels: 1 (rows 1, 3: 'ox' and 'Ox')
+    labels that differ only in spaces or case: 1 ('Ox' and 'ox')
+    labels with a single row: 3 ('Ox'; 'bee'; 'ox')
     """
-    names = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    is_table = sp.issparse(rows) or (isinstance(rows, np.ndarray) and rows.ndim == 2)
-    texts = None if is_table else _texts(rows)
-    n_rows = rows.shape[0] if texts is None else len(texts)
-    if n_rows != len(names):
-        raise InputError(
-            f"rows has {n_rows} rows and labels has {len(names)}; give one label for each row."
-        )
-    if texts is None:
-        hashes, empty = _hashes(rows)
-    else:
-        hashes = np.fromiter(map(hash, texts), np.int64, n_rows)
-        empty = np.fromiter((not t or t.isspace() for t in texts), np.bool_, n_rows)
-    return _Search(shown or texts, _Names(names), hashes, empty).findings()
-
-
-class _Names:
-    """The labels of all rows, one after the other; a label is named by where it first stands.
-
-    Sets are numbered, too: two rows that have the same labels have the same `of_row`.
-    """
-
-    def __init__(self, names: list[Any]) -> None:
-        self.n_rows = len(names)
-        self.has_sets = any(isinstance(name, list | set | frozenset) for name in names)
-        try:
-            self.sets = [_members(name) for name in names] if self.has_sets else []
-            self.flat = [label for some in self.sets for label in some] if self.sets else names
-            self.label, self.classes = _first_of_each(self.flat)
-            self.of_row = self.label
-            if self.has_sets:
-                self.of_row, _ = _first_of_each([frozenset(some) for some in self.sets])
-        except TypeError as error:
-            raise InputError(
-                f"labels cannot be compared ({error}); give a text or a number for each row, or a "
-                "list of them."
-            ) from None
-        rows = np.arange(self.n_rows)
-        self.rows = np.repeat(rows, [len(some) for some in self.sets]) if self.has_sets else rows
-
-    def shown(self, row: int) -> str:
-        """Return what a row has as label, for people."""
-        return shorten(self.sets[row] if self.has_sets else self.flat[row])
-
-
-def _members(name: Any) -> list[Any]:
-    """Return the labels of a row, each once."""
-    if isinstance(name, set | frozenset):
-        return sorted(name, key=str)
-    return list(dict.fromkeys(name)) if isinstance(name, list) else [name]
-
-
-def _first_of_each(items: list[Any]) -> tuple[NDArray[np.int64], list[int]]:
-    """Return where each item stands first, and these places."""
-    seen: dict[Any, int] = {}
-    places = np.fromiter(map(seen.setdefault, items, count()), np.int64, len(items))
-    return places, list(seen.values())
+    return [finding for finding in _Search(dataset).findings() if finding.count]
 
 
 class _Search:
-    """A row is named by its number; equal rows by that of the first."""
+    """Equal rows have the same number, that of the first; so have equal labels or label sets."""
 
-    def __init__(
-        self,
-        texts: list[str] | None,
-        names: _Names,
-        hashes: NDArray[np.int64],
-        empty: NDArray[np.bool_],
-    ) -> None:
-        self.texts, self.names, self.empty = texts, names, empty
-        _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        self.same = first[inverse]  # the first row that is equal to each
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset, targets = dataset, dataset.targets
+        hashes, self.empty = _hash_rows(dataset.X)
+        self.row = _first_alike(hashes)
+        labels = targets.classes
+        if not targets.is_single:
+            labels, _ = _hash_rows(labels.astype(np.bool_))
+        self.label = _first_alike(labels)
 
-    def findings(self) -> list[Finding]:
-        found = {
-            **self._equal_rows(),
-            "empty_rows": _rows_only(np.flatnonzero(self.empty)),
-            "unlabelled_rows": _rows_only(
-                np.setdiff1d(np.arange(self.names.n_rows), self.names.rows)
-            ),
-            **self._labels(),
-        }
-        return [
-            Finding(kind, number, tuple(islice(examples, _EXAMPLES)))
-            for kind, (number, examples) in found.items()
-            if number
-        ]
+    def findings(self) -> Iterator[Finding]:
+        yield from self._equal_rows()
+        yield self._of_rows("empty rows", np.flatnonzero(self.empty))
+        if self.dataset.is_multilabel:
+            n_labels = np.diff(self.dataset.targets.classes.indptr)
+            yield self._of_rows("rows without a label", np.flatnonzero(n_labels == 0))
+        yield from self._doubtful_labels()
 
-    def _equal_rows(self) -> dict[str, tuple[int, Iterator[Example]]]:
-        kept = np.flatnonzero(~self.empty)
-        n = self.names.n_rows
-        # Row and label in one integer, which is the same for duplicates.
-        pairs = self.same[kept] * n + self.names.of_row[kept]
-        distinct, first, counts = np.unique(pairs, return_index=True, return_counts=True)
-        repeated = np.sort(kept[first[counts > 1]])
-        rows, n_labels = np.unique(distinct // n, return_counts=True)
-        contradictory = rows[n_labels > 1]
-        return {
-            "duplicate_rows": (len(kept) - len(distinct), map(self._duplicate, repeated)),
-            "several_labels": (len(contradictory), map(self._contradiction, contradictory)),
-        }
-
-    def _duplicate(self, row: int) -> Example:
-        labels = self.names.of_row
-        equal = (self.same == self.same[row]) & (labels == labels[row])
-        return _example(np.flatnonzero(equal), self._text(row))
-
-    def _contradiction(self, row: int) -> Example:
-        equal = np.flatnonzero(self.same == row)
-        _, first = np.unique(self.names.of_row[equal], return_index=True)
-        rows = equal[np.sort(first)]
-        what = "" if self.texts is None else f"{self._text(row)} is "
-        return _example(rows, what + _listed(map(self.names.shown, rows.tolist()), len(rows)))
-
-    def _labels(self) -> dict[str, tuple[int, Iterator[Example]]]:
-        names, rows = self.names.flat, self.names.rows
-        spelled: dict[str, list[int]] = {}
-        for place in self.names.classes:
-            if isinstance(names[place], str):
-                key = " ".join(names[place].split()).casefold()
-                spelled.setdefault(key, []).append(place)
-        nameless = np.unique(rows[np.isin(self.names.label, spelled.pop("", []))])
-        groups = [np.array(places) for places in spelled.values() if len(places) > 1]
-        sizes = np.bincount(self.names.label, minlength=len(names))
-        single = [place for place in self.names.classes if sizes[place] == 1]
-        return {
-            "empty_labels": _rows_only(nameless),
-            "similar_labels": (
-                len(groups),
-                (
-                    _example(rows[g], _listed((shorten(names[i]) for i in g), len(g)))
-                    for g in groups
-                ),
-            ),
-            "single_row_classes": (
-                len(single),
-                (_example([rows[place]], shorten(names[place])) for place in single),
-            ),
-        }
-
-    def _text(self, row: int) -> str:
-        return "" if self.texts is None else shorten(self.texts[row])
-
-
-def _listed(shown: Iterable[str], n: int) -> str:
-    more = " and others" if n > _ROWS else ""
-    return " and ".join(islice(shown, _ROWS)) + more
-
-
-def _rows_only(rows: NDArray[np.int64]) -> tuple[int, Iterator[Example]]:
-    return len(rows), iter([_example(rows, "")])
-
-
-def _example(rows: Iterable[int], text: str) -> Example:
-    return Example(tuple(int(row) for row in islice(rows, _ROWS)), text)
-
-
-def _texts(rows: Any) -> list[str]:
-    texts = rows.tolist() if isinstance(rows, np.ndarray) else list(rows)
-    odd = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
-    if odd is not None:
-        raise InputError(
-            f"rows[{odd}] is {shorten(texts[odd])}; give texts, or numbers as an array or a sparse "
-            "matrix of shape (n, d)."
+    def _equal_rows(self) -> Iterator[Finding]:
+        kept, n = np.flatnonzero(~self.empty), len(self.empty)
+        pairs, first, sizes = np.unique(
+            self.row[kept] * n + self.label[kept], return_index=True, return_counts=True
         )
-    return texts
+        repeated = np.sort(kept[first[sizes > 1]])
+        examples = tuple(self._repeated(row) for row in repeated[:_EXAMPLES])
+        yield Finding("repeated rows", len(kept) - len(pairs), examples)
+        rows, n_labels = np.unique(pairs // n, return_counts=True)
+        several = rows[n_labels > 1]
+        examples = tuple(self._contradiction(row) for row in several[:_EXAMPLES])
+        yield Finding("equal rows with different labels", len(several), examples)
+
+    def _repeated(self, row: int) -> str:
+        return self._where(
+            np.flatnonzero((self.row == self.row[row]) & (self.label == self.label[row]))
+        )
+
+    def _contradiction(self, row: int) -> str:
+        equal = np.flatnonzero(self.row == row)
+        one_of_each = np.sort(np.unique(self.label[equal], return_index=True)[1])
+        rows = equal[one_of_each][:_ROWS]
+        some = self.dataset.take(rows)
+        labels = some.label_lists() if some.is_multilabel else some.labels.tolist()
+        return f"{self._where(rows)}: {_joined(labels)}"
+
+    def _doubtful_labels(self) -> Iterator[Finding]:
+        dataset, sizes = self.dataset, self.dataset.rows_per_class
+        spelled: dict[str, list[int]] = {}
+        for number in np.flatnonzero(sizes).tolist():
+            if isinstance(label := dataset.classes[number], str):
+                spelled.setdefault(" ".join(label.split()).casefold(), []).append(number)
+        blank = spelled.pop("", [])
+        sets = dataset.as_label_sets().targets.classes[:, blank]
+        yield self._of_rows("rows with an empty label", np.unique(sets.nonzero()[0]))
+        similar = [numbers for numbers in spelled.values() if len(numbers) > 1]
+        examples = tuple(_joined(dataset.classes[some].tolist()) for some in similar[:_EXAMPLES])
+        yield Finding("labels that differ only in spaces or case", len(similar), examples)
+        single = dataset.classes[sizes == 1]
+        examples = tuple(map(shorten, single[:_EXAMPLES].tolist()))
+        yield Finding("labels with a single row", len(single), examples)
+
+    def _of_rows(self, what: str, rows: NDArray[np.int64]) -> Finding:
+        return Finding(what, len(rows), (self._where(rows),))
+
+    def _where(self, rows: NDArray[np.int64]) -> str:
+        """Return the lines of the first few rows, or their numbers."""
+        lines, shown = self.dataset.lines, rows[:_ROWS]
+        unit, numbers = ("row", shown + 1) if lines is None else ("line", lines[shown])
+        several = "s" if len(shown) > 1 else ""
+        return f"{unit}{several} {', '.join(f'{number:,}' for number in numbers.tolist())}"
 
 
-def _hashes(X: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return a hash of each row, and which rows hold nothing but zeros."""
-    if X.dtype.kind not in "biuf":
-        raise InputError(f"rows has type {X.dtype}; expected numbers.")
-    n_rows, width = X.shape
-    hashes, empty = np.empty(n_rows, np.int64), np.empty(n_rows, np.bool_)
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        row_bytes = 12 * X.nnz // max(1, n_rows)
-    else:
-        row_bytes = width * X.itemsize
-    step = max(1, _BLOCK // max(64, row_bytes))
-    for start in range(0, n_rows, step):
-        part, block = slice(start, start + step), X[start : start + step]
-        read = _sparse_block if sp.issparse(X) else _dense_block
-        keys, empty[part] = read(block)
-        hashes[part] = np.fromiter(map(hash, keys), np.int64, block.shape[0])
+def _joined(labels: list[Any]) -> str:
+    more = " and others" if len(labels) > _ROWS else ""
+    return " and ".join(map(shorten, labels[:_ROWS])) + more
+
+
+def _first_alike(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where each value stands first."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    return first[inverse]
+
+
+def _hash_rows(X: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return a hash of each row, and which rows are empty."""
+    hashes, empty = np.empty(X.shape[0], np.int64), np.empty(X.shape[0], np.bool_)
+    for start in range(0, X.shape[0], _BLOCK):
+        part = slice(start, start + _BLOCK)
+        keys = list(_keys(X[part]))
+        hashes[part] = [hash(key) for key in keys]
+        empty[part] = [not key for key in keys]
     return hashes, empty
 
 
-def _sparse_block(block: Any) -> tuple[Iterable[Any], NDArray[np.bool_]]:
-    block = block.copy()
-    block.sum_duplicates()  # and sorts columns
-    block.eliminate_zeros()
-    columns, values = block.indices.astype(np.int64), block.data
-    ends = block.indptr.tolist()
-    parts = ((columns, columns.itemsize), (values, values.itemsize))
-    cells = [_pieces(array.tobytes(), ends, size) for array, size in parts]
-    return zip(*cells, strict=True), np.diff(block.indptr) == 0
-
-
-def _pieces(content: bytes, ends: list[int], size: int) -> Iterator[bytes]:
-    return (content[a * size : b * size] for a, b in zip(ends[:-1], ends[1:], strict=True))
-
-
-def _dense_block(block: NDArray[Any]) -> tuple[Iterable[bytes], NDArray[np.bool_]]:
-    block = np.ascontiguousarray(block) + block.dtype.type(0)  # a zero may be negative
-    size = block.shape[1] * block.itemsize
-    pieces = _pieces(block.tobytes(), list(range(len(block) + 1)), size)
-    return pieces, np.logical_not(block.any(axis=1))
+def _keys(block: Any) -> Iterator[str | bytes]:
+    """Yield what is the same for equal rows, and empty for empty ones."""
+    if block.ndim == 1:
+        yield from (text if text.strip() else "" for text in block.tolist())
+    elif sp.issparse(block):
+        block = block.copy()
+        block.sum_duplicates()  # and sorts columns
+        block.eliminate_zeros()
+        for start, end in pairwise(block.indptr.tolist()):
+            yield block.indices[start:end].tobytes() + block.data[start:end].tobytes()
+    else:
+        zeros = bytes(block.shape[1] * block.itemsize)
+        for row in block + block.dtype.type(0):  # a zero may be negative
+            key = row.tobytes()
+            yield b"" if key == zeros else key

@@ -1,104 +1,57 @@
-"""`load_dataset`: reads every format, and chooses the reader by what it finds."""
+"""All readers by name, and how one is chosen: by what is found in a file, and what it is called."""
 
 import inspect
-import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.data.dataset import SPLIT_NAMES, Dataset, check_multilabel, fit_width
-from dsnc.data.files import begins_json, head, is_parquet, stem
-from dsnc.data.folder import is_folder, read_folder
-from dsnc.data.svmlight import looks_like_svmlight, read_svmlight
-from dsnc.data.text import read_csv, read_fasttext, read_jsonl, read_parquet, read_tsv
+from dsnc.data.dataset import SPLIT_NAMES, Dataset, fit_width
+from dsnc.data.files import head, stem
+from dsnc.data.folder import ArraysReader
+from dsnc.data.lines import FastTextReader, SvmlightReader
+from dsnc.data.reader import NO, SURE, Reader, Start
+from dsnc.data.table_readers import CsvReader, JsonReader, ParquetReader, TsvReader
 from dsnc.errors import DataFileError, InputError, unknown_name
 from dsnc.labels import Labels
+from dsnc.sparse import sp
 
-_LOG = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from dsnc.data.columns import Columns
+
 _PART_FILES = {
     "train": ("train", "training"),
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test",),
 }
 
-READERS: dict[str, Callable[..., Dataset]] = {
-    "csv": read_csv,
-    "fasttext": read_fasttext,
-    "folder": read_folder,
-    "jsonl": read_jsonl,
-    "parquet": read_parquet,
-    "svmlight": read_svmlight,
-    "tsv": read_tsv,
+# The last is asked first: what is certain before what is likely, and those from outside before all.
+READERS: dict[str, Reader] = {
+    "csv": CsvReader(),
+    "tsv": TsvReader(),
+    "svmlight": SvmlightReader(),
+    "jsonl": JsonReader(),
+    "fasttext": FastTextReader(),
+    "folder": ArraysReader(),
+    "parquet": ParquetReader(),
 }
+LINES = "svmlight"  # reads lines of any text, too, where rows need no labels
 
 
-def load_dataset(
-    name_or_path: str | os.PathLike[str],
-    *,
-    reader: str | None = None,
-    multilabel: bool | str = "auto",
-    **options: Any,
+def read_path(
+    path: Path, *, reader: str | None = None, multilabel: bool | str = "auto", **options: Any
 ) -> Dataset:
-    """Load a data set: a file, a folder, or a name of the catalog.
-
-    Parameters
-    ----------
-    name_or_path : str or path
-        A path that exists is read; anything else is a name of the catalog ("glyphs", "aloi", ...),
-        which is downloaded if necessary. A folder holds arrays (``X.npz`` ...) or files of one
-        format called ``train``, ``validation`` (or ``valid``, ``val``, ``dev``) and ``test``, which
-        become the predefined split.
-    reader : str, optional
-        One of `READERS`. By default, the content and the name decide; ``Dataset.source`` and the
-        log say what was chosen.
-    multilabel : bool or "auto", default "auto"
-        Whether rows have label sets, in ``Dataset.Y``. "auto" detects it: a row has several labels,
-        or none, or the format says so; ``Dataset.source`` says what was decided. True reads single
-        labels as sets of one. False refuses rows with several labels.
-    **options
-        Options of the reader: ``classes``, ``label_column``, ``label_separator`` and so on.
-
-    Returns
-    -------
-    Dataset
-
-    Examples
-    --------
-    >>> dataset = load_dataset("titles.tsv")  # doctest: +SKIP
-    >>> train, validation, test = dataset.split(0.8, 0.1, 0.1, random_state=0)  # doctest: +SKIP
-    """
-    if reader is not None and reader not in READERS:
-        raise unknown_name("reader", reader, READERS)
-    check_multilabel(multilabel)
-    path = Path(name_or_path).expanduser()
-    if not path.exists():
-        dataset = _load_by_name(name_or_path, reader, options)
-        dataset = dataset.as_label_sets() if multilabel is True else dataset
-    else:
-        options["multilabel"] = multilabel
-        dataset = _load_path(path, reader, options)
-    if dataset.is_multilabel:
-        if multilabel is False:
-            raise InputError(
-                f"{name_or_path} has label sets, but multilabel=False asks for one label a row."
-            )
-        source = f"{dataset.source}; {dataset.summary().labels_text}"
-        dataset = replace(dataset, source=source)
-    _LOG.info("%s: %s", dataset.name, dataset.source)
-    return dataset
-
-
-def _load_path(path: Path, reader: str | None, options: dict[str, Any]) -> Dataset:
-    if path.is_dir() and reader in (None, "folder") and is_folder(path):
-        return _read("folder", path, options)
+    """Read a file or a folder with labels, as `dsnc.data.load_dataset` explains it."""
+    check_reader(reader)
+    options["multilabel"] = multilabel
     if not path.is_dir():
         return _read(reader or detect_reader(path), path, options)
+    if (found := _recognize(Start(path))) and reader in (None, found):
+        return _read(found, path, options)
     files = _find_parts(path)
     chosen = reader or detect_reader(files["train"])
     parts: dict[str, Dataset] = {}
@@ -110,26 +63,12 @@ def _load_path(path: Path, reader: str | None, options: dict[str, Any]) -> Datas
 
 
 def detect_reader(path: str | os.PathLike[str]) -> str:
-    """Name the reader for a file, from its first lines and then its name."""
-    if is_parquet(path):
-        return "parquet"
+    """Name the reader for a file of rows with labels."""
+    if name := _recognize(Start(path)):
+        return name
     lines = head(path)
     if not lines:
         raise DataFileError.at(path, "is empty", expected="a data file")
-    if any(line.startswith(b"__label__") for line in lines):
-        return "fasttext"
-    if begins_json(b"".join(lines), (b"{", b"[{")):
-        return "jsonl"
-    endings = Path(path).name.lower().split(".")[1:]
-    for name in ("tsv", "csv", "jsonl"):
-        if name in endings:
-            return name
-    if looks_like_svmlight(lines):
-        return "svmlight"
-    if all(b"\t" in line for line in lines):
-        return "tsv"
-    if any(all(mark in line for line in lines) for mark in (b",", b";", b"|")):
-        return "csv"
     raise DataFileError.at(
         path,
         "is not in a format that can be recognized",
@@ -137,6 +76,37 @@ def detect_reader(path: str | os.PathLike[str]) -> str:
         text=lines[0].strip(),
         expected=f"one of {', '.join(sorted(READERS))}; name it with reader=",
     )
+
+
+def rows_reader(name: str | os.PathLike[str], columns: "Columns | None" = None) -> Reader:
+    """Return the reader of rows without labels, which a model with these columns is asked about.
+
+    Without labels, a line may be any text: only names, bytes and the columns of the model tell.
+    """
+    start = Start(name, labelled=False, columns=columns)
+    return READERS[_recognize(start) or ("csv" if start.names_columns() else LINES)]
+
+
+def named_reader(name: str) -> str | None:
+    """Name the reader for a file by its name alone, which may be that of one far away."""
+    return next((key for key, one in READERS.items() if Start(name).named(one.endings)), None)
+
+
+def _recognize(start: Start) -> str | None:
+    """Name the reader that is surest of a file; None if none is."""
+    best, surest = None, NO
+    for name, reader in reversed(READERS.items()):
+        if (sure := reader.detect(start)) > surest:
+            best, surest = name, sure
+        if surest == SURE:
+            break
+    return best
+
+
+def check_reader(name: str | None) -> None:
+    """Refuse a name that no reader has."""
+    if name is not None and name not in READERS:
+        raise unknown_name("reader", name, READERS)
 
 
 def check_options(what: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -147,23 +117,10 @@ def check_options(what: str, function: Callable[..., Any], options: Mapping[str,
         raise InputError(f"{what}: {error}.") from None
 
 
-def _load_by_name(name: str | os.PathLike[str], reader: str | None, options: Any) -> Dataset:
-    # A late import: the catalog reads its files through this very module.
-    from dsnc.data.catalog import DATASETS, load_catalog
-
-    text = os.fspath(name)
-    if text in DATASETS and reader is None:
-        return load_catalog(text, **options)
-    if os.sep in text or "." in text or reader is not None:
-        raise DataFileError.at(
-            text, "does not exist", expected="a file, a folder or a catalog name"
-        )
-    raise unknown_name("name_or_path", text, DATASETS)
-
-
-def _read(reader: str, path: Path, options: Mapping[str, Any]) -> Dataset:
-    check_options(f"The reader {reader!r} of {path}", READERS[reader], options)
-    return READERS[reader](path, **options)
+def _read(name: str, path: Path, options: Mapping[str, Any]) -> Dataset:
+    read = READERS[name].read
+    check_options(f"The reader {name!r} of {path}", read, options)
+    return read(path, **options)
 
 
 # Several files, one data set: train, validation and test become a predefined split.

@@ -47,7 +47,8 @@ def has_header(
     """Tell names of columns from a row; where that is not clear, say what was decided.
 
     `names` are the cells of the first row, and `below` rows of as many cells. Only a header has one
-    of the `known` names, which are in small letters. Messages name the path.
+    of the `known` names, which are in small letters; numbers among these are of columns that had no
+    names when a model was trained. Messages name the path.
     """
     lowered = [name.lower() for name in names]
     if any(name in known and not name.isdigit() for name in lowered):
@@ -61,7 +62,7 @@ def has_header(
         return True  # words above numbers
     fresh = not any(name in column for name, column in zip(names, columns, strict=True))
     repeats = any(len(set(column)) <= len(column) / 2 for column in columns)
-    if fresh and repeats:
+    if fresh and repeats and not any(name.isdigit() for name in known):
         warn(
             f"{os.fspath(path)}: the first row, {names}, is read as column names, since its "
             "cells are in no other row; with header=False it is read as data."

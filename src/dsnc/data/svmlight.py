@@ -7,10 +7,10 @@ XC        first line ``rows features labels``, then ``0,4 1:0.5 7:1``, 0-based
 ========  =========================================================================
 
 All three are one grammar: a number with a colon behind it is an index, one with a colon before it
-a value, any other a label. So a piece of a file is parsed as a whole: a kernel reads the numbers,
-or ``numpy.fromstring`` where there are few or some have very many digits, and masks over the bytes
-tell what each of them is. That is faster than a loop over the pairs. Only when a check fails is the
-piece read again line by line, to say where and why.
+a value, any other a label. So a piece of a file is parsed as a whole: the core reads the numbers,
+or ``numpy.fromstring`` where some have very many digits, and masks over the bytes tell what each of
+them is. That is faster than a loop over the pairs. Only when a check fails is the piece read again
+line by line, to say where and why.
 """
 
 import os
@@ -21,14 +21,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc._native import read_numbers
 from dsnc.checks import whole
 from dsnc.data.dataset import Classes, Dataset, check_multilabel, counted_classes, fit_width
 from dsnc.data.files import read_chunks, stem
 from dsnc.errors import DataFileError
 from dsnc.labels import UnknownLabelError
+from dsnc.sparse import sp
 
 _EXPECTED = "'label index:value index:value ...' with ascending indices"
 
@@ -41,7 +42,6 @@ _COLON, _COMMA, _NEWLINE, _BLANK = b":,\n "
 _MAX_INDEX = np.iinfo(np.int32).max
 _PLAIN_VALUES = np.dtype(np.float32)
 _MAX_WHOLE = 2**53  # up to here a float64 holds every whole number
-_MANY = 1 << 18  # octets that a kernel is worth loading for
 
 
 @dataclass
@@ -206,12 +206,9 @@ def _parse(chunk: bytes, dtype: np.dtype[Any], *, keep_blank_lines: bool = False
 def _numbers(blanked: bytes, starts: NDArray[np.int64]) -> NDArray[np.float64]:
     if not starts.size:
         return np.empty(0)
-    if len(blanked) >= _MANY:
-        from dsnc.data._kernels import read_numbers
-
-        numbers = np.empty(starts.size)
-        if read_numbers(np.frombuffer(blanked + b" ", dtype=np.uint8), starts, numbers):
-            return numbers
+    numbers = np.empty(starts.size)
+    if read_numbers(np.frombuffer(blanked + b" ", dtype=np.uint8), starts, numbers):
+        return numbers
     try:
         return np.fromstring(blanked, sep=" ")
     except (ValueError, DeprecationWarning):  # numpy's way to say "not a number", new and old
@@ -253,7 +250,7 @@ def _require(condition: Any) -> None:
 
 def _matrix(
     path: Any, rows: _Piece, first_index: int, line_of_row: Callable[[int], int]
-) -> sp.csr_array:
+) -> "sp.csr_array":
     ends = np.concatenate([[0], np.cumsum(rows.values_per_row)])
     if ends[-1] <= _MAX_INDEX:
         ends = ends.astype(np.int32)  # scipy wants both index arrays of one type
@@ -271,7 +268,7 @@ def _matrix(
     return sp.csr_array((rows.values, columns, ends), shape=shape)
 
 
-def _check_width(path: Any, X: sp.csr_array, n_features: int, first_index: int) -> None:
+def _check_width(path: Any, X: "sp.csr_array", n_features: int, first_index: int) -> None:
     if X.shape[1] > n_features:
         row = int(np.searchsorted(X.indptr, X.indices.argmax(), side="right")) - 1
         raise DataFileError.at(

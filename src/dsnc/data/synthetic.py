@@ -7,13 +7,13 @@ number, so a million classes cost nothing until one of them has a row.
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.checks import real, whole
 from dsnc.codes.packed import PackedCodes
 from dsnc.data.dataset import Dataset
 from dsnc.errors import InputError
+from dsnc.sparse import sp
 
 _BLOCK = 1 << 16  # rows made at a time
 
@@ -114,11 +114,8 @@ def make_dense_codes(
         Probability, 0 to 1, that a bit is flipped.
     feature_noise : float, default 1.0
         Standard deviation of the noise.
-    random_state : int, default 0
-        Seed; the same arguments give the same data.
-    part : int, default 0
-        Another number gives other rows of the same problem, so data that do not fit into memory can
-        be made part by part.
+    random_state, part : int, default 0
+        As of `make_sparse_topics`.
     """
     _check_positive(n_rows=n_rows, n_classes=n_classes, n_features=n_features, n_bits=n_bits)
     _check_share(bit_noise=bit_noise)

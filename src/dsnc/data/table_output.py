@@ -11,6 +11,7 @@ from dsnc.data.tables import Row, Table
 from dsnc.errors import DataFileError, require
 
 Added = Sequence[Any]  # the cells that are added to a row
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TableWriter:
@@ -56,7 +57,8 @@ class TableWriter:
         elif self._kind == "jsonl":
             self._file.write(self._objects(rows, added))
         else:
-            lines = [[*self._cells(row), *more] for row, more in zip(rows, added, strict=True)]
+            safe = ([no_formula(self._joined(cell)) for cell in more] for more in added)
+            lines = [[*self._cells(row), *more] for row, more in zip(rows, safe, strict=True)]
             self._file.write(self._delimited(lines))
         self._file.flush()
 
@@ -129,6 +131,20 @@ class TableWriter:
             for column, field in zip(columns, schema, strict=True)
         ]
         self._parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+
+
+def no_formula(cell: Any) -> Any:
+    """Return a cell with an apostrophe before what a spreadsheet would compute.
+
+    Labels may come from a stranger's model. Numbers stay what they are.
+    """
+    if not isinstance(cell, str) or not cell.startswith(_FORMULAS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell
 
 
 def _text(cell: Any) -> str:

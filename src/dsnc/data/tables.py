@@ -1,4 +1,4 @@
-"""Tables that people bring: delimited text, JSON lines, Parquet; row by row, as they stand there.
+"""Tables that people bring: delimited text and JSON lines; row by row, as they stand there.
 
 What is not said is found out from the first rows: the delimiter by what cuts them into equally many
 cells, the header by names and by cells that are unlike those below. A row that cannot be read comes
@@ -8,18 +8,19 @@ as the error that says why, so that whoever reads may stop or go on.
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from dsnc.checks import one_of
 from dsnc.data.files import STDIN, check_encoding, read_batches, read_chunks
 from dsnc.data.sniffing import DELIMITERS, csv_reader, has_header, sniff_delimiter
-from dsnc.errors import DataFileError, InputError, require
+from dsnc.errors import DataFileError, InputError
 
-KINDS = ("csv", "jsonl", "parquet", "tsv")
 DECODE_ERRORS = ("strict", "replace")
 _SAMPLE = 1000  # rows that decide
+BATCH = 4096  # rows at a time
 
 
 class Row(NamedTuple):
@@ -106,14 +107,22 @@ class Table:
         return chain(self.sample, self._rest)
 
     @property
+    def is_delimited(self) -> bool:
+        """Whether cells are texts with a delimiter between them."""
+        return self.kind in ("csv", "tsv")
+
+    @property
     def decimal_comma(self) -> bool:
         """Whether a comma may stand in a number, since it does not stand between cells."""
-        return self.kind in ("csv", "tsv") and self.delimiter != ","
+        return self.is_delimited and self.delimiter != ","
+
+
+Kind = str | Callable[[Any, TableOptions, Iterable[str]], Table]
 
 
 def open_table(
     path: str | os.PathLike[str],
-    kind: str,
+    kind: Kind,
     options: TableOptions | None = None,
     known: Iterable[str] = (),
 ) -> Table:
@@ -123,19 +132,21 @@ def open_table(
     ----------
     path : path
         The file, compressed or not; ``-`` is stdin.
-    kind : "csv", "tsv", "jsonl" or "parquet"
-        "csv" is text with any delimiter; "tsv" is the same with tabs first.
+    kind : "csv", "tsv", "jsonl" or callable
+        "csv" is text with any delimiter; "tsv" is the same with tabs first. What is called gets the
+        other parameters, and returns the table.
     options : TableOptions
     known : iterable of str
         Names that tell a header from a row.
     """
     options = options or TableOptions()
     options.check()
-    if kind == "parquet":
-        table = _open_parquet(path)
+    if callable(kind):
+        table = kind(path, options, known)
     elif kind == "jsonl":
         table = _open_jsonl(path, options)
     else:
+        one_of("kind", kind, ("csv", "tsv", "jsonl"))
         table = _open_delimited(path, kind, options, {name.strip().lower() for name in known})
     table.label_separator = options.label_separator
     return table
@@ -179,7 +190,7 @@ def _decoded(
     path: Any, options: TableOptions, bad: dict[int, DataFileError]
 ) -> Iterator[list[str]]:
     """Yield lists of lines; `bad` takes the error of each line that is not of the encoding."""
-    for first, lines in read_batches(path, 4096):
+    for first, lines in read_batches(path, BATCH):
         texts = []
         for number, raw in enumerate(lines, first):
             try:
@@ -307,47 +318,3 @@ def _json_row(path: Any, line: int, item: Any, names: list[str]) -> Row:
             line, DataFileError.at(path, found, line=line, text=str(item), expected=expected)
         )
     return Row(line, [item.get(key) for key in names], item)
-
-
-# Parquet
-
-
-def _open_parquet(path: Any) -> Table:
-    if path == STDIN:
-        raise InputError("Parquet cannot be read from stdin; give the name of a file.")
-    return parquet_table(path)
-
-
-def parquet_table(
-    path: str | os.PathLike[str], file: Any = None, row_groups: Sequence[int] | None = None
-) -> Table:
-    """Open Parquet, or some of its row groups; messages call it `path`.
-
-    `file` is where it is, if not at the path. Rows are numbered from 1 on in any case.
-    """
-    parquet = require("pyarrow.parquet", extra="tables", caller="reading Parquet")
-    arrow = require("pyarrow", extra="tables", caller="reading Parquet")
-    damage = OSError, ValueError, OverflowError, arrow.ArrowException
-    try:
-        opened = parquet.ParquetFile(path if file is None else file)
-        schema = opened.schema_arrow
-    except damage as error:
-        raise DataFileError.at(path, f"is not a Parquet file ({error})") from error
-
-    def rows() -> Iterator[Row]:
-        number = 1
-        batches = opened.iter_batches(batch_size=4096, row_groups=row_groups)
-        while True:
-            try:
-                batch = next(batches, None)
-                columns = [column.to_pylist() for column in batch.columns] if batch else []
-            except damage as error:
-                problem = f"is damaged, or of a kind that pyarrow cannot read ({error})"
-                raise DataFileError.at(path, problem, line=number) from error
-            if batch is None:
-                return
-            for cells in zip(*columns, strict=True):
-                yield Row(number, list(cells))
-                number += 1
-
-    return Table(path, "parquet", list(schema.names), rows(), "Parquet", schema=schema)

@@ -19,9 +19,10 @@ from dsnc.data.columns import (
 )
 from dsnc.data.dataset import Classes, Dataset, check_multilabel
 from dsnc.data.files import read_lines, stem
+from dsnc.data.parquet import open_parquet
 from dsnc.data.seeking import Names
 from dsnc.data.table_rows import Made, RowMaker
-from dsnc.data.tables import Table, TableOptions, open_table
+from dsnc.data.tables import Kind, Table, TableOptions, open_table
 from dsnc.errors import DataFileError, InputError, warn
 from dsnc.labels import UnknownLabelError, object_array
 from dsnc.progress import count
@@ -32,7 +33,7 @@ _SHOWN = 5  # columns that are not used
 def read_table(
     path: str | os.PathLike[str],
     *,
-    kind: str = "csv",
+    kind: Kind = "csv",
     label_column: str | int | None = None,
     text_column: Names = None,
     id_column: str | int | None = None,
@@ -55,8 +56,9 @@ def read_table(
     ----------
     path : path
         The file, compressed or not.
-    kind : "csv", "tsv", "jsonl" or "parquet"
-        Cells of "csv" are quoted as spreadsheets do; between tabs, a quote is a quote.
+    kind : "csv", "tsv", "jsonl" or callable
+        As of `dsnc.data.tables.open_table`. Cells of "csv" are quoted as spreadsheets do; between
+        tabs, a quote is a quote.
     label_column, text_column, id_column : str or int, optional
         A header's name or a 0-based number; several texts are joined. Without them the header's
         names decide ("label", "class", "category", ... and "text", "title", ...); in a table of two
@@ -119,7 +121,7 @@ def read_table(
 read_csv = partial(read_table, kind="csv")
 read_tsv = partial(read_table, kind="tsv")
 read_jsonl = partial(read_table, kind="jsonl")
-read_parquet = partial(read_table, kind="parquet")
+read_parquet = partial(read_table, kind=open_parquet)
 
 
 def read_fasttext(

@@ -33,7 +33,12 @@ MAX_CALIBRATED = 8192  # held-out rows that calibrate probabilities
 _MAX_SCORES = 1 << 24  # of all classes, for that
 _BEST = 1000  # classes of a row, for that
 _PROBABILITIES = 1 << 20  # held at a time
-_ROWS = 4096  # whose candidates are held at a time
+_ROWS, _LISTED = 4096, 1 << 22  # rows and candidates that are held at a time
+
+
+def rows_at_once(n_candidates: int) -> int:
+    """Return how many rows may have so many candidates each, so that these fit the memory."""
+    return max(1, min(_ROWS, _LISTED // n_candidates))
 
 
 class Answers(NamedTuple):
@@ -58,7 +63,7 @@ class Decoder(ABC):
     name: ClassVar[str]  # the key in DECODERS, for ever the same
     settings: ClassVar[Mapping[str, Check] | None] = None  # None: it is not made from evidence
     max_bits: ClassVar[int | None] = None  # of a code, at most
-    sees_soft_bits: ClassVar[bool] = False  # and scores them by the class vectors made for that
+    sees_soft_bits: ClassVar[bool] = False  # and scores them by class vectors
     stands_alone: ClassVar[bool] = False  # a model file keeps no class vectors beside it
     n_bits: int
     n_classes: int
@@ -173,11 +178,8 @@ class Decoder(ABC):
         """
         return self.top_k(encoded, min(k, self.n_classes))
 
-    def reaching(self, size: int, radius: int | None = None) -> "Decoder":
-        """Return a decoder that finds `size` candidates for a second stage, if it can find more.
-
-        `radius` is how far it may look for them, in bits; None means as far as necessary.
-        """
+    def reaching(self, size: int) -> "Decoder":
+        """Return a decoder that finds `size` candidates for a second stage, if it can find more."""
         return self
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
@@ -234,6 +236,8 @@ class ListDecoder(Decoder):
     def _list(self, encoded: Encoded) -> Ranked:
         """Return the candidates of each row."""
 
+    _rows: int = _ROWS  # listed at a time
+
     @property
     def rows_to_calibrate(self) -> int:
         """How many held-out rows calibrate probabilities, at most."""
@@ -270,7 +274,7 @@ class ListDecoder(Decoder):
         from dsnc.decoders.calibration import fit_confidence
 
         sample = rows.take(self.rows_to_calibrate)
-        blocks = sample.encoded.blocks(_ROWS)
+        blocks = sample.encoded.blocks(self._rows)
         ranked = Ranked(
             *map(concatenate, zip(*(self._list(block) for _, block in blocks), strict=True))
         )
@@ -283,7 +287,7 @@ class ListDecoder(Decoder):
         self, encoded: Encoded
     ) -> Iterator[tuple[slice, Ranked, NDArray[np.float32], NDArray[np.float32]]]:
         """Yield (rows, their candidates, the probabilities of these and of each other class)."""
-        for rows, block in encoded.blocks(_ROWS):
+        for rows, block in encoded.blocks(self._rows):
             ranked = self._list(block)
             others = self.n_classes - ranked.inside
             yield rows, ranked, *self.confidence.shares(ranked.candidate_scores(), others)
@@ -296,7 +300,7 @@ class SearchingDecoder(Decoder):
 
     @cached_property
     def _index(self) -> "HammingIndex":
-        """Make the search structure at the first use, since it loads a compiler."""
+        """Make the search structure at the first use, since not all models search."""
         from dsnc.codes import HammingIndex
 
         return HammingIndex(self.codes)

@@ -19,13 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsnc.decoders.confidence import Confidence, log_lead, within
+from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
 
 _NEVER = -1e6  # among scores of the order of 1
 _MISSING = -1e30  # no real score is that low: decoders mark candidates that do not exist
 _RANGE = 1e3  # temperatures up to this many times the spread of scores, and down to one such part
 _PRECISION = 1e-9
+_NORMAL = 2.563  # standard deviations between the outer tenths of a normal distribution
+_MOST_ODDS, _LEAST_LEAD = 50.0, 0.05  # as in src/native/confidence.cpp
+_LARGEST = float(np.finfo(np.float32).max)
+_FAR = 10.0  # of them: scores beyond are taken for that
 _BLOCK = 1 << 18  # scores in a temporary
 _GROUPS = 4096  # of scores that count as one in a curve
 _PIECES, _ROWS_OF_PIECE = (4, 24), 200  # of a curve: at least and at most, and answers of each
@@ -128,14 +132,21 @@ def fit_confidence(
 def _signals_of(
     fitted: Confidence, table: NDArray[Any], complete: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return log-odds, leads, and whether a candidate is alone, block by block."""
+    """Return log-odds by the softmax, leads, and whether a candidate is alone, block by block."""
+    from scipy.special import logsumexp
+
     parts = []
     for rows in _blocks(table):
         scores = np.where(table[rows] > _MISSING, table[rows], -np.inf).astype(np.float64)
-        none = np.full(len(scores), -np.inf if complete else fitted.other)
-        parts.append(fitted.signals(scores, none)[:3])
+        none = np.full((len(scores), 1), -np.inf if complete else fitted.other)
+        scaled = np.concatenate([scores, none], axis=1) / fitted.temperature
+        with np.errstate(divide="ignore", invalid="ignore"):  # where there is nothing else
+            odds = scaled[:, 0] - logsumexp(scaled[:, 1:], axis=1)
+            lead = scores[:, 0] - np.max(scores[:, 1:2], axis=1, initial=-np.inf)
+        parts.append((odds, lead, ~np.isfinite(lead)))
     odds, lead, alone = map(np.concatenate, zip(*parts, strict=True))
-    return odds, lead, alone
+    known = np.nan_to_num(odds, nan=-_MOST_ODDS)
+    return np.clip(known, -_MOST_ODDS, _MOST_ODDS), lead, alone
 
 
 def _fit_lines(
@@ -147,10 +158,8 @@ def _fit_lines(
     number: NDArray[np.float64],
 ) -> Confidence:
     """Return a confidence with lines, and the curve, that make the best class right as it says."""
-    odds = within(odds)
-    total = float(number[~alone] @ lead[~alone])
-    unit = total / float(number[~alone].sum()) if total > 0 else 1.0
-    both = np.stack([odds, log_lead(lead, unit, alone)], axis=1)
+    unit = _typical(lead[~alone], number[~alone])
+    both = np.stack([odds, _log_lead(lead, unit, alone)], axis=1)
     slopes, offset = fit_line(both[~alone], is_right[~alone], number[~alone])
     slopes_alone, offset_alone = fit_line(both[alone, :1], is_right[alone], number[alone])
     z = np.where(alone, odds * slopes_alone[0] + offset_alone, both @ slopes + offset)
@@ -165,6 +174,22 @@ def _fit_lines(
     )
 
 
+def _log_lead(lead: NDArray[Any], unit: float, alone: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the log of a lead, for a unit; 0 for rows of one candidate."""
+    lead = np.where(alone, unit, lead).astype(np.float64)
+    return np.where(alone, 0.0, np.log(_LEAST_LEAD + np.minimum(lead, _LARGEST) / unit))
+
+
+def _typical(lead: NDArray[np.float64], number: NDArray[np.float64]) -> float:
+    """Return the median of the leads above 0; their mean may be that of one outlier."""
+    order = np.argsort(lead)
+    order = order[(lead[order] > 0) & (number[order] > 0)]
+    if not len(order):
+        return 1.0
+    counted = np.cumsum(number[order])
+    return float(lead[order[np.searchsorted(counted, counted[-1] / 2)]])
+
+
 def _fit_softmax(
     table: NDArray[Any], column: NDArray[np.int64], number: NDArray[np.float64]
 ) -> tuple[float, float]:
@@ -173,7 +198,8 @@ def _fit_softmax(
 
     is_known = table > _MISSING
     values = table[is_known].astype(np.float64)
-    center, spread = float(values.mean()), max(float(values.std()), 1e-6)
+    low, center, high = np.quantile(values, (0.1, 0.5, 0.9)).tolist()
+    spread = max((high - low) / _NORMAL if high > low else float(values.std()), 1e-6)
     column = np.where(column < 0, table.shape[1], column)  # the last is "none of them"
     widths = table.shape[1] - is_known[:, ::-1].argmax(axis=1)  # to the last candidate
     order = np.argsort(widths, kind="stable")  # rows of one block are about as long
@@ -181,8 +207,9 @@ def _fit_softmax(
     def block(rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         width = int(widths[rows].max())
         both = np.zeros((len(rows), width + 1))
-        # Of the order of 1, whatever the scale of the scores.
+        # Of the order of 1, whatever the scale of the scores; outliers decide as little as others.
         scaled = (table[rows, :width].astype(np.float64) - center) / spread
+        scaled = np.clip(scaled, -_FAR, _FAR)
         both[:, :-1] = np.where(is_known[rows, :width], scaled, _NEVER)
         return both, np.minimum(column[rows], width), number[rows]
 
@@ -205,7 +232,8 @@ def fit_line(
 ) -> tuple[NDArray[np.float64], float]:
     """Find the logistic regression of being right on the log-odds of it, and on other signals.
 
-    Log-odds come first; what is not told by rows leaves them as they are. No slope is below 0.
+    Log-odds come first; what is not told by rows leaves them as they are. No slope is below 0;
+    that of log-odds is above it where nothing else tells rows apart.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -220,7 +248,8 @@ def fit_line(
         value = number @ np.logaddexp(0, -z) + 0.5 * far @ far
         return value, columns.T @ (-number * sign * expit(-z)) + far
 
-    bounds = [(0.05, 20), *((0, 20) for _ in prior[2:]), (-20, 20)]
+    others = [(0, 20) for _ in prior[2:]]
+    bounds = [(0 if others else 0.05, 20), *others, (-20, 20)]
     found = minimize(loss, prior, jac=True, bounds=bounds)
     return found.x[:-1], float(found.x[-1])
 

@@ -22,5 +22,9 @@ def valid_classes(name: str, values: ArrayLike, n: int, n_classes: int = MAX_CLA
 
 
 def valid_real(name: str, value: Any, least: float, most: float) -> float:
-    """Return a number within the bounds as the float32 that a file holds, or refuse it."""
+    """Return a number within the bounds as the float32 that a file holds, or refuse it.
+
+    What is returned passes again: a bound may be rounded, too.
+    """
+    least, most = min(least, float(np.float32(least))), max(most, float(np.float32(most)))
     return float(np.float32(real(name, value, least, most)))

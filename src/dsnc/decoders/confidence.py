@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc import _native
 from dsnc.errors import InputError
 
 _LARGEST = float(np.finfo(np.float32).max)
 NEVER = -_LARGEST  # as score of "none of the candidates": nothing is left to the others
-_MOST_ODDS = 50.0  # the log of: surer is certain
-_LEAST_LEAD = 0.05  # of a typical one: below, all leads are alike
 _MOST_KNOTS = 64
 
 
@@ -78,7 +77,8 @@ class Confidence(NamedTuple):
         rest = table.sum(axis=1, dtype=np.float64)
         with np.errstate(divide="ignore"):
             odds = -np.log(rest)
-        top = self._top(odds, lead, np.zeros(len(table), np.bool_))
+        top = np.empty(len(table))
+        _native.surest(self, odds, lead, top)
         largest = table.max(axis=1) / np.where(rest > 0, rest, 1)
         top = np.where(rest > 0, np.maximum(top, largest / (1 + largest)), 1)
         table *= ((1 - top) / np.where(rest > 0, rest, 1)).astype(np.float32)[:, None]
@@ -98,54 +98,11 @@ class Confidence(NamedTuple):
         others : int array of shape (n,)
             How many classes are not among them.
         """
-        signals = self.signals(scores, np.where(others > 0, self.other, -np.inf))
-        rest, total = signals.rest, signals.total
-        with np.errstate(invalid="ignore"):  # where there is nothing else
-            share = np.nan_to_num(np.exp(rest - total[:, None]))
-        top = self._top(signals.odds, signals.lead, signals.alone)
-        share[:, -1] /= np.maximum(others, 1)
-        share[:, :-1] = np.maximum(share[:, :-1], share[:, -1:]) * (scores[:, 1:] > -np.inf)
-        whole = share[:, :-1].sum(axis=1) + others * share[:, -1]
-        share /= np.where(whole > 0, whole, 1)[:, None]
-        largest = share.max(axis=1)
-        top = np.where(np.isneginf(total), 1, np.maximum(top, largest / (1 + largest)))
-        share *= (1 - top)[:, None]
-        best = _above(top, share)
-        candidates = np.concatenate([best[:, None], share[:, :-1]], axis=1).astype(np.float32)
-        return candidates, share[:, -1].astype(np.float32)
-
-    def signals(self, scores: NDArray[Any], none: NDArray[np.float64]) -> "Signals":
-        """Return what tells how sure the best candidate of each row is."""
-        from scipy.special import logsumexp  # not for who wants labels only
-
-        scaled = np.concatenate([scores, none[:, None]], axis=1) / self.temperature
-        with np.errstate(divide="ignore", invalid="ignore"):  # where there is nothing else
-            total = logsumexp(scaled[:, 1:], axis=1)
-            odds = scaled[:, 0] - total
-            lead = scores[:, 0] - np.max(scores[:, 1:2], axis=1, initial=-np.inf)
-        return Signals(odds, lead, ~np.isfinite(lead), scaled[:, 1:], total)
-
-    def _top(
-        self, odds: NDArray[Any], lead: NDArray[Any], alone: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return the probability of the best class of each row."""
-        from scipy.special import expit
-
-        odds = within(odds)
-        several = self.odds * odds + self.margin * log_lead(lead, self.unit, alone) + self.offset
-        z = np.where(alone, self.odds_alone * odds + self.offset_alone, several)
-        top: NDArray[np.float64] = expit(along_curve(z, *self.curve))
-        return top
-
-
-class Signals(NamedTuple):
-    """What tells how sure the best candidate of each row is."""
-
-    odds: NDArray[np.float64]  # the log of, by the softmax
-    lead: NDArray[np.float64]  # of its score over the next
-    alone: NDArray[np.bool_]  # whether there is no other candidate
-    rest: NDArray[np.float64]  # scaled scores of the others, that of "none" last
-    total: NDArray[np.float64]  # the log of their sum
+        scores = np.ascontiguousarray(scores, np.float32)
+        counts, others = np.count_nonzero(scores > -np.inf, axis=1), np.asarray(others, np.int64)
+        shares, rest = np.empty_like(scores), np.empty(len(scores), np.float32)
+        _native.shares(self, scores, counts, others, shares, rest)
+        return shares, rest
 
 
 _LIMITS = {  # of the numbers, in the order of a model file
@@ -165,12 +122,6 @@ def _above(top: NDArray[np.float64], share: NDArray[Any]) -> NDArray[np.float32]
     best = np.maximum(top, share.max(axis=1)).astype(np.float32)
     above: NDArray[np.float32] = np.nextafter(best, np.float32(2))
     return np.minimum(above, np.float32(1))
-
-
-def log_lead(lead: NDArray[Any], unit: float, alone: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the log of a lead, for a unit; 0 for rows of one candidate."""
-    lead = np.where(alone, unit, lead).astype(np.float64)
-    return np.where(alone, 0.0, np.log(_LEAST_LEAD + np.minimum(lead, _LARGEST) / unit))
 
 
 def checked_curve(knots: Any, odds: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -193,9 +144,3 @@ def along_curve(values: NDArray[Any], knots: Any, odds: Any) -> NDArray[np.float
         result += first * np.minimum(values - knots[0], 0)
         result += last * np.maximum(values - knots[-1], 0)
     return np.asarray(result)
-
-
-def within(odds: NDArray[Any]) -> NDArray[np.float64]:
-    """Return log-odds that no line makes infinite; those of nothing are low."""
-    known = np.nan_to_num(odds, nan=-_MOST_ODDS)
-    return np.asarray(np.clip(known, -_MOST_ODDS, _MOST_ODDS))

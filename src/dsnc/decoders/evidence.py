@@ -100,10 +100,6 @@ class Evidence:
         Rows that training did not see.
     scoring : Scoring
         The scoring that held-out rows chose before; used if there are none now.
-    soft : LinearDecoder, optional
-        Class vectors that were trained on soft bits, for the decoders that see such bits.
-    train_soft : callable, optional
-        Trains such vectors at a given sharpness. None if there are no rows to train on.
     before : Decoder, optional
         The previous decoder of a model that has been trained further.
     train_vectors : callable, optional
@@ -122,8 +118,6 @@ class Evidence:
     targets: Targets | None = None
     held_out: HeldOut | None = None
     scoring: Scoring = PLAIN
-    soft: LinearDecoder | None = None
-    train_soft: Callable[[float], LinearDecoder] | None = None
     before: Decoder | None = None
     train_vectors: Callable[[Decoder, int | None, float | None], list[Any]] | None = None
     reranker: Any = None
@@ -131,17 +125,11 @@ class Evidence:
 
     @classmethod
     def left_by(cls, decoder: Decoder, trained: LinearDecoder | None) -> "Evidence | None":
-        """Return what a decoder and the trained vectors beside it still hold; None if nothing.
-
-        If there are trained vectors, the decoder's own are those for soft bits, if it sees such
-        bits.
-        """
+        """Return what a decoder, or the trained vectors beside it, still hold; None if nothing."""
         own = decoder.evidence()
         if trained is None:
             return own
-        if own is None or not decoder.sees_soft_bits:
-            return cls(trained)
-        return replace(own, linear=trained, soft=own.linear)
+        return cls(trained) if own is None else replace(own, linear=trained)
 
     @property
     def has_sets(self) -> bool:
@@ -153,11 +141,6 @@ class Evidence:
     def most(self) -> int:
         """The largest number of classes that a row has."""
         return 1 if self.targets is None else self.targets.most
-
-    @property
-    def scorer(self) -> LinearDecoder:
-        """The class vectors that score soft bits."""
-        return self.soft or self.linear
 
     @property
     def rows(self) -> HeldOut | None:

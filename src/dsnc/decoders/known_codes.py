@@ -1,4 +1,4 @@
-"""Codes whose classes are known: of the training rows, some of these, or of class vectors."""
+"""Codes whose classes are known: of the training rows, or of class vectors."""
 
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,6 @@ from dsnc.targets import Targets
 
 if TYPE_CHECKING:
     from dsnc.decoders.changes import Change
-
-_REACH = 8  # a code stands for those of its class in so small a part of the bits
 
 
 def weight_codes(linear: LinearDecoder) -> tuple[PackedCodes, Ints]:
@@ -50,21 +48,6 @@ def _codes_of_sets(codes: PackedCodes, targets: Targets) -> tuple[PackedCodes, I
     return codes.take(owners[first]), classes[first].astype(np.int64)
 
 
-def leading_codes(
-    linear: LinearDecoder, codes: PackedCodes, labels: Ints
-) -> tuple[PackedCodes, Ints]:
-    """Return a few of the codes of each class, so that the others are near one of them.
-
-    The nearer a code is to the one that its class would like best, the sooner it leads others.
-    """
-    from dsnc.codes.leaders import leading_rows
-
-    ideal = weight_codes(linear)[0].words
-    distance = np.bitwise_count(codes.words ^ ideal[labels]).sum(axis=1, dtype=np.int64)
-    rows = leading_rows(codes, labels, distance, linear.n_bits // _REACH)
-    return codes.take(rows), labels[rows]
-
-
 def changed_codes(
     codes: PackedCodes, labels: Ints, change: "Change", codes_of: str
 ) -> tuple[PackedCodes, Ints]:
@@ -79,8 +62,6 @@ def changed_codes(
         return codes.with_more(ideal), appended(labels, new)
     if change.codes is not None and change.labels is not None and len(change.codes):
         come, of = majority_codes(change.codes, change.labels)
-        if codes_of == "leaders":
-            come, of = leading_codes(linear, come, of)
         parts.append(come)
         owners.append(of)
     if not change.only_adds(1 + int(labels.max(initial=-1))):
@@ -98,14 +79,10 @@ def known_codes(
     Where rows have sets of classes, codes of training rows find little more than those of classes,
     and take several times as long.
     """
-    linear, sets = evidence.scorer, {}
+    linear, sets = evidence.linear, {}
     if wanted in (None, "weights"):
         sets["weights"] = weight_codes(linear)
     has_codes = evidence.codes is not None and not evidence.has_sets
     if wanted != "weights" and (wanted or has_codes):
-        training = training_codes(linear, *evidence.training_sets())
-        if wanted in (None, "leaders"):
-            sets["leaders"] = leading_codes(linear, *training)
-        if wanted in (None, "training"):
-            sets["training"] = training
+        sets["training"] = training_codes(linear, *evidence.training_sets())
     return sets

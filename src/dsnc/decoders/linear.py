@@ -6,21 +6,19 @@ classes, and reads the weights once for many rows.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc import _native
 from dsnc.arrays import appended, bounded, check_arrays, number_arrays, numbers
 from dsnc.codes import Encoded
-from dsnc.codes.encoded import MAX_ROWS
 from dsnc.decoders.base import CONFIDENCE, Answers, Decoder
-from dsnc.decoders.checks import Check
+from dsnc.decoders.checks import MAX_CLASSES, Check
 from dsnc.decoders.confidence import Confidence
 from dsnc.errors import InputError
-from dsnc.kernels import are_deferred
 from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
@@ -32,11 +30,6 @@ VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
 _BLOCK = 1 << 20  # numbers in a temporary: four megabytes stay in a cache
 _TABLE = 1 << 24  # scores of all classes that are held at once
 _MIN_ROWS = 64  # rows that share one reading of the weights when classes are many
-_FEW_ROWS = 8  # up to here, narrowing down the candidates costs more than it saves
-_LONGEST = 64  # line that classes are lined up in; more are sorted
-_GROUPS = 32  # groups of classes for each wanted one
-_KEY_SHIFT = 32
-_CLASS_MASK = (1 << _KEY_SHIFT) - 1
 
 
 class LinearDecoder(Decoder):
@@ -65,7 +58,7 @@ class LinearDecoder(Decoder):
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike) -> None:
         shape = np.shape(weight)
-        if len(shape) != 2 or min(shape) < 1 or shape[0] > _CLASS_MASK:
+        if len(shape) != 2 or min(shape) < 1 or shape[0] > MAX_CLASSES:
             raise InputError(f"weight has shape {shape}; expected (n_classes, n_bits).")
         if np.shape(bias) != shape[:1]:
             raise InputError(f"bias has shape {np.shape(bias)}; expected {shape[:1]}.")
@@ -108,26 +101,17 @@ class LinearDecoder(Decoder):
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Find the k best classes of each row, as `Decoder.top_k` does."""
-        return self._best_by(best_classes, encoded, k)
+        k = self.check_k(k)
+        self.check_width(encoded)
+        blocks = encoded.blocks(self._n_rows())
+        parts = [best_classes(self._scores(self._inputs(block)), k) for _, block in blocks]
+        classes, scores = map(concatenate, zip(*parts, strict=True))
+        return classes, scores
 
     def candidates(self, encoded: Encoded, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Return the best classes, as `Decoder.candidates` does."""
         k = min(k, self.n_classes)
-        by_kernel = 1 < k <= _LONGEST and not are_deferred()
-        return self._best_by(_lined_up if by_kernel else best_classes, encoded, k)
-
-    def _best_by(
-        self, best: Callable[..., Any], encoded: Encoded, k: int
-    ) -> tuple[NDArray[np.int64], Floats]:
-        k = self.check_k(k)
-        self.check_width(encoded)
-        if len(encoded) <= MAX_ROWS:  # a few rows have no time for blocks
-            found: tuple[NDArray[np.int64], Floats] = best(self._scores(self._inputs(encoded)), k)
-            return found
-        blocks = encoded.blocks(self._n_rows())
-        parts = [best(self._scores(self._inputs(block)), k) for _, block in blocks]
-        classes, scores = map(concatenate, zip(*parts, strict=True))
-        return classes, scores
+        return self.top_k(encoded, k)
 
     def proba(self, encoded: Encoded) -> Floats:
         """Return the softmax of the scores, as (n, n_classes) probabilities."""
@@ -237,77 +221,15 @@ def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floa
     return best[:, None], top[:, None]
 
 
-def _lined_up(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return what `_best_k` does, by a kernel: few classes, so that each finds its place."""
-    line_up_best = _kernel()
+def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the k best classes of each row and their scores, exact in ties."""
     first, scores = next(blocks)
     classes = np.empty((len(scores), k), np.int64)
     best = np.empty((len(scores), k), np.float32)
-    line_up_best(scores, first, classes, best)
+    _native.line_up(scores, first, classes, best)
     for first, scores in blocks:
-        line_up_best(scores, first, classes, best)
+        _native.line_up(scores, first, classes, best)
     return classes, best
-
-
-def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return the k best classes of each row and their scores, exact in ties.
-
-    A (score, class) pair becomes one integer whose ascending order is the wanted one. No two are
-    equal, so a partition has no ties to break, and the best of two blocks are the best of both.
-    """
-    parts = [_smallest(_keys(first, scores, k), k) for first, scores in blocks]
-    if len(parts) > 1:
-        parts = [_smallest(np.concatenate(parts, axis=1), k)]
-    kept = np.sort(parts[0], axis=1)
-    scores = _flip_negative(~(kept >> _KEY_SHIFT).astype(np.int32)).view(np.float32)
-    return kept & _CLASS_MASK, scores
-
-
-def _keys(first: int, scores: Floats, k: int) -> NDArray[np.int64]:
-    """Return integers that ascend as scores descend and, where these are equal, as classes do.
-
-    The k best of each row are among them; rows with fewer candidates than others end in padding.
-    """
-    n_rows, n_columns = scores.shape
-    if n_rows < _FEW_ROWS or n_columns < _GROUPS * k:
-        return _key(scores, np.arange(first, first + n_columns))
-    # The k best of the maxima of disjoint groups are k scores: nothing below them can be wanted.
-    n_groups = _GROUPS * k // 2
-    width = n_columns // n_groups
-    maxima = scores[:, : width * n_groups].reshape(n_rows, width, n_groups).max(axis=1)
-    bound = np.partition(maxima, n_groups - k, axis=1)[:, n_groups - k]
-    rows, columns = np.nonzero(scores >= bound[:, None])
-    counts = np.bincount(rows, minlength=n_rows)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    keys = np.full((n_rows, counts.max()), np.iinfo(np.int64).max)
-    keys[rows, places] = _key(scores[rows, columns], columns + first)
-    return keys
-
-
-def _key(scores: Floats, classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    # Adding 0 makes -0.0 and 0.0 the same; the inversion puts larger scores first.
-    keys = (~_flip_negative((scores + np.float32(0)).view(np.int32))).astype(np.int64)
-    keys <<= _KEY_SHIFT
-    keys |= classes
-    return keys
-
-
-def _smallest(keys: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return the k smallest of each row, in any order."""
-    return keys if keys.shape[1] <= k else np.partition(keys, k - 1, axis=1)[:, :k]
-
-
-def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Map the bits of floats to integers of the same order; it is its own inverse."""
-    return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
-
-
-@cache
-def _kernel() -> Any:
-    """Return the kernel that lines up, which brings the compiler with it."""
-    from dsnc.codes._kernels.rerank import line_up_best
-
-    return line_up_best
 
 
 def keep_best(scores: Floats, best: NDArray[np.int64]) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.arrays import appended, check_arrays
@@ -13,6 +12,8 @@ from dsnc.codes.soft import SoftCodes, octets_of
 from dsnc.decoders.changes import Change
 from dsnc.decoders.checks import Ints
 from dsnc.errors import InputError
+from dsnc.rows import draw_rows
+from dsnc.sparse import sp
 
 _KINDS = {
     "codes": "uint8 2",
@@ -155,8 +156,8 @@ class Memory:
         return replace(self, seen=seen)
 
     def with_held_out(self, codes: SoftCodes, classes: Ints) -> Self:
-        """Remember some of the rows that were held out, evenly spaced."""
-        rows = np.linspace(0, len(classes) - 1, min(_HELD_OUT, len(classes))).astype(np.int64)
+        """Remember some of the rows that were held out."""
+        rows = draw_rows(len(classes), _HELD_OUT)
         return replace(
             self, held_out=codes.take(rows), held_out_classes=classes[rows].astype(np.int64)
         )

@@ -14,14 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.codes.plain import seconds_to_rank
 from dsnc.decoders import checks
 from dsnc.decoders.base import CONFIDENCE, SearchingDecoder
 from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import Floats, LinearDecoder, best_classes
 from dsnc.errors import InputError
-from dsnc.kernels import can_wait
-from dsnc.rows import Cost
+from dsnc.rows import Cost, concatenate
 
 if TYPE_CHECKING:
     from dsnc.decoders.changes import Change
@@ -146,13 +144,15 @@ class NearestDecoder(SearchingDecoder):
         self.check_width(encoded)
         k = self.check_k(k)
         alone = self.n_neighbors == 1
-        waits = alone and can_wait(seconds_to_rank(len(encoded), len(self.codes)))
-        if k == 1 and alone and not waits:
+        if k == 1 and alone:
             distances, nearest = self._index.search(encoded.codes)
             return self.labels[nearest], -distances.astype(np.float32)
         if k == 1 and not alone:
-            return self._elect(encoded.codes)
-        if alone and not waits and k <= len(self._present) and 2 * k * k <= len(self.codes):
+            step = max(1, _BLOCK // min(self.n_neighbors, len(self.codes)))
+            parts = [self._elect(block.codes) for _, block in encoded.blocks(step)]
+            classes, scores = map(concatenate, zip(*parts, strict=True))
+            return classes, scores
+        if alone and k <= len(self._present) and 2 * k * k <= len(self.codes):
             near = self._index.search_classes(encoded.codes, k, self.labels)
             return near.classes, -near.distances.astype(np.float32)
         shape = (len(encoded), k)

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.arrays import check_arrays
@@ -27,6 +26,7 @@ from dsnc.decoders.base import Decoder
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory
 from dsnc.errors import InputError
+from dsnc.sparse import sp
 
 _KINDS = {"signs": "float32 2", "quantiles": "float32 1", "hidden": "float32 1"}
 _USUAL_SHARE = 0.05  # of known rows that are taken for unknown
@@ -36,6 +36,8 @@ _BOUNDS = {"doubt": (0, None), "score": (None, None), "distance": (0, None), "un
 _SHAPE = len(_BOUNDS), 3
 _SURE = 1e-6  # more than this, float32 cannot tell from certainty
 _ROWS = 512  # at a time
+_CODES = 512  # of a class, which are compared with each other: at most
+_NUMBERS = 1 << 20  # of such comparisons, held at a time
 _SHARPNESS = 30.0  # how much nearer codes count more than others
 _USUAL = -0.3  # how near codes of a class are to each other, before any is seen
 FEWEST = 20  # held-out rows that can tell what is usual
@@ -77,7 +79,7 @@ class Novelty:
         usual = np.stack([mean, deviation, weights], axis=1).astype(np.float32)
         none = cls(usual, np.zeros(_STEPS + 1, np.float32), np.zeros(3, np.float32))
         inside, outside = none.measure(known), none.measure(hidden)
-        quantiles = np.quantile(inside, np.linspace(0, 1, _STEPS + 1))
+        quantiles = _quantiles(inside)
         found = (outside > np.quantile(inside, 1 - _USUAL_SHARE)).mean()
         areas = _auroc(inside, outside), _auroc(known[:, 0], hidden[:, 0])
         return cls(usual, quantiles.astype(np.float32), np.array([found, *areas], np.float32))
@@ -99,8 +101,7 @@ class Novelty:
         """
         if len(before) < FEWEST:
             return self
-        steps = np.linspace(0, 1, _STEPS + 1)
-        lines = [np.quantile(self.measure(signs), steps) for signs in (before, after)]
+        lines = [_quantiles(self.measure(signs)) for signs in (before, after)]
         quantiles = np.maximum.accumulate(self.quantiles + lines[1] - lines[0])
         return replace(self, quantiles=quantiles.astype(np.float32))
 
@@ -173,6 +174,12 @@ class MovedNovelty(Novelty):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is usual, and not how that came about."""
         return Novelty, (self.usual, self.quantiles, self.hidden)
+
+
+def _quantiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what `np.quantile` does, which takes much longer for so many shares."""
+    places = np.linspace(0, len(values) - 1, _STEPS + 1)
+    return np.interp(places, np.arange(len(values)), np.sort(values))
 
 
 def _auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:
@@ -255,12 +262,28 @@ def _nearness(
 
         log(mean(exp(sharpness * (cosine - 1)))) / sharpness
 
-    A class of which nothing is remembered has no code that is near.
+    A class of which nothing is remembered has no code that is near. Classes with about as many
+    codes are looked at together, so that few places of an array are empty; what is found of a row
+    does not depend on the others.
     """
+    starts, ends = memory.places(classes)
+    counts, near = np.clip(ends - starts, 1, _CODES), np.empty(len(classes))
+    widths = 1 << np.ceil(np.log2(counts)).astype(np.int64)
+    for width in np.unique(widths).tolist():
+        rows = np.flatnonzero(widths == width)
+        step = max(1, _NUMBERS // (width * max(width, directions.shape[1])))
+        for some in np.split(rows, range(step, len(rows), step)):
+            near[some] = _nearness_of_few(directions[some], classes[some], width, memory)
+    return near
+
+
+def _nearness_of_few(
+    directions: NDArray[np.float32], classes: Ints, width: int, memory: Memory
+) -> NDArray[np.float64]:
+    """Return the same of a few rows, whose classes have at most `width` codes that count."""
     numbers, owners = np.unique(classes, return_inverse=True)
     starts, ends = memory.places(numbers)
-    counts = ends - starts
-    places = np.arange(int(counts.max(initial=1)))
+    counts, places = np.minimum(ends - starts, _CODES), np.arange(width)
     rows = np.minimum(starts[:, None] + places, len(memory.codes) - 1)
     codes = _directions(memory.codes.take(rows.ravel()).logits()).reshape(*rows.shape, -1)
     is_there = places < counts[:, None]

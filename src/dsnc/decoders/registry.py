@@ -50,7 +50,7 @@ def parse_decoder(choice: Any, n_bits: int | None = None) -> Wanted:
     ----------
     choice : str, mapping or Decoder
         A name of `decoder_names()`; a mapping with a name and settings, such as ``{"name":
-        "shortlist", "size": 50, "radius": 3}``; or a decoder.
+        "shortlist", "size": 50}``; or a decoder.
     n_bits : int, optional
         The width of the codes, if it is known.
 

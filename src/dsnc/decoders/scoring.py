@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc import _native
 from dsnc.decoders.checks import Check, Ints, valid_real
 from dsnc.decoders.linear import Floats, LinearDecoder
 from dsnc.targets import Targets
@@ -105,10 +106,9 @@ class Candidates:
 
     def products(self, sharpness: float) -> Floats:
         """Return what the bits are worth to each class."""
-        from dsnc.codes._kernels.rerank import weigh  # not for who only predicts
-
         result = np.empty(self.classes.shape, dtype=np.float32)
-        weigh(soft_bits(self.logits, sharpness), self.linear.weight, self.classes, result)
+        soft = soft_bits(self.logits, sharpness)
+        _native.multiply(soft, self.linear.weight, self.classes, result)
         return result
 
     def first(self, width: int) -> "Candidates":

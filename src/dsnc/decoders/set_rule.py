@@ -66,11 +66,12 @@ class SetRule:
                 "each."
             )
 
-    def of_labels(self, labels: Ints) -> "SetRule":
-        """Return the rule of some of the labels."""
+    def of_labels(self, before: Ints) -> "SetRule":
+        """Return the rule of labels with these numbers so far; -1 is new, as a typical one."""
         if len(self.threshold) == 1:
             return self
-        return replace(self, threshold=self.threshold[labels])
+        typical = np.float32(np.median(self.threshold))
+        return replace(self, threshold=np.where(before < 0, typical, self.threshold[before]))
 
     def log_odds(self, scores: Floats) -> Floats:
         """Return the log-odds of labels with these scores, -inf where there is none."""

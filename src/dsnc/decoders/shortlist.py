@@ -1,23 +1,26 @@
 """The hard code finds a few near classes in sublinear time; the soft bits decide among them.
 
 What costs accuracy is rounding a code, not the code itself. So a code is rounded only to find
-candidates: the classes of the nearest known codes, up to `radius` bits beyond the very nearest.
-They are scored on the expected value of each bit, -1 to +1 (see `dsnc.decoders.scoring`). This
-costs the search and c operations for each candidate, whatever the number of classes.
+candidates: the classes of the nearest known codes. They are scored on the expected value of each
+bit, -1 to +1 (see `dsnc.decoders.scoring`). This costs the search and c operations for each
+candidate, whatever the number of classes.
+
+Of few codes the nearest are found exactly, by Hamming distance. Of many, the likeliest are looked
+up: those that differ from the row's in bits that it is least sure of (`src/native/likely.cpp`).
 """
 
 from collections.abc import Mapping
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc import _native
 from dsnc.arrays import check_arrays, number_arrays, numbers
 from dsnc.checks import one_of, whole
-from dsnc.codes import Encoded, PackedCodes, plain
-from dsnc.codes.encoded import MAX_BITS, MAX_ROWS
-from dsnc.decoders.base import CONFIDENCE, ListDecoder, Ranked, SearchingDecoder
+from dsnc.codes import Encoded, PackedCodes
+from dsnc.decoders.base import CONFIDENCE, ListDecoder, Ranked, SearchingDecoder, rows_at_once
 from dsnc.decoders.checks import (
     MAX_CLASSES,
     Check,
@@ -29,25 +32,20 @@ from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import VECTORS, Floats, LinearDecoder, needed_vectors
 from dsnc.decoders.scoring import SCORING, SCORING_CHECKS, Scoring, valid_scoring
 from dsnc.errors import InputError
-from dsnc.kernels import are_deferred, can_wait
-from dsnc.rows import Cost, concatenate
+from dsnc.rows import Cost
 from dsnc.targets import Targets
 
 if TYPE_CHECKING:
-    from dsnc.codes.few_rows import FewRows
     from dsnc.decoders.changes import Change
     from dsnc.decoders.evidence import Evidence
 
-KNOWN = ("weights", "leaders", "training")  # model files hold the position: append only
-_ROWS = 4096  # at a time
-_AT_ONCE = 1024  # candidates, for a few rows in one call: longer lists need a large scratch space
-_LISTED = 128  # more wanted classes are found by sorting all
-_KEYS = 1 << 22  # held at a time
-_NUMBERS = {"size": "int64 1", "radius": "int64 1", **SCORING, "closeness": "float32 1"}
+MAX_FLIPS = 1 << 12
+KNOWN = ("weights", "training")  # model files hold the position: append only
+_NUMBERS = {"size": "int64 1", "flips": "int64 1", **SCORING, "closeness": "float32 1"}
 _SETTINGS: dict[str, Check] = {  # what a user may set
     "known": partial(one_of, valid=KNOWN),
     "size": partial(whole, most=MAX_CLASSES),
-    "radius": partial(whole, most=1 << 62, least=0),
+    "flips": partial(whole, most=MAX_FLIPS, least=0),
     **SCORING_CHECKS,
     "closeness": partial(valid_real, least=0.0, most=1e18),  # no score can overflow
 }
@@ -66,8 +64,9 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         The class of each code.
     size : int, default 16
         The most candidates that a row may have.
-    radius : int, default 4
-        How many bits farther than the nearest code the code of a candidate may be.
+    flips : int, default 0
+        In how many ways the unsure bits of a part of the code are flipped to look likely codes up.
+        With 0, the nearest codes by Hamming distance are found exactly.
     codes_of : str, optional
         What the codes are of: one of `KNOWN`. By default "weights" if there is one code for each
         class, in the order of classes, and otherwise "training".
@@ -80,7 +79,7 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
     --------
     >>> linear = LinearDecoder([[1, 1], [1, -1], [-1, -1]], [0, 0, 0])
     >>> codes = PackedCodes.from_bits([[1, 1], [1, 0], [0, 0]])
-    >>> decoder = ShortlistDecoder(linear, codes, [0, 1, 2], radius=1)
+    >>> decoder = ShortlistDecoder(linear, codes, [0, 1, 2])
     >>> decoder.top_k(Encoded([[2.0, 0.1]]), 2)[0]
     array([[0, 1]])
     """
@@ -96,7 +95,7 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         labels: ArrayLike,
         *,
         size: int = 16,
-        radius: int = 4,
+        flips: int = 0,
         codes_of: str | None = None,
         closeness: float = 0.0,
         sharpness: float = 1.0,
@@ -119,14 +118,10 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         default = "weights" if self._is_codebook else "training"
         self.codes_of = one_of("codes_of", codes_of or default, KNOWN)
         self.size = _SETTINGS["size"]("size", size)
-        self.radius = min(_SETTINGS["radius"]("radius", radius), self.n_bits)
+        self._rows = rows_at_once(min(self.size, self.n_classes))
+        self.flips = _SETTINGS["flips"]("flips", flips)
         self.closeness = _SETTINGS["closeness"]("closeness", closeness)
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
-        bias = np.float32(self.prior) * linear.bias
-        bias.flags.writeable = False  # as the kernels were compiled for
-        self._scoring = linear.weight, bias, np.float32(closeness), np.float32(self.sharpness / 2)
-        short = self.n_bits <= MAX_BITS and min(self.size, self.n_classes) <= _AT_ONCE
-        self._few_rows = MAX_ROWS if short else 0
 
     @classmethod
     def make(cls, evidence: "Evidence", known: str | None = None, **settings: Any) -> Self:
@@ -134,7 +129,7 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         from dsnc.decoders.known_codes import known_codes
         from dsnc.decoders.shortlist_tuning import tune_shortlist
 
-        linear, rows, sets = evidence.scorer, evidence.rows, known_codes(evidence, known)
+        linear, rows, sets = evidence.linear, evidence.rows, known_codes(evidence, known)
         if rows is None:
             name, codes = list(sets.items())[-1]
             scoring: dict[str, Any] = evidence.scoring._asdict()
@@ -175,7 +170,7 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         targets = Targets(self.labels, self.n_classes) if is_known else None
         return Evidence(self.linear, self.codes if is_known else None, targets, scoring=scoring)
 
-    def _set(self, **settings: Any) -> Self:
+    def with_settings(self, **settings: Any) -> Self:
         """Return a shortlist of the same codes, and their index, that differs in some settings."""
         found = type(self)(self.linear, self.codes, self.labels, **{**self._settings(), **settings})
         found = found.with_confidence(self.confidence)
@@ -187,28 +182,22 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         return {name: getattr(self, name) for name in ("codes_of", *_NUMBERS)}
 
     @cached_property
-    def _few(self) -> "FewRows":
-        from dsnc.codes.few_rows import FewRows
-
-        labels, size = None if self._is_codebook else self.labels, min(self.size, self.n_classes)
-        return FewRows(self._index, labels, self._scoring, size, self.radius)
+    def _ranker(self) -> _native.Shortlist:
+        """The core's own, which holds views of what it is made of."""
+        return _native.make_shortlist(
+            self._index.native,
+            None if self._is_codebook else self.labels,
+            self.linear.weight,
+            np.float32(self.prior) * self.linear.bias,
+            self.closeness,
+            self.sharpness / 2,
+            self.size,
+            self.flips,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index, which is quickly made again."""
-        return {key: value for key, value in super().__getstate__().items() if key != "_few"}
-
-    def predict(self, encoded: Encoded) -> Ints:
-        """Return the best class of each row. A few rows take a single call of a kernel."""
-        few = self._of_few_rows(encoded, 1)
-        return super().predict(encoded) if few is None else few[0][:, 0]
-
-    def _of_few_rows(self, encoded: Encoded, k: int) -> tuple[Ints, Floats] | None:
-        """Return the candidates of a few rows; None where they take the other way."""
-        logits = encoded.logits
-        if logits is None or not 0 < len(logits) <= self._few_rows or are_deferred():
-            return None
-        self.check_width(encoded)
-        return self._few.best(logits, k)  # None if a logit is NaN, which the other way refuses
+        """Leave out what is quickly made again."""
+        return {key: value for key, value in super().__getstate__().items() if key != "_ranker"}
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row, as `Decoder.top_k` does.
@@ -216,11 +205,8 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         Candidates come first. If more classes are asked for, the next nearest ones follow.
         """
         k = self.check_k(k)
-        self.check_width(encoded)
-        step = _ROWS if k <= _LISTED else min(_ROWS, max(1, _KEYS // self.n_classes))
-        ranked = [self._rank(block, k, widen=k > 1) for _, block in encoded.blocks(step)]
-        classes, scores, _ = map(concatenate, zip(*ranked, strict=True))
-        return classes, scores
+        ranked = self._rank(encoded, k, widen=k > 1)
+        return ranked.classes, ranked.scores
 
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
         """Return the candidates of each row, best first, and their scores.
@@ -228,27 +214,13 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         At most k of them; by default, all.
         """
         width = min(self.size, self.n_classes, k or self.size)
-        few = self._of_few_rows(encoded, width)
-        if few is not None:
-            return few
-        self.check_width(encoded)
-        parts = []
-        for _, block in encoded.blocks(_ROWS):
-            ranked = self._rank(block, width)
-            classes = np.where(ranked.is_candidate(), ranked.classes, -1)
-            parts.append((classes, ranked.candidate_scores()))
-        classes, values = map(concatenate, zip(*parts, strict=True))
-        return classes, values
+        ranked = self._rank(encoded, width)
+        classes = np.where(ranked.is_candidate(), ranked.classes, -1)
+        return classes, ranked.candidate_scores()
 
-    def reaching(self, size: int, radius: int | None = None) -> Self:
-        """Return the same shortlist with at least `size` candidates, at most `radius` bits farther.
-
-        None as `radius` looks as far as necessary.
-        """
-        radius = self.n_bits if radius is None else max(radius, self.radius)
-        if size <= self.size and radius == self.radius:
-            return self
-        return self._set(size=max(size, self.size), radius=radius)
+    def reaching(self, size: int) -> Self:
+        """Return the same shortlist with at least `size` candidates."""
+        return self if size <= self.size else self.with_settings(size=size)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the class vectors, the codes, their labels and the settings."""
@@ -280,47 +252,32 @@ class ShortlistDecoder(ListDecoder, SearchingDecoder):
         known = self.codes.words.nbytes + self.labels.nbytes
         return Cost(operations, known + self.linear.weight.nbytes + self.linear.bias.nbytes)
 
+    def nearest(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
+        """Return the k nearest classes of each row, and what separates its code from theirs.
+
+        That is the sum of abs(logit) over the bits in which the nearest code of a class differs. A
+        row for which fewer are found has the first class again in their places.
+        """
+        shape = len(encoded), k
+        classes, costs = np.empty(shape, np.int64), np.empty(shape, np.float32)
+        self._ranker.list(encoded.numbers(), classes, costs)
+        missing = classes < 0
+        np.copyto(classes, classes[:, :1], where=missing)
+        np.copyto(costs, costs[:, :1], where=missing)
+        return classes, costs
+
     def _list(self, encoded: Encoded) -> Ranked:
         return self._rank(encoded, min(self.size, self.n_classes))
 
     def _rank(self, encoded: Encoded, k: int, *, widen: bool = False) -> Ranked:
         """Rank the candidates, and with `widen` the next classes behind them, up to k."""
-        codes, logits = encoded.codes, encoded.logits
-        waits = can_wait(plain.seconds_to_rank(len(codes), len(self.codes)))
-        is_hard = logits is None  # all bits are equally sure
-        logits = encoded.signs() if logits is None else logits
-        if waits or (widen and k > _LISTED):
-            keys, owners = self._all_keys(codes)
-        else:
-            size = min(max(self.size, k) if widen else self.size, self.n_classes)
-            slack = None if widen else self.radius
-            labels = None if self._is_codebook else self.labels
-            keys, owners = self._index.lists(codes, size, labels, slack=slack)
-        classes = np.empty((len(codes), k), dtype=np.int64)
-        scores, inside = np.empty(classes.shape, np.float32), np.empty(len(codes), np.int64)
-        near = keys, owners, self.size, self.radius, codes.words, self.codes.words
-        scratch = np.empty(self.n_bits, dtype=np.float32)
-        rerank = plain.rerank if waits else _kernel()
-        rerank(*near, logits, is_hard, *self._scoring, classes, scores, inside, scratch)
+        self.check_width(encoded)
+        logits, words = encoded.logits, None
+        if logits is None:  # all bits are equally sure
+            logits, words = encoded.signs(), encoded.codes.words
+        shape = len(encoded), k
+        classes, scores = np.empty(shape, np.int64), np.empty(shape, np.float32)
+        inside = np.empty(len(encoded), np.int64)
+        if not self._ranker.rank(logits, words, widen, classes, scores, inside):
+            encoded.numbers()  # says which is no number
         return Ranked(classes, scores, inside)
-
-    def _all_keys(self, codes: PackedCodes) -> tuple[Ints, Ints]:
-        """Return the lists of all classes: for very many wanted ones, sorting is cheaper."""
-        order = np.argsort(self.labels, kind="stable")
-        starts = np.searchsorted(self.labels[order], np.arange(self.n_classes))
-        keys = np.empty((len(codes), self.n_classes), dtype=np.int64)
-        step = max(1, _KEYS // len(self.codes))
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
-            distances = codes.take(rows).distance(self.codes)[:, order].astype(np.int64)
-            keys[rows] = np.minimum.reduceat((distances << plain.ROW_BITS) + order, starts, axis=1)
-        owners = np.argsort(keys, axis=1)
-        return np.take_along_axis(keys, owners, axis=1), owners
-
-
-@cache
-def _kernel() -> Any:
-    """Return the kernel that ranks, which brings the compiler with it."""
-    from dsnc.codes._kernels.rerank import rerank
-
-    return rerank

@@ -106,7 +106,7 @@ class SoftDecoder(LinearDecoder):
     @classmethod
     def make(cls, evidence: "Evidence", **settings: Any) -> Self:
         """Use the class vectors for soft bits; held-out rows choose what is not set."""
-        scorer, scoring = evidence.scorer, soft_scoring(evidence, settings)
+        scorer, scoring = evidence.linear, soft_scoring(evidence, settings)
         return cls(scorer.weight, scorer.bias, **scoring)
 
     @classmethod
@@ -179,5 +179,5 @@ def soft_scoring(evidence: "Evidence", fixed: Mapping[str, Any]) -> dict[str, An
     rows = evidence.rows
     chosen: Any = evidence.scoring
     if rows is not None:
-        chosen = SoftDecoder.tuned(evidence.scorer, rows, fixed).decoder
+        chosen = SoftDecoder.tuned(evidence.linear, rows, fixed).decoder
     return {name: getattr(chosen, name) for name in SCORING} | fixed

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 SOURCES = ("nearest", "linear")
 
 _MAX_PROBES = 256
+_ENTRIES = 1 << 16  # that are read at a time
 _BLOCK = 1 << 15  # scores held at a time: they are gone through once for each bit
 _NUMBERS = {
     "n_bits": "int64 1",
@@ -121,7 +122,6 @@ class TableDecoder(ListDecoder):
         self.table, self.linear = table, linear
         self.sharpness, self.prior = valid_scoring(sharpness, prior)
         self._bias = np.float32(prior) * linear.bias
-        self._bias.flags.writeable = False  # as the kernel was compiled for
         self.n_bits, self.n_classes = linear.n_bits, linear.n_classes
         self._known: tuple[PackedCodes, Ints] | None = None  # what the table can be made of again
 
@@ -130,10 +130,10 @@ class TableDecoder(ListDecoder):
         """Keep the answers of one of `SOURCES`; held-out rows choose what is not set."""
         settings |= soft_scoring(evidence, settings)
         if source == "linear":
-            return cls.from_linear(evidence.linear, evidence.scorer, **settings)
+            return cls.from_linear(evidence.linear, **settings)
         examples = evidence.training()
         nearest = NearestDecoder.from_examples(*examples, evidence.linear.n_classes)
-        return cls.from_nearest(nearest, evidence.scorer, **settings)
+        return cls.from_nearest(nearest, evidence.linear, **settings)
 
     @classmethod
     def from_linear(
@@ -224,7 +224,9 @@ class TableDecoder(ListDecoder):
             nearest = NearestDecoder(codes, arrays["labels"], linear.n_classes)
             decoder = cls.from_nearest(nearest, linear, **settings)
         else:
-            decoder = cls(CodeTable(arrays["table"], n_bits), linear, **settings)
+            table = arrays["table"].copy()  # octets are mapped, and a file may be written to later
+            table.flags.writeable = False
+            decoder = cls(CodeTable(table, n_bits), linear, **settings)
         return decoder.with_confidence(Confidence.from_arrays(arrays))
 
     def with_classes(self, change: "Change") -> Self:
@@ -264,13 +266,31 @@ class TableDecoder(ListDecoder):
 
     def _find(self, encoded: Encoded, k: int) -> tuple[Ints, Floats, Ints]:
         """Return the k best classes found for each row, their scores, and how many were found."""
-        from dsnc.codes._kernels.table_probes import find_classes
+        classes = np.zeros((len(encoded), k), np.int64)
+        scores, counts = np.zeros(classes.shape, np.float32), np.zeros(len(classes), np.int64)
+        for rows, block in encoded.blocks(max(1, _ENTRIES // self.probes)):
+            found, own = self._probe(block)
+            n = min(k, found.shape[1])
+            classes[rows, :n], scores[rows, :n] = found[:, :n], own[:, :n]
+            counts[rows] = np.isfinite(own).sum(axis=1)
+        return classes, scores, counts
 
-        signs, sure = self._signs(encoded), encoded.logits
-        n_flips = 0 if sure is None else min(self.probes.bit_length() - 1, self.n_bits)
-        sure = signs if sure is None else sure
-        scoring = signs, self.linear.weight, self._bias
-        return find_classes(self.table.labels, encoded.codes.words, sure, *scoring, n_flips, k)
+    def _probe(self, encoded: Encoded) -> tuple[Ints, Floats]:
+        """Return the classes in entries, best first, and their scores; -inf for repeats."""
+        codes = encoded.codes.words[:, :1]
+        if encoded.logits is not None:
+            sure = np.abs(encoded.numbers())
+            n_flips = min(self.probes.bit_length() - 1, self.n_bits)
+            bits = np.argsort(sure, axis=1, kind="stable")[:, :n_flips].astype(np.uint64)
+            for bit in bits.T:
+                codes = np.hstack([codes, codes ^ (np.uint64(1) << bit)[:, None]])
+        found = np.sort(self.table.labels[codes].astype(np.int64), axis=1)
+        scores, signs = self._bias[found], self._signs(encoded)
+        for j in range(self.n_bits):  # in this order, as for all classes
+            scores += signs[:, j, None] * self.linear.weight[found, j]
+        scores[:, 1:][found[:, 1:] == found[:, :-1]] = -np.inf
+        best = np.argsort(-scores, axis=1, kind="stable")
+        return np.take_along_axis(found, best, axis=1), np.take_along_axis(scores, best, axis=1)
 
     def _all_scores(self, encoded: Encoded, rows: Ints) -> Iterator[tuple[Ints, Floats]]:
         """Yield (some of the rows, their scores of all classes), in blocks."""
@@ -281,7 +301,7 @@ class TableDecoder(ListDecoder):
             yield rows[part], scores
 
     def _soft_scores(self, signs: Floats, columns: Floats) -> Floats:
-        """Add bit after bit, as the kernel does: the same numbers, in whatever company a row is."""
+        """Add bit after bit: the same numbers as for classes found, in any company of rows."""
         scores = np.tile(self._bias, (len(signs), 1))
         product = np.empty_like(scores)
         for j, column in enumerate(columns):

@@ -20,6 +20,7 @@ from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.decoders.memory import Memory
 from dsnc.discovery.tree import Floats, Ints, Tree
 from dsnc.errors import InputError
+from dsnc.rows import draw_rows
 
 _JUDGES = 1 << 14  # remembered codes that tell what is usual
 _LOOSE = 0.1  # of rows may be left out
@@ -53,13 +54,12 @@ def soft_bits(logits: NDArray[Any]) -> Floats:
 
 def class_centers(memory: Memory, n_classes: int) -> Floats:
     """Return the mean direction of what is remembered of each class; 0 where nothing is."""
-    order = np.argsort(memory.classes, kind="stable")
-    found, starts = np.unique(memory.classes[order], return_index=True)
+    found, starts = np.unique(memory.classes, return_index=True)  # they ascend
     centers = np.zeros((n_classes, memory.codes.n_bits), np.float32)
-    edges = np.append(starts, len(order))
+    edges = np.append(starts, len(memory.classes))
     for first in range(0, len(found), _BLOCK):  # soft codes are eight times larger than they are
         some = edges[first : first + _BLOCK + 1]
-        bits = soft_bits(memory.codes.take(order[some[0] : some[-1]]).logits())
+        bits = soft_bits(memory.codes.take(slice(some[0], some[-1])).logits())
         sums = np.add.reduceat(bits, some[:-1] - some[0], axis=0)
         centers[found[first : first + _BLOCK]] = directions(sums)
     return centers
@@ -180,7 +180,7 @@ def settled(
 
 def usual_likeness(memory: Memory, centers: Floats) -> float:
     """Return how alike a row and the middle of its class are at least, but for one in ten."""
-    rows = np.linspace(0, len(memory.codes) - 1, min(len(memory.codes), _JUDGES)).astype(np.int64)
+    rows = draw_rows(len(memory.codes), _JUDGES)
     bits = soft_bits(memory.codes.take(rows).logits())
     likeness = np.einsum("ij,ij->i", bits, centers[memory.classes[rows]])
     return float(np.quantile(likeness, _LOOSE))

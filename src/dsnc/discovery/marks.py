@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dsnc.features import FittedTextFeatures
 from dsnc.features.naming import placed_words
 from dsnc.features.points import normalized
+from dsnc.rows import draw_rows
 
 MARKS = 5  # of a class
 _ROWS = 200  # of a class, that are looked at: the most typical ones
@@ -26,8 +27,7 @@ class Background:
 
     def __init__(self, X: Any) -> None:
         self._X = X.tocsr() if sp.issparse(X) else X
-        n = X.shape[0]
-        some = self._X[np.linspace(0, n - 1, min(n, _OTHERS)).astype(np.int64)]
+        some = self._X[draw_rows(X.shape[0], _OTHERS)]
         self._mean = _means(some)
         self._spread = np.ones_like(self._mean)
         if not sp.issparse(X):  # features of many units; those of sparse rows have one

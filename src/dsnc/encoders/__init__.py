@@ -7,12 +7,16 @@ prediction (`dsnc.encoders.numpy`).
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from dsnc.encoders.neighbors import NeighborsEncoder
 from dsnc.encoders.numpy import Encoder, Layer, NumpyEncoder
 
 if TYPE_CHECKING:
     from dsnc.encoders.torch import SparseRows as SparseRows
 
-__all__ = ["Encoder", "Layer", "NumpyEncoder", "SparseRows"]
+STORED: dict[str, type[Any]] = {kind.kind: kind for kind in (NumpyEncoder, NeighborsEncoder)}
+"""What a model file can hold, by the name that it has there."""
+
+__all__ = ["STORED", "Encoder", "Layer", "NeighborsEncoder", "NumpyEncoder", "SparseRows"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,12 @@
 """Encoders on plain arrays, without torch: the encoder of every model that predicts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc import _native
 from dsnc.arrays import bounded, check_arrays
 from dsnc.codes import PackedCodes
 from dsnc.codes.encode import encode_csr
@@ -63,6 +64,8 @@ class NumpyEncoder:
     array([[ 3. , -1.5]], dtype=float32)
     """
 
+    kind: ClassVar[str] = "layers"
+
     def __init__(self, layers: Sequence[Layer], *, row_normalize: bool = False) -> None:
         if not layers:
             raise InputError("layers is empty; an encoder needs at least one.")
@@ -76,6 +79,7 @@ class NumpyEncoder:
         self.row_normalize = bool(row_normalize)
         self.n_features: int = self.layers[0].weight.shape[0]
         self.n_bits: int = self.layers[-1].weight.shape[1]
+        self.is_linear = len(self.layers) == 1 and self.layers[0].activation == "none"
         self.width = max(layer.weight.shape[1] for layer in self.layers)
 
     def logits(self, X: Any) -> Floats:
@@ -92,15 +96,17 @@ class NumpyEncoder:
         first, *others = self.layers
         if not isinstance(X, np.ndarray):
             codes, hidden = encode_csr(X, rows, first.weight, first.bias, unit=self.row_normalize)
-            if not others and first.activation == "none":
+            if self.is_linear:
                 return codes, hidden
         # Numbers beyond float32 become infinite, and their bits are still right: no warning.
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(X, np.ndarray):
-                hidden = X[rows].astype(np.float32, copy=False)
-                if self.row_normalize:
-                    hidden = unit_rows(hidden)
-                hidden = hidden @ first.weight
+                own = np.ascontiguousarray(X[rows], np.float32)
+                if self.is_linear:
+                    logits = np.empty((len(own), self.n_bits), np.float32)
+                    _native.encode_dense(own, first.weight, first.bias, self.row_normalize, logits)
+                    return None, logits
+                hidden = (unit_rows(own) if self.row_normalize else own) @ first.weight
                 hidden += first.bias
             _activate(hidden, first)
             for layer in others:

@@ -14,12 +14,14 @@ from dsnc.explanation.marks import mark
 from dsnc.explanation.parts import Parts, Row, class_vector, parts_of, row_of
 from dsnc.explanation.ranking import Ranking, candidates_of, rank
 from dsnc.explanation.result import FEATURE, Bit, Candidate, Explanation, Term
-from dsnc.features import TextRows, are_texts
+from dsnc.features import FittedTextFeatures, TextRows, are_texts
+from dsnc.features.points import normalized
 from dsnc.labels import Labels
 from dsnc.predictor import Predictor
 from dsnc.rows import as_rows
 
 MAX_ROWS = 1000
+MAX_CHARACTERS = 50_000  # of a text, in plain Python: about a second
 
 
 def explain(
@@ -37,7 +39,7 @@ def explain(
     predictor : Predictor
         The model.
     X : rows or texts
-        As the predictor accepts them; at most 1,000.
+        As the predictor accepts them; at most 1,000, and texts of at most 50,000 characters.
     labels : Labels
         The labels of the classes.
     names : sequence of str, default ()
@@ -105,11 +107,23 @@ def _rows_and_texts(predictor: Predictor, X: Any) -> tuple[Any, list[str] | None
         )
     if texts is not None:
         features: Any = predictor.features
+        _check_lengths(texts, features)
         return features.rows(texts), texts
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X, None
+
+
+def _check_lengths(texts: list[str], features: FittedTextFeatures) -> None:
+    for row, text in enumerate(texts):
+        if len(text) <= MAX_CHARACTERS:  # normalization may turn one into 18
+            text = normalized(text, lowercase=features.grams_.lowercase)
+        if (length := len(text)) > MAX_CHARACTERS:
+            raise InputError(
+                f"X[{row}] has {length:,} characters; explain accepts at most {MAX_CHARACTERS:,} "
+                "of a text. Shorten it."
+            )
 
 
 def _bits(logits: NDArray[np.float32], parts: NDArray[np.float64]) -> tuple[Bit, ...]:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes import PackedCodes
-from dsnc.codes.plain import SURE
 from dsnc.decoders import (
     Decoder,
     LinearDecoder,
@@ -27,10 +26,12 @@ from dsnc.decoders import (
     SoftDecoder,
     TableDecoder,
 )
+from dsnc.decoders.scoring import soft_bits
 from dsnc.decoders.soft import INPUTS
 from dsnc.errors import InputError
 
 Doubles = NDArray[np.float64]
+_SURE = np.float32(1e6)  # no bit counts for more: see src/native/shortlist.cpp
 CLASS_BIAS, DOUBT = "bias of the classes", "distance to the nearest codes"
 NO_CODE, VOTES = "no code is known", "votes of the neighbors"
 
@@ -66,7 +67,7 @@ def first_stage(
         return _linear(decoder, _signs(logits), _slope("soft_signs", 1.0), pair)
     if not isinstance(decoder, ShortlistDecoder | TableDecoder):
         raise not_a_sum(decoder)
-    bits = np.tanh(np.float32(decoder.sharpness / 2) * logits)
+    bits = soft_bits(logits, decoder.sharpness)
     slope = _slope("soft_signs", decoder.sharpness)
     stage = _linear(decoder.linear, bits, slope, pair, decoder.prior)
     if isinstance(decoder, ShortlistDecoder) and decoder.closeness > 0:
@@ -129,7 +130,7 @@ def _doubt(decoder: ShortlistDecoder, logits: NDArray[np.float32], number: int) 
     """Return how sure the row is of the bits in which the nearest code of a class differs."""
     code = PackedCodes.from_logits(logits[None])
     differing = _nearest_code(decoder, code, number).to_bits()[0] != code.to_bits()[0]
-    return float(np.minimum(np.abs(logits), SURE)[differing].sum(dtype=np.float64))
+    return float(np.minimum(np.abs(logits), _SURE)[differing].sum(dtype=np.float64))
 
 
 def _signs(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ import math
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -81,12 +81,9 @@ def _aligned(text: str, *, lowercase: bool) -> tuple[str, list[tuple[str, int]]]
     clean = normalized(text, lowercase=lowercase)
     if text.isascii():
         return clean, [(character, 1) for character in text]
-    pieces: list[str] = []
-    for character in text:
-        if pieces and unicodedata.category(character)[0] == "M":
-            pieces[-1] += character
-        else:
-            pieces.append(character)
+    is_mark = [unicodedata.category(character)[0] == "M" for character in text]
+    starts = [i for i, mark in enumerate(is_mark) if not i or not mark]
+    pieces = [text[i:j] for i, j in pairwise([*starts, len(text)])]
     parts = [normalized(piece, lowercase=lowercase) for piece in pieces]
     if "".join(parts) != clean:
         return clean, [(character, 1) for character in clean]

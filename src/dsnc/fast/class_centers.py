@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dsnc import _native
 from dsnc.decoders.memory import some_of_each
-from dsnc.fast._kernels.centers import find_centers, move_centers
 from dsnc.fast.rows import Feed, class_blocks
 from dsnc.rerank import ClassVectors, Space
 
@@ -28,6 +28,7 @@ _ROUNDS, _STEPS = 8, 1 << 19  # over the rows that name candidates, in so many s
 _RATE = 0.2  # of the way that a row moves a center, to begin with
 _SPREAD = 1.0  # by lot, times the usual squared distance: rows in training are nearer than others
 _MORE_SPREAD = 4.0  # where centers stand for rows, which are spread in fewer directions than lots
+_WORD = 0xFFFFFFFF  # of a seed
 _NEVER = np.float32(-1e9)  # the bias of a class without rows
 
 
@@ -118,19 +119,14 @@ def _k_means(
         report()
         mine = slice(starts[first], starts[last])
         X = np.ascontiguousarray(feed.features(rows[mine]), dtype=np.float32)
-        return float(
-            find_centers(
-                X,
-                feed.weight[rows[mine]],
-                starts[first : last + 1] - starts[first],
-                firsts[first : last + 1] - firsts[first],
-                seed + first,
-                _PASSES,
-                centers[firsts[first] : firsts[last]],
-                np.full(len(X), -1),
-                np.empty(len(X), dtype=np.float32),
-                np.empty((most, X.shape[1] + 1)),
-            )
+        return _native.find_centers(
+            X,
+            feed.weight[rows[mine]],
+            starts[first : last + 1] - starts[first],
+            firsts[first : last + 1] - firsts[first],
+            seed + first & _WORD,
+            _PASSES,
+            centers[firsts[first] : firsts[last]],
         )
 
     with ThreadPoolExecutor(n_threads) as pool:
@@ -162,33 +158,28 @@ def _move(
     naming = np.flatnonzero(rivals.max(axis=1, initial=-1) >= 0)
     n_rounds = int(np.clip(_STEPS // max(1, len(naming)), 1, _ROUNDS))
     # The mean square of a lot between -s and s is a third of that of s.
-    each = np.float32(np.sqrt(3 * spread * _SURE / max(1, feed.n_features)))
+    each = float(np.sqrt(3 * spread * _SURE / max(1, feed.n_features)))
     weight = feed.weight / feed.weight.mean(dtype=np.float64).astype(np.float32)
     rng = np.random.default_rng(seed)
-    scratch = (
-        np.empty(feed.n_features, np.float32),
-        np.empty(rivals.shape[1], np.int64),
-        np.empty(rivals.shape[1], np.float32),
-    )
     total, done = n_rounds * len(naming), 0
     for _ in range(n_rounds):
         order = rng.permutation(naming)
         for start in range(0, len(order), feed.at_once):
             report()
             rows = order[start : start + feed.at_once]
-            rates = np.float32(_RATE) * (1 - np.array([done, done + len(rows)]) / total)
-            move_centers(
+            first_rate, last_rate = (_RATE * (1 - n / total) for n in (done, done + len(rows)))
+            _native.move_centers(
                 np.ascontiguousarray(feed.features(rows) * unit, dtype=np.float32),
                 feed.targets.y[rows].astype(np.int64),
                 weight[rows],
                 rivals[rows],
                 firsts,
-                rates.astype(np.float32),
+                first_rate,
+                last_rate,
                 each,
                 int(rng.integers(1 << 32)),
                 n_movable,
                 centers,
-                *scratch,
             )
             done += len(rows)
 

@@ -19,12 +19,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dsnc.fast._kernels.dual import share_out, solve
+from dsnc import _native
 from dsnc.fast.rows import Feed, Scaling, class_blocks
 from dsnc.rerank import ClassVectors
+from dsnc.rows import draw_rows
 
 _PASSES = 20  # over the rows of a class, at most
 _TOLERANCE = 0.1  # of the gradient
+_OWN = 64  # marks the classes that a row has; other candidates are marked by 1
 _PAIRS = 1 << 16  # rows of the problems that are solved at a time,
 _NUMBERS = 1 << 23  # and numbers in these rows
 _ROOM = 1 << 20  # weights that are found before they are looked through
@@ -114,15 +116,10 @@ class _Problems:
     ) -> None:
         self._feed, self._recipe, self.n_classes = feed, recipe, n_classes
         self.n_features = feed.n_features
-        own = feed.targets.lists()
-        counted = np.zeros(n_classes + 1, dtype=np.int64)
-        shared: tuple[Any, ...] = (*own, np.ascontiguousarray(candidates))
-        share_out(*shared, counted, np.empty(0, dtype=np.int32))
-        self._starts = np.cumsum(counted)
-        self._rows = np.empty(self._starts[-1], dtype=np.int32)
-        share_out(*shared, self._starts.copy(), self._rows)
-        some = np.linspace(0, feed.n_rows - 1, min(_SAMPLE, feed.n_rows)).astype(np.int64)
-        length = max(float(_squares(feed.features(some)).mean()), 1e-30)
+        shared = _share_out(*feed.targets.lists(), candidates, n_classes)
+        self._starts, self._rows, self._positive = shared
+        some = feed.features(draw_rows(feed.n_rows, _SAMPLE))
+        length = max(float(_squares(some).mean()), 1e-30)
         self._offset = np.float32(np.sqrt(length))  # a bias like a feature as large as a row
         cost = recipe.C / length * feed.weight / feed.weight.mean(dtype=np.float64)
         self._penalty = (0.5 / cost).astype(np.float32)
@@ -137,46 +134,41 @@ class _Problems:
     ) -> Iterator[tuple[NDArray[Any], ...]]:
         """Yield the weights of some classes, as (classes, features, weights)."""
         starts = self._starts[first : last + 1]
-        marked = self._rows[starts[0] : starts[-1]]
-        positive = marked < 0
-        used = np.where(positive, -1 - marked, marked)
-        rows, local = np.unique(used, return_inverse=True)
-        X = self._feed.features(rows)
-        dense = isinstance(X, np.ndarray)
-        shape = (np.empty(0, np.int64),) * 2 if dense else (X.indptr.astype(np.int64), X.indices)
-        values = X.reshape(-1) if dense else X.data
-        longest = int(np.diff(starts).max(initial=1))
-        n_features, room = self.n_features, _ROOM + self.n_features
-        vector, alpha = np.zeros(n_features, np.float32), np.empty(longest, np.float32)
-        out = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float32)
-        own = np.empty(last - first, dtype=np.float32)
-        place = 0
+        mine = slice(starts[0], starts[-1])
+        rows, local = np.unique(self._rows[mine], return_inverse=True)
+        X = self._feed.features(rows.astype(np.int64))
+        settings = {
+            "offset": self._offset,
+            "tolerance": _TOLERANCE,
+            "lean": _LEAN if self._feed.scaling.unit_rows else 0.0,
+            "n_passes": _PASSES,
+            "seed": self._recipe.seed,
+        }
+        problems = starts - starts[0], local, self._positive[mine], first
+        given = *problems, _parts(X), _squares(X), self._penalty[rows], self.n_features
+        own, place = np.empty(last - first, dtype=np.float32), 0
+        room = _ROOM + self.n_features + 1  # one class more may be found
+        found = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float32)
         while place < last - first:
-            place, n = solve(
-                place,
-                last - first,
-                starts - starts[0],
-                local.astype(np.int64),
-                positive,
-                self._penalty[rows],
-                *shape,
-                values,
-                _squares(X),
-                self._offset,
-                _PASSES,
-                np.float32(_TOLERANCE),
-                self._recipe.seed + (first << 32),  # the kernel counts on: a class has its own
-                np.float32(max(_LEAST, kept.least)),
-                np.float32(_LEAN if self._feed.scaling.unit_rows else 0),
-                vector,
-                np.zeros_like(vector),
-                alpha,
-                np.empty(longest, np.int64),
-                own,
-                *out,
-            )
-            yield out[0][:n] + first, out[1][:n].copy(), out[2][:n].copy()
+            settings["least"] = max(_LEAST, kept.least)
+            place, n = _native.solve(place, *given, settings, own, found)
+            yield tuple(array[:n].copy() for array in found)
         bias[first:last] = own
+
+
+def _share_out(
+    own_starts: NDArray[np.int64],
+    own: NDArray[np.int32],
+    candidates: NDArray[np.int32],
+    n_classes: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+    """Return where the rows of each class begin, these rows, and whether they have the class."""
+    shape, is_one = (len(candidates), n_classes), candidates >= 0
+    classes, starts = candidates[is_one], np.concatenate([[0], np.cumsum(is_one.sum(axis=1))])
+    named = sp.csr_array((np.ones(len(classes), np.int8), classes, starts), shape=shape)
+    having = sp.csr_array((np.full(len(own), _OWN, np.int8), own, own_starts), shape=shape)
+    shared = (named + having).tocsc()
+    return shared.indptr.astype(np.int64), shared.indices, shared.data >= _OWN
 
 
 class _Kept:
@@ -211,6 +203,13 @@ class _Kept:
             self.least = float(np.partition(size, smallest)[smallest]) if self._most else math.inf
             whole = [column[size >= self.least] for column in whole]
         self._parts, self._n = [tuple(whole)], len(whole[0])
+
+
+def _parts(X: Any) -> tuple[NDArray[Any], ...]:
+    """Return rows as the native core takes them: two empty arrays stand for dense ones."""
+    if isinstance(X, np.ndarray):
+        return np.empty(0, np.int64), np.empty(0, np.int32), X.reshape(-1)
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data
 
 
 def _squares(X: Any) -> NDArray[np.float32]:

@@ -1,7 +1,6 @@
 """From arrays to trained arrays without torch: the fast twin of `dsnc.training.learner`."""
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -11,23 +10,22 @@ from numpy.typing import NDArray
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders import Layer, NumpyEncoder
-from dsnc.errors import InputError, warn
+from dsnc.errors import InputError
 from dsnc.fast import recipe
-from dsnc.fast._kernels.state import Plan
 from dsnc.fast.checkpoint import ArrayCheckpoint
 from dsnc.fast.model import Model, log_frequencies, log_odds
 from dsnc.fast.rows import Feed, Scaling, scaling_of
-from dsnc.fast.steps import FastSteps, HeldOutRows
+from dsnc.fast.steps import FastSteps, HeldOutRows, Plan
 from dsnc.threads import n_threads
 from dsnc.training.examples import Examples
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
-from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
+from dsnc.training.losses import MANY, refuse_smoothing
+from dsnc.training.pace import derived_seed, pace_of_a_pass
 from dsnc.training.scaling import is_mostly_zeros
-from dsnc.training.settings import MANY, Settings
+from dsnc.training.settings import Settings
 
 _MOST_THREADS = 8  # a batch is small: more would wait for each other
-_SOFT_RATE = 0.5  # of vectors for soft bits, as a share of training's
 
 
 class FastLearner:
@@ -89,45 +87,10 @@ class FastLearner:
         limit = self.settings.time_limit
         return None if limit is None else limit - self._seconds
 
-    def fit_soft_vectors(
-        self, decoder: LinearDecoder, sharpness: float, examples: Examples
-    ) -> LinearDecoder:
-        """Return the vectors of a decoder, trained on soft bits of this sharpness.
-
-        The encoder stays as it is. Ctrl-C leaves the vectors as far as they are. When it or the
-        clock has ended training before, or bits are not to be softer than training drew them, the
-        vectors are left alone.
-        """
-        left = self.seconds_left()
-        if self.is_over or sharpness >= 1 or (left is not None and left <= 0):
-            return decoder
-        pace = soft_pace(self._pace(examples), left)
-        pace = replace(pace, learning_rate=float(pace.learning_rate) * _SOFT_RATE)
-        steps = self._soft_steps(self._trained.with_classes(decoder), sharpness, examples, pace)
-        try:
-            train(steps, pace, unit="soft epoch")
-        except KeyboardInterrupt:
-            warn("Interrupted before class vectors for soft bits were trained; they are left out.")
-            return decoder
-        return steps.model.decoder()
-
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
         pace = self._pace_of_a_pass()
         return train(self._steps(self._started(examples), examples, pace, call=call), pace)
-
-    def partial_fit_soft_vectors(
-        self, decoder: LinearDecoder, sharpness: float, examples: Examples, call: int
-    ) -> LinearDecoder:
-        """Return the vectors of a decoder after a pass over the soft bits of some rows."""
-        soft, known = self._trained.with_classes(decoder), (self._soft or self._trained).squares
-        soft.squares = known._replace(
-            classes=known.classes.copy(), class_bias=known.class_bias.copy()
-        )
-        pace = self._pace_of_a_pass()
-        train(self._soft_steps(soft, sharpness, examples, pace, call), pace)
-        self._soft = soft
-        return soft.decoder()
 
     def load(self, encoder: Any, decoder: Any) -> None:
         """Go on from trained arrays: the scaling that is inside their weights is taken out."""
@@ -186,7 +149,7 @@ class FastLearner:
     def _each_alone(self, examples: Examples) -> bool:
         """Tell whether classes are decided one by one: rows may have several."""
         if self.settings.loss != "auto":
-            return self.settings.loss == "sampled_sigmoid"
+            return bool(self.settings.loss == "sampled_sigmoid")
         return not examples.targets.is_single and self.n_classes < MANY
 
     def _first_bias(self, examples: Examples) -> NDArray[np.float32]:
@@ -214,11 +177,8 @@ class FastLearner:
         pace: Settings,
         *,
         validation: Examples | None = None,
-        searches: Callable[[int], bool] = recipe.searches,
         call: int = 0,
-        **plan: Any,
     ) -> FastSteps:
-        """Return the steps over some rows; `plan` is what differs from that of training."""
         size = self.settings.batch_size
         held_out = None
         if validation is not None:
@@ -227,42 +187,28 @@ class FastLearner:
             model,
             Feed(examples, self._scaling),
             pace,
-            _plan(self.settings, each_alone=self._each_alone(examples))._replace(**plan),
+            _plan(self.settings, each_alone=self._each_alone(examples)),
             seed=derived_seed(self.seed, call),
             n_threads=self._n_threads,
             held_out=held_out,
-            searches=searches,
             batch_size=recipe.BATCH if isinstance(size, str) else int(size),
             left_out=recipe.LEFT_OUT if self._sparse and self._scaling.factor is None else 0.0,
         )
 
-    def _soft_steps(
-        self,
-        model: Model,
-        sharpness: float,
-        examples: Examples,
-        pace: Settings,
-        call: int = 0,
-    ) -> FastSteps:
-        plan: dict[str, Any] = {"n_draws": 0, "soft_share": np.float32(1), "moves_encoder": False}
-        plan["sharpness"] = np.float32(sharpness)
-        call += SOFT_SEED
-        once = recipe.searches_once  # the encoder stays, and class codes nearly so
-        return self._steps(model, examples, pace, searches=once, call=call, **plan)
-
 
 def _plan(settings: Settings, *, each_alone: bool) -> Plan:
+    if each_alone and settings.label_smoothing:
+        refuse_smoothing(settings.label_smoothing, "'sampled_sigmoid', one class at a time")
     return Plan(
         n_bits=settings.n_bits,
-        n_draws=settings.n_draws,
-        soft_share=np.float32(settings.soft_share),
-        sharpness=np.float32(1),
+        n_draws=settings.gradient.n_draws,
+        soft_share=settings.soft_share,
+        sharpness=1.0,
         n_uniform=recipe.ALONE_UNIFORM if each_alone else recipe.N_UNIFORM,
-        searches=True,
         window=recipe.WINDOW,
-        smoothing=np.float32(settings.label_smoothing),
-        fading=np.float32(recipe.ALONE_FADING if each_alone else recipe.FADING),
-        bias_rate=np.float32(recipe.BIAS_RATE),
+        smoothing=settings.label_smoothing,
+        fading=recipe.ALONE_FADING if each_alone else recipe.FADING,
+        bias_rate=recipe.BIAS_RATE,
         moves_encoder=True,
         each_alone=each_alone,
     )

@@ -1,21 +1,31 @@
 """What is learned: a linear encoder and a vector for each class, in rows that kernels like."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.codes.encode import encode_csr
 from dsnc.decoders import LinearDecoder
-from dsnc.fast._kernels.lanes import LANES
-from dsnc.fast._kernels.state import Weights
 
 Floats = NDArray[np.float32]
+_LANES = 16  # numbers that kernels take at once
 _FIRST = 0.1  # deviation of the encoder's first weights
-_SQUARES = Weights(1e-6, 1e-6, 1e-4, 1e-2)  # sums of squared gradients before the first one
-_LEFT = Weights(3.0, 10.0, 10.0, 20.0)  # and roughly where training leaves them,
 _UNSEEN = 0.5  # rows that have a class, and rows that do not, before any is seen
 _AT_ONCE = 1 << 14  # rows that are drawn at a time
+
+
+class Weights(NamedTuple):
+    """What is learned, or the sums of squared gradients of that, one for each vector."""
+
+    encoder: Any  # (n_features, width)
+    bias: Any  # (1, width)
+    classes: Any  # (n_classes, width)
+    class_bias: Any  # (n_classes,)
+
+
+_SQUARES = Weights(1e-6, 1e-6, 1e-4, 1e-2)  # sums of squared gradients before the first one
+_LEFT = Weights(3.0, 10.0, 10.0, 20.0)  # and roughly where training leaves them,
 _LEFT_BY_UNIT_ROWS = 0.05  # the encoder's, where rows have length 1
 
 
@@ -34,7 +44,7 @@ class Model:
     @classmethod
     def start(cls, n_features: int, n_bits: int, class_bias: Floats, seed: int) -> Self:
         """Return a model that knows nothing but what the scores of classes begin with."""
-        rng, width = np.random.default_rng([seed, 0]), -(-n_bits // LANES) * LANES
+        rng, width = np.random.default_rng([seed, 0]), -(-n_bits // _LANES) * _LANES
         encoder, classes = zeros(n_features, width), zeros(len(class_bias), width)
         for array in (encoder, classes):
             for start in range(0, len(array), _AT_ONCE):
@@ -97,13 +107,13 @@ def log_odds(counts: NDArray[Any], n_rows: float) -> Floats:
 def padded(array: Any) -> Floats:
     """Return a copy whose rows are filled up with zeros, as the kernels want them."""
     n_rows, n_columns = np.shape(array)
-    result = zeros(n_rows, -(-n_columns // LANES) * LANES)
+    result = zeros(n_rows, -(-n_columns // _LANES) * _LANES)
     result[:, :n_columns] = array
     return result
 
 
 def zeros(n_rows: int, width: int) -> Floats:
     """Return rows of zeros that begin where a cache line does, so that they touch no other."""
-    room = np.zeros(n_rows * width + LANES, dtype=np.float32)
-    first = -(room.ctypes.data // 4) % LANES
+    room = np.zeros(n_rows * width + _LANES, dtype=np.float32)
+    first = -(room.ctypes.data // 4) % _LANES
     return room[first : first + n_rows * width].reshape(n_rows, width)

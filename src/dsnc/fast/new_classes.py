@@ -63,7 +63,7 @@ def rehearse(
     n_bits, rng = linear.n_bits, np.random.default_rng([seed, 7])
     settings = replace(Settings(n_bits=n_bits), max_epochs=epochs)
     plan = _plan(settings, each_alone=False)._replace(
-        n_draws=0, soft_share=np.float32(1), moves_encoder=False, sharpness=np.float32(sharpness)
+        n_draws=0, soft_share=1.0, moves_encoder=False, sharpness=sharpness
     )
     alike = np.eye(n_bits, dtype=np.float32), np.zeros(n_bits, np.float32)  # logits stay
     model = Model.of(*alike, linear.weight, linear.bias)

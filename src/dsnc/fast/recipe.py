@@ -63,11 +63,6 @@ def searches(epoch: int) -> bool:
     return epoch < _SEARCHED or (epoch - _SEARCHED) % _AGAIN == _AGAIN - 1
 
 
-def searches_once(epoch: int) -> bool:
-    """Do so where codes are known when training begins."""
-    return epoch == 0
-
-
 def share_of_peak(epoch: float, n_epochs: int, schedule: str) -> float:
     """Return the rate after so many epochs: it rises soon, and then falls to nearly nothing."""
     if schedule == "constant":

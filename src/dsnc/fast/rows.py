@@ -7,9 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from dsnc._native import leave_out
 from dsnc.fast import recipe
-from dsnc.fast._kernels.leaving_out import leave_out
-from dsnc.fast._kernels.state import Rows
 from dsnc.rows import unit_rows
 from dsnc.training.examples import Examples
 from dsnc.training.scaling import check_scaling, divides_rows, scale_of
@@ -17,6 +16,19 @@ from dsnc.training.scaling import check_scaling, divides_rows, scale_of
 _NUMBERS = 1 << 22  # of rows that are ready at a time
 _MOST = 8192  # rows, so that Ctrl-C and the clock are heard in time
 _FLAT = 1e-34  # deviation of a feature that float32 cannot be divided by
+
+
+class Rows(NamedTuple):
+    """Some thousand rows to learn from, in the order in which they come."""
+
+    indptr: Any
+    indices: Any
+    values: Any
+    starts: Any  # where the classes of each row begin; one more at the end
+    classes: Any  # of all rows, one row after the other
+    gains: Any  # how much each of these counts
+    weight: Any
+    near: Any = None  # (n_rows, n_nearest): the nearest classes, -1 where there are no more
 
 
 class Scaling(NamedTuple):
@@ -100,13 +112,13 @@ def class_blocks(starts: NDArray[np.int64], at_once: int) -> Iterator[tuple[int,
         first = last
 
 
-def without_some(rows: Rows, share: float, seed: np.uint32) -> Rows:
+def without_some(rows: Rows, share: float, seed: int) -> Rows:
     """Return rows without a share of their features, drawn by lot; the others count for them too.
 
     Rows that never come twice with the same words are not learned by heart. The arrays are those
     of `rows`, written over.
     """
-    n = leave_out(rows.indptr, rows.indices, rows.values, np.float32(share), seed)
+    n = leave_out(rows.indptr, rows.indices, rows.values, share, seed)
     return rows._replace(indices=rows.indices[:n], values=rows.values[:n])
 
 

@@ -1,24 +1,19 @@
-"""The steps of an epoch without torch: kernels in threads that give the same bits in any number."""
+"""The steps of an epoch without torch, in threads that give the same bits in any number."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc.codes import Encoded, HammingIndex, PackedCodes
-from dsnc.codes.layout import Layout, scratch
+from dsnc._native import Trainer
+from dsnc.codes import Encoded, HammingIndex
 from dsnc.decoders.known_codes import weight_codes
 from dsnc.decoders.scoring import Candidates, Scoring, accuracy
 from dsnc.fast import recipe
-from dsnc.fast._kernels import step as kernels
-from dsnc.fast._kernels.lanes import LANES
-from dsnc.fast._kernels.meeting import GATE
-from dsnc.fast._kernels.state import Batch, Plan, Space, Weights
-from dsnc.fast.model import Model
+from dsnc.fast.model import Model, Weights
 from dsnc.fast.rows import Feed, Scaling, without_some
+from dsnc.rows import draw_rows
 from dsnc.targets import Targets
 from dsnc.training.examples import Examples
 from dsnc.training.loop import Pass, Steps
@@ -29,17 +24,31 @@ _MOST_ROWS = 4096  # held-out rows that an epoch is measured on
 _SHARPNESS = (1.0, 0.4)  # of their bits
 
 
+class Plan(NamedTuple):
+    """What a step does, in numbers that stay the same."""
+
+    n_bits: int
+    n_draws: int
+    soft_share: float  # of the loss; where it is 0, no soft bits are looked at
+    sharpness: float  # of the soft bits
+    n_uniform: int
+    window: int  # blocks of classes in which the nearest are looked for
+    smoothing: float
+    fading: float  # what is left of a sum of squares after a step
+    bias_rate: float  # as a share of that of the class vectors
+    moves_encoder: bool
+    each_alone: bool  # whether classes are decided one by one, by sigmoids, and not by a softmax
+
+
 class HeldOutRows:
     """Rows that tell how good an epoch was, through their nearest classes: not rows x classes.
 
-    They are scaled as the rows that are learned from. Of very many, some are looked at, evenly
-    spaced.
+    They are scaled as the rows that are learned from. Of very many, some are looked at.
     """
 
     def __init__(self, examples: Examples, scaling: Scaling, n_threads: int = 1) -> None:
         self._n_threads = n_threads
-        n = examples.n_rows
-        chosen = np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
+        chosen = draw_rows(examples.n_rows, _MOST_ROWS)
         rows = chosen if examples.rows is None else examples.rows[chosen]
         self.n_rows = len(rows)
         some = examples._replace(rows=rows)
@@ -110,107 +119,60 @@ class FastSteps(Steps):
         left_out: float = 0.0,
     ) -> None:
         self.model, self.settings, self.held_out = model, settings, held_out
-        self._feed, self._plan, self._seed, self._left_out = feed, plan, seed, left_out
+        self._feed, self._seed, self._left_out = feed, seed, left_out
         batch_size = min(batch_size, feed.n_rows)
-        self._n_threads = min(n_threads, batch_size)
         self._at_once = max(1, feed.at_once // batch_size) * batch_size
         self._best: Weights | None = None
         self._is_best = False  # whether the weights are the best, and not copied yet
-        n_classes, width = model.weights.classes.shape
-        n_nearest = min(recipe.N_NEAREST, n_classes)
+        n_classes = len(model.weights.classes)
+        self._n_nearest = min(recipe.N_NEAREST, n_classes)
         self._searches = searches
         self._near: NDArray[np.int32] | None = None  # the nearest classes of all rows
         is_needed = not all(map(searches, range(int(settings.max_epochs))))
-        is_few = feed.n_rows * n_nearest <= recipe.MOST_KEPT
+        is_few = feed.n_rows * self._n_nearest <= recipe.MOST_KEPT
         self._keeps_near = is_needed and is_few and n_classes > recipe.FEW
-        self._layout = _laid_out(model)
-        n_octets = max(self._layout.planes.shape[1], width // 8)
-        n_inputs = plan.n_draws + (plan.soft_share > 0)
-        most = -(-(feed.targets.most + n_nearest + plan.n_uniform) // LANES) * LANES
-
-        def floats(*shape: int) -> NDArray[np.float32]:
-            return np.zeros(shape, np.float32)
-
-        slots = 2 * batch_size
-        self._batch = Batch(
-            floats(slots, width),
-            floats(slots, width),
-            floats(slots, width),
-            np.zeros((slots, n_octets), np.uint8),
-            floats(slots, n_inputs, width),
-            np.zeros((slots, most), np.int32),
-            np.zeros(slots, np.int64),
-            np.zeros(slots, np.int64),
-            np.zeros(slots, np.int64),
-            floats(slots, n_inputs, most),
-        )
-        self._spaces = [
-            Space(
-                np.empty((batch_size, n_nearest), np.int64),
-                *scratch(model.n_bits, batch_size, n_nearest),
-                floats(1, width),
-                np.zeros((1, n_octets), np.uint8),
-            )
-            for _ in range(self._n_threads)
-        ]
+        n_threads = min(n_threads, batch_size)
+        given = model.weights, model.squares, plan, batch_size, self._n_nearest, n_threads
+        self._trainer = Trainer(*given)
 
     def run(self, epoch: int, is_late: Callable[[], bool]) -> Pass:
         """Pass over the rows in an order of their own for each epoch."""
         self._copy_best()
         noise = np.random.SeedSequence([self._seed, epoch])
         order = np.random.default_rng(noise).permutation(self._feed.n_rows)
-        seed = noise.generate_state(1, np.uint64)[0]
+        seed = int(noise.generate_state(1, np.uint64)[0])
         total, done = 0.0, 0
         searches = self._near is None or self._searches(epoch)
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            for start in range(0, len(order), self._at_once):
-                part = order[start : start + self._at_once]
-                total += self._learn(pool, part, seed, start, epoch, searches)
-                done += len(part)
-                if is_late():
-                    break
+        for start in range(0, len(order), self._at_once):
+            part = order[start : start + self._at_once]
+            total += self._learn(part, seed, start, epoch, searches)
+            done += len(part)
+            if is_late():
+                break
         rate = self._rates(epoch + done / len(order))[0]
         is_whole = done == len(order)
         return Pass(rows=done, loss=total / done, learning_rate=rate, is_whole=is_whole)
 
     def _learn(
-        self,
-        pool: ThreadPoolExecutor,
-        rows: NDArray[np.int64],
-        seed: Any,
-        place: int,
-        epoch: int,
-        searches: bool,
+        self, rows: NDArray[np.int64], seed: int, place: int, epoch: int, searches: bool
     ) -> float:
         """Take the steps over some rows; return the sum of their losses."""
-        n_threads, n_rows = self._n_threads, self._feed.n_rows
+        n_rows = self._feed.n_rows
         ends = (epoch + place / n_rows, epoch + (place + len(rows)) / n_rows)
         rates = np.array([self._rates(end) for end in ends], np.float32).T.copy()
-        gates, losses = np.zeros((2, GATE), np.int64), np.zeros(len(self._batch.logits) // 2)
-        near = self._near_of(rows, searches)
-        plan, taken = self._plan._replace(searches=searches), self._feed.take(rows)
+        near, taken = self._near_of(rows, searches), self._feed.take(rows)
         if self._left_out:
-            lots = np.random.SeedSequence([int(seed), place]).generate_state(1)[0]
-            taken = without_some(taken, self._left_out, lots)
-        taken = taken._replace(near=near)
-        given = taken, self.model.weights, self.model.squares, tuple(self._layout)
-
-        def work(thread: int) -> None:
-            mine = self._batch, self._spaces[thread], plan, rates, seed, place
-            kernels.run(*given, *mine, (thread, n_threads), gates, losses)
-
-        if n_threads == 1:
-            work(0)
-        else:
-            _in_all(pool, work, n_threads)
+            lots = np.random.SeedSequence([seed, place]).generate_state(1)[0]
+            taken = without_some(taken, self._left_out, int(lots))
+        loss = self._trainer.run(taken._replace(near=near), rates, seed, place, searches)
         if searches and self._keeps_near:
             self._keep_near(rows, near)
-        return float(losses.sum())
+        return loss
 
     def _near_of(self, rows: NDArray[np.int64], searches: bool) -> NDArray[np.int32]:
         """Return the nearest classes of some rows, or room for them."""
         if searches or self._near is None:
-            return np.empty((len(rows), self._spaces[0].keys.shape[1]), np.int32)
+            return np.empty((len(rows), self._n_nearest), np.int32)
         return self._near[rows]
 
     def _keep_near(self, rows: NDArray[np.int64], near: NDArray[np.int32]) -> None:
@@ -273,32 +235,8 @@ class FastSteps(Steps):
         for name, known in sets.items():
             for field, array in (known._asdict() if known is not None else {}).items():
                 array[...] = arrays[f"{name}.{field}"]
-        self._layout = _laid_out(self.model)
+        self.read_codes()
 
-
-def _laid_out(model: Model) -> Layout:
-    """Return the codes of the classes: the signs of their vectors."""
-    return Layout.of(PackedCodes.from_logits(model.weights.classes[:, : model.n_bits]))
-
-
-def _in_all(pool: ThreadPoolExecutor, work: Callable[[int], None], n_threads: int) -> None:
-    """Do work in threads that will wait for each other: in all, or else in none.
-
-    Ctrl-C may come, or the system may refuse a thread, when some are there already.
-    """
-    begin, running = Event(), list[Future[None]]()
-
-    def wait_and_work(thread: int) -> None:
-        begin.wait()
-        if len(running) == n_threads:
-            work(thread)
-
-    try:
-        for thread in range(n_threads):
-            running.append(pool.submit(wait_and_work, thread))
-        begin.set()
-        for future in running:
-            future.result()
-    finally:  # after Ctrl-C, too, nothing may go on moving the weights
-        begin.set()
-        wait(running)
+    def read_codes(self) -> None:
+        """Take the codes of the classes from their vectors, when others have changed these."""
+        self._trainer.read_codes()

@@ -5,22 +5,22 @@ This is all that prediction needs, and importing scikit-learn takes longer than 
 
 import copy
 from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.arrays import bounded, check_arrays, number_arrays, numbers
 from dsnc.checks import is_whole, whole
 from dsnc.errors import InputError, shorten
-from dsnc.features import plain
 from dsnc.features.grams import LONGEST, NO_SIZES, Grams
-from dsnc.features.inputs import as_texts
+from dsnc.features.inputs import as_list, as_texts
 from dsnc.features.points import blocks_of
-from dsnc.kernels import can_wait
+from dsnc.sparse import sp
 from dsnc.threads import in_threads, n_threads
+
+if TYPE_CHECKING:
+    from dsnc.features.columns import HashedColumns
 
 _FEWEST_HASHES, _MOST_HASHES = 1 << 8, 1 << 28
 _OF_GRAMS = {"lowercase": "bool 1", "sublinear": "bool 1", "n_hashes": "int64 1"}
@@ -67,27 +67,20 @@ class FittedTextFeatures:
         self.sublinear = sublinear
         self.n_jobs = n_jobs
 
-    def rows(self, texts: Iterable[str]) -> sp.csr_matrix:
+    def rows(self, texts: Iterable[str]) -> "sp.csr_matrix":
         """Return a CSR matrix of shape (n, n_features_) for n texts, columns ascending."""
         self._check_is_fitted()
-        columns = self._columns()
-        texts = as_texts(texts)
-        if can_wait(plain.seconds_to_weigh(texts)):
-            rows = plain.weigh_rows(texts, self.grams_, self.buckets_, self.idf_)
-            return columns.matrix([rows])
+        columns = self.columns
+        texts = as_list(texts)
         if len(texts) == 1:
             return columns.matrix([columns.rows(texts)])
-        parts: dict[int, list[Any]] = {}
+        parts: dict[int, Any] = {}
 
         def work(rows: slice) -> None:
-            parts[rows.start], first = [], rows.start
-            for block in blocks_of(texts[rows]):
-                parts[rows.start].append(columns.rows(block, first))
-                first += len(block)
+            parts[rows.start] = columns.rows(texts[rows], rows.start)
 
         in_threads(work, len(texts), self.n_jobs)
-        arrays = list(chain.from_iterable(parts[start] for start in sorted(parts)))
-        return columns.matrix(arrays)
+        return columns.matrix([parts[start] for start in sorted(parts)])
 
     def with_texts(self, texts: list[str]) -> tuple[Self, NDArray[np.int64]]:
         """Return features that also know the n-grams of more texts, and the new places of columns.
@@ -210,13 +203,14 @@ class FittedTextFeatures:
         lowercase, sublinear = bool(self.lowercase), bool(self.sublinear)
         return Grams(words, characters, lowercase, sublinear, int(self.n_hashes))
 
-    def _columns(self) -> Any:
-        """Return the tables of the kernels, made at first use: they are no part of a file."""
-        columns = self.__dict__.get("_cached_columns")
+    @property
+    def columns(self) -> "HashedColumns":
+        """Return the tables of the native core, made at first use: they are no part of a file."""
+        columns: HashedColumns | None = self.__dict__.get("_cached_columns")
         if columns is None:
-            from dsnc.features.columns import HashedColumns
+            from dsnc.features import columns as native
 
-            columns = HashedColumns(self.buckets_, self.idf_, self.grams_)
+            columns = native.HashedColumns(self.buckets_, self.idf_, self.grams_)
             self._cached_columns = columns
         return columns
 

@@ -1,12 +1,9 @@
-"""What an n-gram is and how it is hashed: the numbers that kernels and plain Python share.
+"""What an n-gram is and how it is hashed, as the native core has it.
 
 Model files hold buckets, so that the hash may never change.
 """
 
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 BREAK, MARK, WORD = 0, 1, 2  # kinds of characters
 LONGEST = 32  # items of an n-gram
@@ -29,16 +26,3 @@ class Grams(NamedTuple):
     lowercase: bool
     sublinear: bool
     n_hashes: int  # buckets, a power of two of 64 or more
-
-    def settings(self) -> NDArray[np.int64]:
-        """Return what the kernels have to know."""
-        return np.array([*self.words, *self.characters, self.sublinear], dtype=np.int64)
-
-    def room(self, n_points: int) -> NDArray[np.uint32]:
-        """Return room for all n-grams of so many characters.
-
-        A word has a border on both sides, so that n words have 2n characters or more.
-        """
-        (a, b), (c, d) = self.words, self.characters
-        most = (b - a + 1 if b else 0) + 2 * (d - c + 1 if d else 0)
-        return np.empty(LONGEST + most * n_points, dtype=np.uint32)

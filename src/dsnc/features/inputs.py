@@ -5,10 +5,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from dsnc.errors import InputError
 from dsnc.features.points import not_a_text
+from dsnc.sparse import sp
 
 if TYPE_CHECKING:
     from dsnc.features.fitted import FittedTextFeatures
@@ -52,7 +52,7 @@ class TextRows:
         """Return some of the texts."""
         return type(self)(self.texts[rows], self.features)
 
-    def numbers(self) -> sp.csr_matrix:
+    def numbers(self) -> "sp.csr_matrix":
         """Return the rows as a CSR matrix."""
         return self.features.rows(self.texts)
 

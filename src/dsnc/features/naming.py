@@ -1,4 +1,4 @@
-"""What stands behind a column: the n-grams of a sample, hashed as the kernels do, in Python."""
+"""What stands behind a column: the n-grams of a sample, hashed in Python as in the native core."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -58,17 +58,15 @@ def placed_words(text: str, first: int = 0) -> list[tuple[int, str]]:
 
     Each comes after the place where it begins; `first` is that of the text.
     """
-    words, inside = [(first, "")], False
-    for place, character in enumerate(text, first):
-        is_mark = inside and unicodedata.category(character)[0] == "M"
+    words, start = [], -1  # where the word began that is being read
+    for place, character in enumerate(text):
+        is_mark = start >= 0 and unicodedata.category(character)[0] == "M"
         if is_mark or character.isalnum() or character == "_":
-            start, word = words[-1]
-            words[-1] = (start if inside else place, word + character)
-            inside = True
-        elif inside:
-            words.append((place, ""))
-            inside = False
-    return words if inside else words[:-1]
+            start = place if start < 0 else start
+        elif start >= 0:
+            words.append((first + start, text[start:place]))
+            start = -1
+    return words if start < 0 else [*words, (first + start, text[start:])]
 
 
 def _word_grams(words: list[tuple[int, str]], grams: Grams, salt: int) -> Iterator[Placed]:

@@ -1,8 +1,8 @@
-"""Texts to code points: what the kernels read.
+"""Texts that are not ASCII: what the native core leaves to Python's tables of Unicode.
 
-A block of texts becomes one string, is normalized as a whole and comes out as an array of code
-points, each text ended by a newline. Every step acts on one character, or on a letter and its
-marks, so that a text gives the same alone as among others.
+Those of a block become one string, which is normalized as a whole, each text ended by a newline.
+Every step acts on one character, or on a letter and its marks, so that a text gives the same alone
+as among others.
 """
 
 import functools
@@ -16,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsnc.errors import InputError, shorten
-from dsnc.features.grams import BREAK, MARK, WORD
+from dsnc.features.grams import MARK, WORD
 
-Points = NDArray[np.uint32]
 Kinds = NDArray[np.uint8]
 _ROWS, _LENGTH = 1024, 1 << 20  # texts and characters of a block
+_RUN = 30  # marks in a row; more are left out, as in Unicode's Stream-Safe Text Format
+_STEP = _RUN // 2  # a longer run covers two places that are so far apart, and all between them
+_PIECE = 1 << 12  # characters that are normalized at a time: others have their turn in between
+_FEW = 100  # characters that are looked up faster one by one
+_BECOME_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"
 _MARKED = (range(0x80, 0x20000), range(0xE0000, 0xE1000))  # other planes have no marks
 
 
@@ -53,31 +57,68 @@ def _shorter(block: list[Any]) -> Iterator[list[Any]]:
     yield part
 
 
-def read_points(texts: list[str], *, lowercase: bool, first: int = 0) -> tuple[Points, Kinds]:
-    """Return the code points of a block and the table of the kinds of characters.
+def read_others(texts: list[str], lowercase: bool) -> tuple[str, Kinds]:
+    """Return texts that are not all ASCII, normalized, and the table of the kinds of characters.
 
-    A newline comes first and after each text; those inside become spaces. ASCII needs no
-    normalization and a small table only. Cases are folded by Unicode's rule that looks at no
-    neighbors; `first` numbers the texts in messages.
+    A newline ends each text; those inside become spaces. Cases are folded by Unicode's rule that
+    looks at no neighbors.
     """
-    try:
-        joined = "\n".join(["", *texts, ""])
-    except TypeError:
-        raise not_a_text(texts, first) from None
-    if joined.count("\n") != len(texts) + 1:
-        joined = "\n".join(["", *(str.replace(text, "\n", " ") for text in texts), ""])
-    ascii_only = joined.isascii()
-    joined = normalized(joined, lowercase=lowercase)
-    data = bytearray(joined.encode("utf-32-le", "surrogatepass"))
-    points = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False)
-    return points, _ascii_kinds() if ascii_only else all_kinds()
+    joined = "\n".join([*texts, ""])
+    if joined.count("\n") != len(texts):
+        joined = "\n".join([*(str.replace(text, "\n", " ") for text in texts), ""])
+    return normalized(joined, lowercase=lowercase), all_kinds()
 
 
 def normalized(text: str, *, lowercase: bool) -> str:
-    """Return the text in Unicode's form NFKC, with cases folded."""
+    """Return the text in Unicode's form NFKC, with cases folded; long runs of marks are cut."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        pieces = _pieces(_with_short_runs(text))
+        text = "".join([unicodedata.normalize("NFKC", piece) for piece in pieces])
     return text.casefold() if lowercase else text
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text where a character begins that joins none before it."""
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        while end < len(text) and _joins(text[end]):
+            end += 1
+        yield text[start:end]
+        start = end
+
+
+def _joins(character: str) -> bool:
+    """Tell whether a character may become one with those before it: a mark, a vowel of Hangul."""
+    first = unicodedata.normalize("NFKD", character)[0]
+    return unicodedata.category(first)[0] == "M" or "\u1161" <= first <= "\u11ff"
+
+
+def _with_short_runs(text: str) -> str:
+    """Return the text without marks that follow 30 others: to sort n of them takes Python n^2."""
+    if len(text) <= _RUN or not _has_long_run(text):
+        return text
+    codes = _codes(text)
+    run = _marks()[1].take(codes)
+    for step in (1, 2, 4, 8, 15):  # whether the next 2, 4, 8, 16, 31 are marks
+        run = run[step:] & run[:-step]
+    kept = np.ones(len(codes), dtype=np.bool_)
+    kept[_RUN:] = ~run
+    return codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _has_long_run(text: str) -> bool:
+    """Tell whether more than 30 marks are in a row, or almost so many, by few looks."""
+    (marks, table), some = _marks(), text[::_STEP]
+    if len(some) < _FEW and marks.isdisjoint(some):
+        return False
+    found = table.take(_codes(some))
+    places = np.flatnonzero(found[1:] & found[:-1]) * _STEP
+    return any(marks.issuperset(text[place : place + _STEP]) for place in places.tolist())
+
+
+def _codes(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 
 def is_missing(item: Any) -> bool:
@@ -98,9 +139,11 @@ def not_a_text(texts: Iterable[Any], first: int = 0) -> InputError:
 
 
 @functools.cache
-def _ascii_kinds() -> Kinds:
-    is_word = [chr(code).isalnum() or chr(code) == "_" for code in range(128)]
-    return np.where(is_word, WORD, BREAK).astype(np.uint8)
+def _marks() -> tuple[frozenset[str], NDArray[np.bool_]]:
+    """Return the characters that normalization may sort among their neighbors, and a table."""
+    some = (chr(code) for codes in _MARKED for code in codes)
+    marks = frozenset(filter(unicodedata.combining, some)).union(_BECOME_MARKS)
+    return marks, np.isin(np.arange(0x110000), [*map(ord, marks)])
 
 
 @functools.cache

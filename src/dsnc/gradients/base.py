@@ -8,23 +8,24 @@ The expectation is smooth, although a single draw is not. A `Gradient` draws cod
 loss, and returns a scalar whose ordinary derivative estimates the above.
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
-
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from dsnc.errors import InputError
+from dsnc.families import Part
 
-Noise = Callable[[tuple[int, ...]], Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Noise = Callable[[tuple[int, ...]], "Tensor"]
 """Returns uniform numbers in [0, 1) of the given shape: the only source of randomness."""
 
 
 class LossOfCode(Protocol):
     """Computes what codes cost, for a batch of B examples and S codes of c bits for each."""
 
-    def __call__(self, code: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, code: "Tensor") -> "tuple[Tensor, Tensor]":
         """Return the loss of `code`, of shape (S, B, c), as ``(mean, each)``.
 
         `mean` is the differentiable scalar that training minimizes. `each`, of shape (S, B), is
@@ -33,20 +34,29 @@ class LossOfCode(Protocol):
         ...
 
 
-class Gradient(ABC):
+class Gradient(Part, ABC):
     """An estimate of the gradient of the expected loss of a random code.
 
-    A subclass has keyword-only parameters, checks them, and stores them as given under their own
-    names. To make runs repeatable, it must draw random numbers only from `noise`.
+    To make runs repeatable, a subclass must draw random numbers only from `noise`. One that may
+    draw several codes for each example calls their number `n_draws`, by default 4, which is also
+    how often the loss is evaluated.
     """
 
-    unbiased: ClassVar[bool]
-    """Whether the mean of the estimate is the exact gradient, for every loss."""
+    max_bias: ClassVar[float]
+    """How far the mean of the estimate may be from the exact gradient of the encoder, relative to
+    the latter's norm, on the problems of the contract tests; 0 if it is exact for every loss."""
+    uses_only_mean: ClassVar[bool] = False
+    """Whether it asks for the loss once, and uses nothing of it but the mean. Training then scores
+    drawn bits and soft bits together, in half the launches."""
+    is_steady: bool = False
+    """Whether every step does the same work on numbers of the same shapes, whatever the epoch: no
+    state that changes, no branch, no number read off a device. On a GPU, training then records a
+    step and replays it."""
 
     @abstractmethod
     def __call__(
-        self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
-    ) -> tuple[Tensor, Tensor]:
+        self, logits: "Tensor", loss_of_code: LossOfCode, noise: Noise
+    ) -> "tuple[Tensor, Tensor]":
         """Return ``(surrogate, loss)`` for `logits` of shape (B, c).
 
         `surrogate` is the scalar to backpropagate: its gradient, not its value, is the estimate.
@@ -55,12 +65,6 @@ class Gradient(ABC):
 
     def start_epoch(self, epoch: int) -> None:  # noqa: B027 - a hook, not a duty
         """Prepare for epoch number `epoch`, counted from 0, for example to anneal a parameter."""
-
-    def settings(self) -> dict[str, Any]:
-        """Return the parameters as plain values: ``type(self)(**settings)`` makes an equal one."""
-        values = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        # numpy's numbers are welcome as parameters, but are not JSON
-        return {k: v.item() if hasattr(v, "item") else v for k, v in values.items()}
 
     def state_dict(self) -> dict[str, float]:
         """Return what the run has changed, for an exact resume. Most gradients have no state."""
@@ -71,12 +75,7 @@ class Gradient(ABC):
         if state:
             raise InputError(f"state={dict(state)!r}: {self!r} has no state to restore.")
 
-    def __repr__(self) -> str:
-        """Return the call that makes an equal instance."""
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({settings})"
 
-
-def sample_bits(probabilities: Tensor, noise: Noise, n_draws: int) -> Tensor:
+def sample_bits(probabilities: "Tensor", noise: Noise, n_draws: int) -> "Tensor":
     """Draw codes of 0 and 1, (n_draws, B, c), from probabilities of shape (B, c)."""
     return (noise((n_draws, *probabilities.shape)) < probabilities).to(probabilities.dtype)

@@ -11,13 +11,14 @@ Both draws have the right distribution and are as different as they can be. The 
 nothing is divided by a small probability. The decoder's gradient is the mean over both draws.
 """
 
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from dsnc.checks import whole
+from dsnc.errors import InputError, require
 from dsnc.gradients.base import Gradient, LossOfCode, Noise
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class DisARM(Gradient):
@@ -25,26 +26,31 @@ class DisARM(Gradient):
 
     Parameters
     ----------
-    n_draws : int, default 1
-        Pairs drawn for each example; each costs two evaluations of the loss.
+    n_draws : int, default 4
+        Codes drawn for each example, in opposite pairs: an even number. Also the number of
+        evaluations of the loss.
     """
 
-    unbiased: ClassVar[bool] = True
+    max_bias: ClassVar[float] = 0.0
+    is_steady = True
 
-    def __init__(self, *, n_draws: int = 1) -> None:
-        whole("n_draws", n_draws)
+    def __init__(self, *, n_draws: int = 4) -> None:
+        if whole("n_draws", n_draws, least=2) % 2:
+            raise InputError(f"n_draws={n_draws} must be even: codes are drawn in opposite pairs.")
         self.n_draws = n_draws
 
     def __call__(
-        self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
-    ) -> tuple[Tensor, Tensor]:
+        self, logits: "Tensor", loss_of_code: LossOfCode, noise: Noise
+    ) -> "tuple[Tensor, Tensor]":
         """Evaluate all pairs in one call, and give each logit its share of the difference."""
-        uniform = noise((self.n_draws, *logits.shape))
+        torch = require("torch", extra="torch", caller="dsnc.gradients.DisARM")
+        n_pairs = self.n_draws // 2
+        uniform = noise((n_pairs, *logits.shape))
         # sigmoid(-x), not 1 - sigmoid(x): that one is rounded to 0 for large x
-        bits = (uniform >= torch.sigmoid(-logits)).to(logits.dtype)
-        opposite = (uniform < torch.sigmoid(logits)).to(logits.dtype)
+        bits = (uniform >= (-logits).sigmoid()).to(logits.dtype)
+        opposite = (uniform < logits.sigmoid()).to(logits.dtype)
         mean, each = loss_of_code(torch.cat([bits, opposite]))
-        difference = each[: self.n_draws] - each[self.n_draws :]
-        direction = (bits - opposite) * torch.sigmoid(logits.abs())
+        difference = each[:n_pairs] - each[n_pairs:]
+        direction = (bits - opposite) * logits.abs().sigmoid()
         estimate = (difference.unsqueeze(-1) * direction / 2).mean(dim=0).detach()
         return mean + (estimate * logits).sum(), mean.detach()

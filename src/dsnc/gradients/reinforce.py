@@ -11,15 +11,14 @@ not depend on b_m leaves the mean unchanged; a good one removes most of the vari
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
-
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dsnc.checks import whole
-from dsnc.errors import InputError, unknown_name
+from dsnc.errors import InputError, require, unknown_name
 from dsnc.gradients.base import Gradient, LossOfCode, Noise, sample_bits
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _BASELINES = ("none", "running", "leave_one_out")
 _DECAY = 0.9  # of the running baseline: it remembers some ten batches
@@ -38,7 +37,7 @@ class Reinforce(Gradient):
         average over past batches, or nothing, as in the paper.
     """
 
-    unbiased: ClassVar[bool] = True
+    max_bias: ClassVar[float] = 0.0
 
     def __init__(
         self,
@@ -54,18 +53,20 @@ class Reinforce(Gradient):
         self._average: Tensor | None = None  # of the batches' losses; a tensor: no wait for a GPU
 
     def __call__(
-        self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
-    ) -> tuple[Tensor, Tensor]:
+        self, logits: "Tensor", loss_of_code: LossOfCode, noise: Noise
+    ) -> "tuple[Tensor, Tensor]":
         """Add the score term to the loss of hard bits."""
-        bits = sample_bits(torch.sigmoid(logits), noise, self.n_draws)
+        torch = require("torch", extra="torch", caller="dsnc.gradients.Reinforce")
+        bits = sample_bits(logits.sigmoid(), noise, self.n_draws)
         mean, each = loss_of_code(bits)
-        log_probability = logsigmoid((2 * bits - 1) * logits).sum(dim=-1)
+        # of the whole code: the sum over its bits of log phi where it is 1, log (1 - phi) where 0
+        log_probability = torch.nn.functional.logsigmoid((2 * bits - 1) * logits).sum(dim=-1)
         advantage = (each - self._baseline_of(each)).detach()
         score = (advantage * log_probability).sum(dim=1).mean(dim=0)
         self._remember(mean.detach())  # after use: a baseline must not know its own sample
         return mean + score, mean.detach()
 
-    def _baseline_of(self, each: Tensor) -> Tensor | float:
+    def _baseline_of(self, each: "Tensor") -> "Tensor | float":
         n_draws, n_examples = each.shape
         if self.baseline == "leave_one_out":
             return (each.sum(dim=0) - each) / (n_draws - 1)
@@ -74,7 +75,7 @@ class Reinforce(Gradient):
         # a batch's loss is the sum over its examples, and the last batch may be a short one
         return self._average.to(each) / n_examples
 
-    def _remember(self, loss: Tensor) -> None:
+    def _remember(self, loss: "Tensor") -> None:
         if self.baseline == "running":
             old = loss if self._average is None else self._average.to(loss)
             self._average = _DECAY * old + (1 - _DECAY) * loss
@@ -89,4 +90,5 @@ class Reinforce(Gradient):
             raise InputError(f"state={dict(state)!r} does not belong to {self!r}.")
         # float64 holds every float32 exactly: the resumed run rounds as the uninterrupted one
         average = state.get("average")
+        torch = require("torch", extra="torch", caller="dsnc.gradients.Reinforce")
         self._average = None if average is None else torch.tensor(average, dtype=torch.float64)

@@ -13,19 +13,14 @@ that grows over the epochs makes the bits more and more certain.
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from dsnc.checks import real, whole
 from dsnc.errors import InputError
-from dsnc.gradients.base import (
-    Gradient,
-    LossOfCode,
-    Noise,
-    sample_bits,
-)
+from dsnc.gradients.base import Gradient, LossOfCode, Noise, sample_bits
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MAX_SLOPE = 1e4  # bits are certain long before; more would only overflow
 
@@ -35,19 +30,21 @@ class StraightThrough(Gradient):
 
     Parameters
     ----------
-    n_draws : int, default 1
+    n_draws : int, default 4
         Codes drawn for each example; also the number of evaluations of the loss.
     slope_growth : float, default 1.0
         The logits are multiplied by ``slope_growth ** epoch``; 1 leaves them alone.
     """
 
-    unbiased: ClassVar[bool] = False
+    max_bias: ClassVar[float] = 0.4
+    uses_only_mean: ClassVar[bool] = True
 
-    def __init__(self, *, n_draws: int = 1, slope_growth: float = 1.0) -> None:
+    def __init__(self, *, n_draws: int = 4, slope_growth: float = 1.0) -> None:
         whole("n_draws", n_draws)
         real("slope_growth", slope_growth, above=True)
         self.n_draws = n_draws
         self.slope_growth = slope_growth
+        self.is_steady = slope_growth == 1
         self._slope = 1.0
 
     def start_epoch(self, epoch: int) -> None:
@@ -56,10 +53,10 @@ class StraightThrough(Gradient):
         self._slope = _MAX_SLOPE if too_steep else float(self.slope_growth) ** epoch
 
     def __call__(
-        self, logits: Tensor, loss_of_code: LossOfCode, noise: Noise
-    ) -> tuple[Tensor, Tensor]:
+        self, logits: "Tensor", loss_of_code: LossOfCode, noise: Noise
+    ) -> "tuple[Tensor, Tensor]":
         """Evaluate the loss of hard bits, with the gradient of soft bits."""
-        phi = torch.sigmoid(self._slope * logits)
+        phi = (self._slope * logits).sigmoid()
         # the bracket is exactly zero, so that the code stays exactly 0 or 1
         code = sample_bits(phi, noise, self.n_draws) + (phi - phi.detach())
         mean, _ = loss_of_code(code)

@@ -1,12 +1,6 @@
 """What is inside a model: plain facts for people and programs; needs no extra."""
 
 from dsnc.inspection.atlas import Atlas
-from dsnc.inspection.facts import (
-    ModelFacts,
-    model_facts,
-    summary,
-    trial_cells,
-)
 from dsnc.inspection.meaning import (
     BitFacts,
     Neighbor,
@@ -21,6 +15,7 @@ from dsnc.inspection.meaning import (
     pushing_features,
 )
 from dsnc.model import columns_of, facts_of, first_index, takes_text
+from dsnc.model.summary import ModelFacts, model_facts, summary, trial_cells
 
 __all__ = [
     "Atlas",

@@ -20,8 +20,8 @@ from typing import Any
 
 from dsnc.files import write_whole
 from dsnc.inspection.atlas import Atlas, numbered
-from dsnc.inspection.facts import ModelFacts, summary, trial_cells
 from dsnc.inspection.meaning import BitFacts, Pair
+from dsnc.model.summary import ModelFacts, summary, trial_cells
 
 _MAIN = "main.js"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)

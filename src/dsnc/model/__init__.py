@@ -8,7 +8,6 @@ from dsnc.model.coded import CodeModel
 from dsnc.model.facts import columns_of, facts_of, feature_names, first_index, takes_text
 from dsnc.model.fitted import FittedModel, check_table
 from dsnc.model.reading import (
-    ENCODER,
     FAR,
     LABEL_KINDS,
     REMEMBERED,
@@ -17,12 +16,12 @@ from dsnc.model.reading import (
     plain,
     plain_labels,
     read_fitted,
+    read_labels,
     restore,
 )
 from dsnc.model.sets import CodeSetModel, SetModel
 
 __all__ = [
-    "ENCODER",
     "FAR",
     "LABEL_KINDS",
     "REMEMBERED",
@@ -40,6 +39,7 @@ __all__ = [
     "plain",
     "plain_labels",
     "read_fitted",
+    "read_labels",
     "restore",
     "takes_text",
 ]

@@ -2,12 +2,11 @@
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from dsnc.checks import whole
 from dsnc.data.columns import (
@@ -18,14 +17,17 @@ from dsnc.data.columns import (
     columns_for_rows,
     split_options,
 )
-from dsnc.data.stream import NO_NUMBER, NO_TEXT, stream_table, table_kind
+from dsnc.data.readers import READERS, rows_reader
+from dsnc.data.stream import NO_NUMBER, NO_TEXT, stream_table
 from dsnc.data.table_output import TableWriter
 from dsnc.data.table_rows import SHOWN, some_rows
-from dsnc.data.tables import Table, open_table
+from dsnc.data.tables import Table
 from dsnc.errors import InputError, shorten, warn
 from dsnc.model.facts import columns_of, feature_names, takes_text
 from dsnc.model.sets import SetModel
+from dsnc.sparse import sp
 
+ANSWER, PERSON = "answer", "person"  # what becomes of a row
 NO_FEATURE, UNREAD = "without any known feature", "could not be read"  # kinds of rows
 _FOLLOWS = {
     NO_FEATURE: "the same prediction for all such rows",
@@ -44,7 +46,7 @@ class Question:
     reject_below : float, optional
         Leave a row to a person whose best label is less probable; of label sets, leave out such
         labels.
-    unknown : str, optional
+    unknown : str or number, optional
         The label of rows that seem to belong to no class.
     unknown_share : float
         Share of rows of known classes that `unknown` may lose.
@@ -52,7 +54,7 @@ class Question:
 
     top_k: int | None = None
     reject_below: float | None = None
-    unknown: str | None = None
+    unknown: str | int | float | None = None
     unknown_share: float = 0.05
 
     def of(self, model: Any) -> "Question":
@@ -75,7 +77,7 @@ class Question:
 
     def decision(self, shares: list[float]) -> str:
         """Return whether the best label, with its probability, is the answer."""
-        return "answer" if shares and shares[0] >= (self.reject_below or 0.0) else "person"
+        return ANSWER if shares and shares[0] >= (self.reject_below or 0.0) else PERSON
 
 
 @dataclass
@@ -152,12 +154,13 @@ def table_for(model: Any, name: str, options: dict[str, Any]) -> tuple[Table, Co
     the model has learned from.
     """
     known = columns_of(model)
-    kind = table_kind(name, known)
-    if kind is None and not set(options) - {"encoding", "decode_errors", "label_separator"}:
-        return None
     of_table, roles = split_options(options, "predict")
     names = [*roles.names(), *(known.names if known else TEXT_NAMES)]
-    table = open_table(name, kind or "csv", of_table, names)
+    table = rows_reader(name, known).open(name, of_table, names)
+    if table is None and set(options) - {"encoding", "decode_errors", "label_separator"}:
+        table = READERS["csv"].open(name, of_table, names)
+    if table is None:
+        return None
     return table, columns_in(model, table, roles)
 
 
@@ -180,13 +183,14 @@ def write_answers(
     batch: int = 4096,
     skip_errors: bool = False,
     kind: str | None = None,
+    check: Callable[[int], None] | None = None,
 ) -> tuple[int, Noticed]:
     """Write a table with the answers of a model as columns added; return the number of rows.
 
     The columns are those of the model, found in this table, and the question is one that
     `Question.of` gave. With `skip_errors`, rows pass that cannot be read; their column ``error``
     says why. `kind` is another format than the table's: "jsonl" or, where the table has a schema,
-    "parquet".
+    "parquet". `check` is told the number of rows before they are answered, and may end it all.
     """
     k = question.top_k
     added: dict[str, Any] = {"prediction": list[str], "probability": list[float]}
@@ -199,12 +203,15 @@ def write_answers(
     added |= {"decision": str} if question.decides else {}
     added |= {"error": str} if skip_errors else {}
     separator = table.label_separator or separator_of(columns, table.delimiter)
-    if k is None and table.kind in ("csv", "tsv") and kind is None:
+    if k is None and table.is_delimited and kind is None:
         _warn_of_separator(model, separator)
     n_rows, noticed = 0, Noticed()
     with TableWriter(file, table, added, kind, separator) as writer:
         for block in stream_table(table, columns, batch=batch, skip_errors=skip_errors):
             cells = []
+            n_rows += len(block.rows)
+            if check is not None:
+                check(n_rows)
             lines = [row.line for row in block.rows]
             X = features_of(model, block.X, lines, block.errors, noticed)
             found = answers(model, X, question)
@@ -213,7 +220,6 @@ def write_answers(
                 some += [question.decision([] if error else shares)] if question.decides else []
                 cells.append([*some, error] if skip_errors else some)
             writer.write(block.rows, cells)
-            n_rows += len(cells)
     return n_rows, noticed
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.checks import real, whole
@@ -14,6 +13,7 @@ from dsnc.errors import InputError
 from dsnc.features import TextRows, are_texts
 from dsnc.model.facts import feature_names, first_index
 from dsnc.model.fitted import FittedModel, refused
+from dsnc.sparse import sp
 
 if TYPE_CHECKING:
     from dsnc.discovery import Discovery
@@ -213,7 +213,7 @@ class CodeModel(FittedModel):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n, d), or list of str
-            The rows, at most 1,000.
+            The rows, at most 1,000; texts of at most 50,000 characters.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from dsnc.decoders.memory import Memory
 from dsnc.decoders.novelty import Novelty
 from dsnc.errors import DsncError, InputError, ModelFileError, unknown_name
 from dsnc.features import FittedTextFeatures
-from dsnc.labels import Labels, object_array
+from dsnc.labels import Labels, typed_array
 from dsnc.model.coded import CodeModel
 from dsnc.model.fitted import FittedModel
 from dsnc.model.sets import CodeSetModel, SetModel
@@ -24,7 +24,6 @@ from dsnc.threads import n_threads
 
 REMEMBERED, USUAL = "memory.", "novelty."  # names of arrays of these begin so
 FAR = "far_means"  # the array of what is subtracted from rows
-ENCODER = "layers"  # the only kind that a model file can hold
 LABEL_KINDS: dict[str, Any] = {
     "text": str,
     "object": object,
@@ -78,14 +77,13 @@ def restore(
 
     `header` and `arrays` are those of `read_model`, and `text` turns texts into rows.
     """
-    if header["encoder"] != ENCODER:
-        raise unknown_name("encoder", header["encoder"], [ENCODER])
     remembered = {name: arrays[name] for name in arrays if name.startswith(REMEMBERED)}
     usual = {name: arrays[name] for name in arrays if name.startswith(USUAL)}
     others = remembered | usual | {FAR: None}
     means = arrays.get(FAR)
     arrays = {name: array for name, array in arrays.items() if name not in others}
-    predictor = Predictor.from_arrays(arrays, decoder=header["decoder"], text=text)
+    kinds = {part: header[part] for part in ("encoder", "decoder")}
+    predictor = Predictor.from_arrays(arrays, **kinds, text=text)
     if remembered:
         own = {name.removeprefix(REMEMBERED): array for name, array in remembered.items()}
         model._memory = Memory.from_arrays(
@@ -101,10 +99,10 @@ def restore(
         if len(means) != model.n_features_in_ or not np.isfinite(means).all():
             raise InputError(f"{FAR} is not a finite number for each of the features.")
         model._far_means = means
-    names = _labels(header["classes"], header["features"]["label_kind"])
+    if len(header["classes"]) != predictor.n_classes:
+        raise InputError(f"{len(header['classes'])} classes for {predictor.n_classes} scores.")
+    names = read_labels(header["classes"], header["features"]["label_kind"])
     model._labels = Labels(names, _removed(header["features"].get("removed", []), names))
-    if len(model._labels) != model.predictor_.n_classes:
-        raise InputError(f"{len(model._labels)} classes for {model.predictor_.n_classes} scores.")
     if isinstance(model, SetModel) != (model.predictor_.rule is not None):
         raise InputError(
             "a rule for sets must be there if rows have sets of labels, and only then."
@@ -117,6 +115,8 @@ def restore(
 
 def plain_labels(labels: list[Any]) -> list[Any]:
     """Return labels as JSON has them, or refuse those that it cannot hold."""
+    if set(map(type, labels)) <= {str, int}:  # as most are: to look at each takes longer
+        return list(labels)
     labels = [plain(label) for label in labels]
     for label in labels:
         if not isinstance(label, str | int | float | bool):
@@ -131,15 +131,17 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _labels(labels: list[Any], kind: str) -> NDArray[Any]:
+def read_labels(labels: list[Any], kind: str) -> NDArray[Any]:
+    """Return the labels of a model file, which are checked."""
     if kind not in LABEL_KINDS:
         raise unknown_name("label_kind", kind, LABEL_KINDS)
     labels = plain_labels(labels)
     if len(set(labels)) != len(labels):
         raise InputError("a class occurs more than once.")
-    if kind == "object":
-        return object_array(labels)
-    array: NDArray[Any] = np.array(labels, dtype=LABEL_KINDS[kind])
+    is_text = kind == "text" and all(isinstance(label, str) for label in labels)
+    if kind == "object" or is_text:
+        return typed_array(labels, "U" if is_text else "O")
+    array: NDArray[Any] = np.array([] if kind == "text" else labels, dtype=LABEL_KINDS[kind])
     if array.ndim != 1 or array.tolist() != labels:
         raise InputError(f"the classes are not of kind {kind!r}.")
     return array

@@ -30,12 +30,8 @@ class Records:
     def __init__(self, columns: Columns) -> None:
         self.names, self._columns = columns.names, replace(columns, label=None, id=None)
         table = Table("record", "jsonl", self.names, iter(()), "")
+        self.takes_lines = self._columns.n_fields <= 1  # whether rows need not be records
         self._maker = RowMaker(table, self._columns)
-
-    @property
-    def takes_lines(self) -> bool:
-        """Whether rows need not be records."""
-        return self._columns.n_fields <= 1
 
     @property
     def example(self) -> dict[str, Any]:

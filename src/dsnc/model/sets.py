@@ -3,13 +3,13 @@
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.decoders.set_rule import SetRule
 from dsnc.errors import InputError
 from dsnc.model.coded import CodeModel
 from dsnc.model.fitted import FittedModel, check_table
+from dsnc.sparse import sp
 
 
 class SetModel(FittedModel):

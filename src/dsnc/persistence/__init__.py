@@ -10,19 +10,14 @@ the change in ``docs/model_format.md``. A new optional key of the header needs n
 reader that does not know it refuses the file by the key's name; so it is with optional arrays.
 """
 
-from dsnc.persistence.card import card_facts, is_part, sealed
 from dsnc.persistence.layout import FORMAT, HEADER_KEYS
 from dsnc.persistence.reading import read_model
-from dsnc.persistence.writing import adopt_model, check_target, write_model
+from dsnc.persistence.writing import check_target, write_model
 
 __all__ = [
     "FORMAT",
     "HEADER_KEYS",
-    "adopt_model",
-    "card_facts",
     "check_target",
-    "is_part",
     "read_model",
-    "sealed",
     "write_model",
 ]

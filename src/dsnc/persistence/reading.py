@@ -32,6 +32,7 @@ from dsnc.persistence.layout import (
 
 _LENGTH = 8  # bytes that hold the length of the table
 _ATTEMPTS = 10
+_AMOUNTS = (np.int8, np.uint8)  # soft codes and weights; a table of octets is copied by its decoder
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -212,9 +213,16 @@ def _check_by_safetensors(path: Path) -> None:
 
 
 def _view(path: Path, name: str, entry: Mapping[str, Any], data: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return an array on the mapped bytes, without reading them."""
+    """Return an array on the mapped bytes, without reading them, if it holds amounts.
+
+    What may decide places in memory is copied: it is checked once, and a file may be written to
+    later. So a kernel never reads or writes where a changed file says.
+    """
     start, stop = entry["data_offsets"]
     octets, dtype = data[start:stop], DTYPES[entry["dtype"]]
+    if dtype.kind != "f" and dtype not in _AMOUNTS:
+        octets = octets.copy()
+        octets.flags.writeable = False
     if dtype == np.bool_ and octets.size and octets.max() > 1:
         raise ModelFileError.at(path, f"array {shorten(name)} has bytes that are neither 0 nor 1")
     try:

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dsnc.errors import DsncError, InputError, ModelWriteError, OutputExistsError
-from dsnc.files import sync, whole_folder, why
-from dsnc.persistence.card import CARD_FILE, is_part, keep_edited
+from dsnc.files import Replace, sync, whole_folder, why
+from dsnc.persistence.card import is_part, write_card
 from dsnc.persistence.layout import (
     ARRAY_NAME,
     ARRAYS_FILE,
@@ -37,9 +36,9 @@ def write_model(
     arrays: Mapping[str, Any],
     *,
     card: str | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write a model, whole or not at all.
+    overwrite: Replace = False,
+) -> str:
+    """Write a model, whole or not at all; return the SHA-256 of its header.
 
     Parameters
     ----------
@@ -50,49 +49,25 @@ def write_model(
     arrays : mapping
         Name to array.
     card : str, optional
-        A text for people, as `dsnc.persistence.sealed` returns it.
-    overwrite : bool
+        A text for people, in Markdown.
+    overwrite : bool or callable
         Replace the model that is there, as `dsnc.files.whole_folder` does: whenever the power
-        fails, `folder` holds one of the two, complete. A card that a person has edited stays. A
-        folder with other files in it is never replaced.
+        fails, `folder` holds one of the two, complete. A callable is asked whether the folder that
+        was there may go. A card that a person has edited stays. A folder with other files in it is
+        never replaced.
     """
     target = Path(os.path.realpath(folder))
     text = _header_text(header)
     tensors = _storable(arrays)
     try:
-        check_target(folder, overwrite=overwrite)
+        check_target(folder, overwrite=bool(overwrite))
         with whole_folder(target, replace=overwrite, durable=True) as aside:
             text["sha256"] = _json(_write_file(aside / ARRAYS_FILE, _safetensors(tensors)))
             text["arrays"] = _json(_table(tensors))
             lines = [f"{_json(key)}: {text[key]}" for key in sorted(text)]
-            _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
-            if card is not None:
-                _write_file(aside / CARD_FILE, [card])
-            keep_edited(target, aside)
-    except DsncError:
-        raise
-    except OSError as error:
-        raise _write_error(target, error) from error
-
-
-def adopt_model(source: Path, folder: Path) -> None:
-    """Give a model that `write_model` has written elsewhere the place of another, in one step.
-
-    Its files are linked where the file system can do that, so that a reader who knows them by
-    their inodes still does. `source` stays, and so does a card that a person has edited.
-    """
-    target = Path(os.path.realpath(folder))
-    try:
-        check_target(folder, overwrite=True)
-        with whole_folder(target, replace=True, durable=True) as aside:
-            for file in source.iterdir():
-                try:
-                    os.link(file, aside / file.name)
-                except OSError:  # another disk, or one without links
-                    shutil.copy2(file, aside / file.name)
-                    with (aside / file.name).open("rb+") as copy:
-                        sync(copy)
-            keep_edited(target, aside)
+            digest = _write_file(aside / HEADER_FILE, ["{\n", ",\n".join(lines), "\n}\n"])
+            write_card(aside, card, replaced=target)
+        return digest
     except DsncError:
         raise
     except OSError as error:

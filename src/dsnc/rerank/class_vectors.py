@@ -5,12 +5,13 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from dsnc import _native
 from dsnc.arrays import bounded, check_arrays
 from dsnc.errors import InputError
 from dsnc.rerank.space import Space
+from dsnc.sparse import sp
 
 _LARGEST = 1e18  # of a row of usual size no margin overflows
 _TOP = 127  # the largest weight of a class, as an octet
@@ -139,7 +140,7 @@ class ClassVectors:
         """Bytes in a file."""
         return sum(array.nbytes for array in self.arrays().values())
 
-    def matrix(self) -> sp.csr_array:
+    def matrix(self) -> "sp.csr_array":
         """Return the weights as a (n_vectors, n_features) matrix."""
         data = self.weights * np.repeat(self.scales, np.diff(self.starts))
         shape = (len(self.bias), self.n_features)
@@ -206,23 +207,16 @@ class ClassVectors:
         return type(self)(**{**kept, **changes})
 
     @cached_property
-    def sorted_weights(self) -> tuple[NDArray[Any], ...]:
-        """What the kernel for dense rows needs, in its order."""
-        return self.firsts, self.starts, self.features, self.weights, self.scales, self.bias
-
-    @cached_property
-    def table(self) -> tuple[NDArray[Any], ...]:
-        """What the kernel for sparse rows needs: a hash table, made when it is first needed."""
-        from dsnc.rerank._kernels import fill_table
-
-        slots = np.zeros(2 * len(self), np.uint32 if self.n_features <= _IN_A_SLOT else np.uint64)
-        fill_table(self.starts, self.features, self.weights, slots)
-        slots.flags.writeable = False
-        return self.firsts, self.starts, slots, self.weights, self.scales, self.bias
+    def native(self) -> _native.ClassVectors:
+        """The vectors as the native core has them."""
+        weights = self.features, self.weights, self.scales, self.bias
+        return _native.ClassVectors(
+            self.firsts, self.starts, *weights, self.n_features, self.unit_rows
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the table, which can be made from the rest."""
-        return {name: value for name, value in vars(self).items() if name != "table"}
+        """Leave out what can be made from the rest."""
+        return {name: value for name, value in vars(self).items() if name != "native"}
 
     @property
     def _has_all_features(self) -> bool:
@@ -326,7 +320,7 @@ def _runs(
 
 
 def _fixed(array: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Return an array of this type that nobody can change, as the kernel was compiled for."""
+    """Return an array of this type that nobody can change."""
     fixed = np.ascontiguousarray(array, dtype=dtype)
     if fixed.flags.writeable:
         fixed = fixed.copy() if fixed is array else fixed

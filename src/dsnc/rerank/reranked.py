@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
-from dsnc.decoders.base import Answers
+from dsnc.decoders.base import Answers, rows_at_once
 from dsnc.decoders.calibration import fit_confidence
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.linear import Floats
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dsnc.decoders.evidence import HeldOut
 
 _FEWEST = 20  # rows that calibrate the decoder for themselves
-_ROWS = 4096  # at a time
 
 
 class Reranked(Decoder):
@@ -49,6 +48,7 @@ class Reranked(Decoder):
             )
         self.decoder, self.reranker = decoder, reranker
         self.n_bits, self.n_classes = decoder.n_bits, decoder.n_classes
+        self._rows = rows_at_once(min(reranker.size, self.n_classes))
 
     def candidates(self, encoded: Encoded, k: int | None = None) -> tuple[Ints, Floats]:
         """Return the classes that get a second look, best first, as `Decoder.candidates` does."""
@@ -59,23 +59,13 @@ class Reranked(Decoder):
 
     def predict(self, encoded: Encoded) -> Ints:
         """Return the best class of each row."""
-        parts = [self._look(block)[0][:, 0] for _, block in encoded.blocks(_ROWS)]
+        parts = [self._look(block)[0][:, 0] for _, block in encoded.blocks(self._rows)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def top_k(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
         """Find the k best classes of each row, as `Decoder.top_k` does."""
-        k = self.check_k(k)
-        parts = [self._best(block, k) for _, block in encoded.blocks(_ROWS)]
-        classes, scores = map(concatenate, zip(*parts, strict=True))
-        return classes, scores
-
-    def _best(self, encoded: Encoded, k: int) -> tuple[Ints, Floats]:
-        near, looked_at, inside = self._look(encoded)
-        if inside.min(initial=k) >= k:  # nothing beyond them is wanted
-            return near[:, :k], looked_at[:, :k]
-        classes, scores = self.decoder.top_k(encoded, k)
-        _put_first(classes, scores, near, looked_at, inside)
-        return classes, scores
+        found = self.answers(encoded, k)
+        return found.classes, found.scores
 
     @property
     def rows_to_calibrate(self) -> int:
@@ -100,7 +90,7 @@ class Reranked(Decoder):
     def proba(self, encoded: Encoded) -> Floats:
         """Return (n, n_classes) probabilities; sure rows have those of the decoder."""
         result = np.empty((len(encoded), self.n_classes), dtype=np.float32)
-        for where, block in encoded.blocks(_ROWS):
+        for where, block in encoded.blocks(self._rows):
             part = result[where]
             classes, scores, inside = self._look(block)
             unsure = np.flatnonzero(inside > 1)
@@ -115,7 +105,7 @@ class Reranked(Decoder):
     def answers(self, encoded: Encoded, k: int) -> Answers:
         """Find the k best classes of each row, as `Decoder.answers` does."""
         k = self.check_k(k)
-        parts = [self._answers(block, k) for _, block in encoded.blocks(_ROWS)]
+        parts = [self._answers(block, k) for _, block in encoded.blocks(self._rows)]
         return Answers(*map(concatenate, zip(*parts, strict=True)))
 
     def _answers(self, encoded: Encoded, k: int) -> Answers:

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.arrays import number_arrays, numbers
@@ -17,16 +15,14 @@ from dsnc.decoders.checks import Ints, valid_real
 from dsnc.decoders.confidence import Confidence
 from dsnc.decoders.linear import Floats
 from dsnc.errors import InputError
-from dsnc.kernels import can_wait
-from dsnc.rerank import plain
 from dsnc.rerank.class_vectors import ClassVectors
 from dsnc.rows import Cost
+from dsnc.sparse import sp
 
 LARGEST = float(np.finfo(np.float32).max)
 ALL = LARGEST  # a reach that leaves no candidate out
 MOST_MIX = 1e9  # more would make numbers of scores that float32 has no room for
 _NUMBERS = {"size": "int64 1", "mix": "float32 1", "reach": "float32 1"}
-_NOTHING = np.empty(0, dtype=np.int32)
 _DIRECT = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -80,23 +76,14 @@ class FeatureReranker:
         scores are those of the decoder.
         """
         inside = np.empty(len(classes), dtype=np.int64)
-        rows, vectors = _entries(encoded), self.vectors
-        settings = np.float32(self.mix), np.float32(self.reach)
-        n_vectors = classes.size * len(vectors.bias) // vectors.n_classes
-        waits = can_wait(plain.seconds_to_look(n_vectors))
-        tables = vectors.sorted_weights if waits or not len(rows[0]) else vectors.table
-        look: Any = plain.second_look if waits else _kernel()
-        look(*rows, vectors.unit_rows, classes, scores, *tables, *settings, inside)
+        rows = _entries(encoded)
+        self.vectors.native.look(rows, classes, scores, self.mix, self.reach, inside)
         return inside
 
     def margins(self, encoded: Encoded, classes: Ints) -> Floats:
         """Return the margins of some classes for each row; -inf for a class of -1."""
-        from dsnc.rerank._kernels import margins
-
-        out, vectors = np.full(classes.shape, -np.inf, dtype=np.float32), self.vectors
-        rows = _entries(encoded)
-        tables = vectors.table if len(rows[0]) else vectors.sorted_weights
-        margins(*rows, vectors.unit_rows, classes, *tables, out)
+        out = np.full(classes.shape, -np.inf, dtype=np.float32)
+        self.vectors.native.margins(_entries(encoded), classes, out)
         return out
 
     def chosen_settings(self) -> dict[str, Any]:
@@ -148,25 +135,15 @@ class FeatureReranker:
         return cls(ClassVectors.from_arrays(others), confidence=confidence, **settings)
 
 
-def _entries(encoded: Encoded) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return rows as the kernel takes them: as CSR, or two empty arrays and all values."""
+def _entries(encoded: Encoded) -> Any:
+    """Return rows as the native core takes them: dense, or the arrays of a CSR matrix."""
     if encoded.source is None:
         raise InputError("the rows are not available here; the second stage needs them.")
     X, which = encoded.source
     if not sp.issparse(X):
-        dense = np.ascontiguousarray(X[which], dtype=np.float32)
-        return _NOTHING, _NOTHING, dense.reshape(-1)
-    direct = X.data.dtype in _DIRECT and X.indices.dtype == np.int32 and X.has_canonical_format
+        return np.ascontiguousarray(X[which], dtype=np.float32)
+    direct = X.data.dtype in _DIRECT and X.indices.dtype == np.int32
     if direct and isinstance(which, slice):
         return X.indptr[which.start : which.stop + 1], X.indices, X.data
     X = X[which].astype(np.float32)
-    X.sum_duplicates()
     return X.indptr, X.indices.astype(np.int32), X.data
-
-
-@cache
-def _kernel() -> Any:
-    """Return the kernel, which brings the compiler with it."""
-    from dsnc.rerank._kernels import second_look
-
-    return second_look

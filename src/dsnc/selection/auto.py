@@ -17,13 +17,11 @@ from dsnc.decoders import (
 from dsnc.decoders.known_codes import known_codes
 from dsnc.decoders.scoring import FEWEST, NOTHING, accuracy, is_clearly_better, rows_to_score
 from dsnc.decoders.shortlist_tuning import tune_shortlist
-from dsnc.decoders.soft import Tuned
 from dsnc.selection.report import Trial
 
 _ALL = "of the decoders that no other clearly beats, scoring all classes is the fastest"
 _LISTS = {  # what a shortlist compares a row with, in words
     "weights": "codes of the classes",
-    "leaders": "codes of some training rows of each class",
     "training": "codes of all training rows",
 }
 
@@ -50,9 +48,9 @@ class Best(NamedTuple):
     fuller: SoftDecoder | None = None  # that scores all classes in little more time
 
 
-def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
-    """Return the best decoder; `everything` is what scoring all classes is worth, where known."""
-    linear, scorer, held_out = evidence.linear, evidence.scorer, evidence.rows
+def choose_best(evidence: Evidence) -> Best:
+    """Return the best decoder."""
+    linear, held_out = evidence.linear, evidence.rows
     all_ns = _PRODUCTS_NS * linear.n_classes * linear.n_bits
     if all_ns < _AT_ONCE_NS:
         reason = f"scoring all {linear.n_classes:,} classes takes almost no time"
@@ -62,9 +60,9 @@ def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
             f"there are {linear.n_classes:,} classes, but no held-out rows to choose a decoder by"
         )
         return Best(ShortlistDecoder.make(evidence), reason, [])
-    everything = everything or SoftDecoder.tuned(scorer, held_out)
+    everything = SoftDecoder.tuned(linear, held_out)
     sets = known_codes(evidence)
-    known, tuned, tried = tune_shortlist(scorer, sets, held_out)
+    known, tuned, tried = tune_shortlist(linear, sets, held_out)
     sample = held_out.take(max(1, rows_to_score(linear)))
     known_right = everything.right if len(everything.right) else sample.right(everything.decoder)
     lists = {
@@ -92,7 +90,6 @@ def choose_best(evidence: Evidence, everything: Tuned | None = None) -> Best:
         f"no other is clearly more accurate on held-out rows, and scoring all "
         f"{linear.n_classes:,} classes would take {all_ns / tuned.nanoseconds:.1f} times as long; "
         f"it looks among {_LISTS[known]}"
-        f"{', with class vectors trained further' if evidence.soft else ''}"
     )
     is_near = all_ns <= _LITTLE_LONGER * tuned.nanoseconds
     return Best(choice, reason, trials, everything.decoder if is_near else None)

@@ -7,21 +7,17 @@ from dsnc.decoders import Decoder, Evidence, LinearDecoder, ShortlistDecoder, So
 from dsnc.decoders.registry import AUTO, Wanted, parse_decoder
 from dsnc.decoders.scoring import (
     MAX_ROWS,
-    PLAIN,
-    SCORING,
     TOLERANCE,
     is_clearly_better,
     lower_bound,
 )
 from dsnc.decoders.set_rule import SetRule
-from dsnc.decoders.soft import Tuned
 from dsnc.errors import InputError
 from dsnc.rerank import FeatureReranker, Reranked
 from dsnc.selection.auto import Best, choose_best
 from dsnc.selection.report import DecoderReport
 from dsnc.selection.second_stage import add_second_stage, parse_reranker
 from dsnc.selection.sets import SetSettings, fit_rule, wide_enough
-from dsnc.selection.soft_vectors import with_soft_vectors
 
 _AS_ASKED = "as asked for"
 _ALL = "features decide best among the highest-scoring of all classes"
@@ -37,8 +33,6 @@ class SelectionSettings:
     ----------
     decoder : str, mapping or Decoder, default "auto"
         As `dsnc.decoders.parse_decoder` accepts it.
-    soft_vectors : bool, default True
-        Whether decoders that see soft bits may get class vectors of their own.
     reranker : str, mapping or None, default None
         As `dsnc.selection.second_stage.parse_reranker` accepts it.
     sets : SetSettings
@@ -46,7 +40,6 @@ class SelectionSettings:
     """
 
     decoder: Any = "auto"
-    soft_vectors: bool = True
     reranker: Any = None
     sets: SetSettings = SetSettings()
 
@@ -86,9 +79,8 @@ class Chosen(NamedTuple):
 def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     """Make the decoder that was asked for, or the one that held-out rows find best.
 
-    Class vectors for soft bits are trained first, if the evidence allows it and the decoder can use
-    them. After further training, a decoder keeps its settings. Probabilities are calibrated on
-    held-out rows.
+    After further training, a decoder keeps its settings. Probabilities are calibrated on held-out
+    rows.
 
     Parameters
     ----------
@@ -105,17 +97,12 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     before = evidence.before
     if before is not None and wanted.name in (AUTO, before.name):
         evidence = replace(evidence, before=None)
-        decoder = before.renewed(evidence.scorer)
+        decoder = before.renewed(evidence.linear)
         return Chosen(decoder, _beside(decoder, evidence), evidence, None, evidence.reranker)
-    everything = None  # what scoring all classes is worth
-    sees_soft_bits = wanted.kind is None or wanted.kind.sees_soft_bits
-    if settings.soft_vectors and sees_soft_bits and wanted.instance is None:
-        fixed = {key: value for key, value in wanted.settings.items() if key in SCORING}
-        evidence, everything = with_soft_vectors(evidence, fixed)
-    evidence = replace(evidence, before=None, train_soft=None)
+    evidence = replace(evidence, before=None)
     if wanted.instance is not None:
         return _with_features(_taken(wanted.instance, evidence), settings)
-    best, used = _made(wanted, evidence, everything)
+    best = _made(wanted, evidence)
     decoder, reason = best.decoder, best.reason
     if evidence.has_sets:
         if wanted.kind is None or (wanted.kind is ShortlistDecoder and not wanted.settings):
@@ -126,21 +113,18 @@ def choose(evidence: Evidence, settings: SelectionSettings) -> Chosen:
     elif evidence.rows is not None:
         decoder = decoder.calibrated(evidence.rows)
     report = DecoderReport(decoder.name, decoder.chosen_settings(), reason, best.trials)
-    first = Chosen(decoder, _beside(decoder, used), evidence, report)
+    first = Chosen(decoder, _beside(decoder, evidence), evidence, report)
     chosen = _with_features(first, settings)
     if best.fuller is None or chosen.reranker is None:
         return chosen
     return _fuller(chosen, best.fuller, first, settings)
 
 
-def _made(wanted: Wanted, evidence: Evidence, everything: Tuned | None) -> tuple[Best, Evidence]:
-    """Return the decoder that is asked for, or the best, and the evidence that it is made of."""
+def _made(wanted: Wanted, evidence: Evidence) -> Best:
+    """Return the decoder that is asked for, or the best."""
     if wanted.kind is None:
-        return choose_best(evidence, everything), evidence
-    sharpness = wanted.settings.get("sharpness")
-    if sharpness is not None and sharpness >= PLAIN.sharpness:
-        evidence = replace(evidence, soft=None)  # vectors for soft bits are not for sharp ones
-    return Best(wanted.kind.make(evidence, **wanted.settings), _AS_ASKED, []), evidence
+        return choose_best(evidence)
+    return Best(wanted.kind.make(evidence, **wanted.settings), _AS_ASKED, [])
 
 
 def _fuller(
@@ -190,8 +174,7 @@ def _beside(decoder: Decoder, evidence: Evidence) -> LinearDecoder | None:
     """Return the class vectors of training, unless the decoder holds them or needs none."""
     if decoder.stands_alone:
         return None
-    holds_others = decoder.sees_soft_bits and evidence.soft is not None
-    return evidence.linear if holds_others or decoder.evidence() is None else None
+    return evidence.linear if decoder.evidence() is None else None
 
 
 def _taken(decoder: Decoder, evidence: Evidence) -> Chosen:

@@ -12,6 +12,7 @@ from dsnc.decoders import Decoder
 from dsnc.errors import warn
 from dsnc.predictor import Predictor
 from dsnc.progress import progress_bar
+from dsnc.rows import draw_rows
 
 if TYPE_CHECKING:
     from dsnc.fast.rows import Feed
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dsnc.training.examples import Examples
 
 N_CANDIDATES = 20  # of a row, in training
-_NAMING = 1 << 17  # rows that name candidates, evenly spaced; of more, the others only have a class
+_NAMING = 1 << 17  # rows that name candidates; of more, the others only have a class
 _BUDGET, _MOST_BYTES = 8_000_000, 32_000_000  # half of what the rest of the model has, within these
 _UNIT_COST, _OTHER_COST = 3.0, 10.0  # of errors, for rows of length 1 and for others
 _SETS_COST = 0.1  # as a share of these, where rows have sets of classes
@@ -131,7 +132,7 @@ class VectorTrainer:
         width = min(width, decoder.n_classes)
         predictor = self.predictor.with_decoder(decoder.reaching(width))
         found = np.full((len(rows), width), -1, dtype=np.int32)
-        naming = np.linspace(0, len(rows) - 1, min(len(rows), _NAMING)).astype(np.int64)
+        naming = draw_rows(len(rows), _NAMING)
         for start in range(0, len(naming), _ROWS):
             block = naming[start : start + _ROWS]
             X = examples.X[rows[block]]

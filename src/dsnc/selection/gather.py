@@ -1,6 +1,5 @@
 """Collects the evidence that chooses a decoder, from trained arrays and the rows of a run."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +8,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dsnc.codes import Encoded, PackedCodes
-from dsnc.decoders import Evidence, HeldOut, LinearDecoder
+from dsnc.decoders import Evidence, HeldOut
 from dsnc.errors import warn
 from dsnc.predictor import Predictor
+from dsnc.rows import draw_rows
 
 if TYPE_CHECKING:
     from dsnc.training.examples import Examples
@@ -25,7 +25,6 @@ def gather(
     trained: Predictor,
     examples: "Examples",
     held_out: "Examples | None" = None,
-    train_soft: Callable[[float], LinearDecoder] | None = None,
 ) -> Evidence:
     """Return the results of a run: codes of its rows, and held-out rows as the encoder sees them.
 
@@ -35,14 +34,12 @@ def gather(
         With the class vectors that were trained with the codes.
     examples, held_out : Examples
         The rows that were trained on, and those that were held out.
-    train_soft : callable, optional
-        As in `Evidence`.
     """
     linear: Any = trained.decoder
-    rows = _some_rows(examples, _most_codes(linear.n_bits, examples))
+    rows = _rows(examples, _most_codes(linear.n_bits, examples))
     blocks = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
     codes = PackedCodes.concatenate([trained.encode(examples.X[block]) for block in blocks])
-    evidence = Evidence(linear, codes, examples.targets.take(rows), train_soft=train_soft)
+    evidence = Evidence(linear, codes, examples.targets.take(rows))
     if held_out is None:
         return evidence
     owners = _owners(examples) if trained.features is None else None  # texts lose what is new
@@ -53,7 +50,7 @@ def _owners(examples: "Examples") -> NDArray[np.int32] | None:
     """Return the only class that has each feature, -1 where several have it or none."""
     if not (sp.issparse(examples.X) and examples.targets.is_single):
         return None
-    rows = _some_rows(examples, examples.n_rows)
+    rows = _rows(examples, examples.n_rows)
     first = np.full(examples.X.shape[1], examples.targets.n_classes, np.int32)
     last = np.full(examples.X.shape[1], -1, np.int32)
     for start in range(0, len(rows), _ROWS):
@@ -66,8 +63,8 @@ def _owners(examples: "Examples") -> NDArray[np.int32] | None:
 
 
 def held_out_rows(trained: Predictor, held_out: "Examples") -> HeldOut:
-    """Return rows that were not trained on as the encoder sees them, evenly spaced ones of many."""
-    rows, weight = _some_rows(held_out, _MAX_HELD_OUT), held_out.weight
+    """Return rows that were not trained on as the encoder sees them, some of very many."""
+    rows, weight = _rows(held_out, _MAX_HELD_OUT), held_out.weight
     X = held_out.X[rows]
     encoded = Encoded(trained.logits(X), source=(X, slice(0, len(rows))))
     weight = None if weight is None else weight[rows]
@@ -81,14 +78,12 @@ def _most_codes(n_bits: int, examples: "Examples") -> int:
         warn(
             f"The codes of {examples.n_rows:,} training rows would take more than {_CODE_BYTES:,} "
             f"bytes: decoders that search them, such as 'nearest', use only {most:,} of them, "
-            "evenly spaced."
+            "drawn at random."
         )
     return most
 
 
-def _some_rows(examples: "Examples", most: int) -> NDArray[np.int64]:
-    """Return which rows there are; evenly spaced ones where there are too many."""
-    rows = np.arange(examples.n_rows) if examples.rows is None else examples.rows
-    if len(rows) > most:
-        rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
-    return rows
+def _rows(examples: "Examples", most: int) -> NDArray[np.int64]:
+    """Return which rows there are; some of them where there are too many."""
+    rows = draw_rows(examples.n_rows, most)
+    return rows if examples.rows is None else examples.rows[rows]

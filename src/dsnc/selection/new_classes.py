@@ -24,6 +24,7 @@ from dsnc.errors import warn
 from dsnc.predictor import Predictor
 from dsnc.rerank import FeatureReranker
 from dsnc.rerank.reranker import ALL
+from dsnc.rows import draw_rows
 from dsnc.selection.attributes import AttributeMap
 from dsnc.selection.balance import (
     DESCRIBED,
@@ -253,8 +254,7 @@ def _learned(
 
 def _below_best(decoder: Decoder, memory: Memory, most: int) -> NDArray[np.float32]:
     """Return how far some held-out rows' own classes score below the best, ascending."""
-    n_rows = len(memory.held_out_classes)
-    rows = np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
+    rows = draw_rows(len(memory.held_out_classes), most)
     classes, scores = decoder.candidates(Encoded(memory.held_out.take(rows).logits()), _JUDGED)
     is_own = classes == memory.held_out_classes[rows, None]
     own = np.where(is_own, scores, -np.inf).max(axis=1, initial=-np.inf)
@@ -276,7 +276,7 @@ def _lesson(predictor: Predictor, how: Learning, n_rows: int | None) -> Lesson |
         return None
     has_few = n_rows is not None and n_rows < FEW
     if has_few and getattr(decoder, "codes_of", "weights") != "weights":  # others have more codes
-        decoder = decoder.reaching(_REACHED, 0)
+        decoder = decoder.reaching(_REACHED)
     is_short = not has_few and getattr(predictor.encoder, "row_normalize", False)
     epochs = _FEWER_EPOCHS if is_short else _EPOCHS
     # A decoder may like blunt bits. With these every row looks unsure, and few new rows would move

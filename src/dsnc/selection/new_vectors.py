@@ -14,6 +14,7 @@ from dsnc.decoders.checks import Ints
 from dsnc.decoders.memory import Memory, one_in_each
 from dsnc.decoders.scoring import FEWEST
 from dsnc.rerank import ClassVectors, FeatureReranker
+from dsnc.rows import draw_rows
 from dsnc.selection.balance import HELD_BACK, worth_of
 from dsnc.targets import Targets
 
@@ -184,7 +185,7 @@ def _lags(vectors: ClassVectors) -> NDArray[np.float32]:
     lags, full = np.zeros(most + 1), np.flatnonzero(vectors.n_each == most)
     if vectors.space is None or most < 3:  # nothing to draw from
         return lags.astype(np.float32)
-    full = full[np.linspace(0, len(full) - 1, min(_SAMPLE, len(full))).astype(np.int64)]
+    full = full[draw_rows(len(full), _SAMPLE)]
     centers = vectors.space.centers(vectors.with_classes(full)).reshape(len(full), most, -1)
     squares = np.einsum("kij,kij->ki", centers, centers)
     apart = squares[:, :, None] + squares[:, None] - 2 * centers @ centers.transpose(0, 2, 1)
@@ -210,9 +211,7 @@ def _near_old(linear: LinearDecoder, logits: NDArray[np.float32], before: Ints) 
     """Return old classes that some rows might be taken for."""
     old = np.flatnonzero(before >= 0)
     near = np.unique(_best_of(linear, old, logits))
-    if len(near) > _OTHERS:
-        near = near[np.linspace(0, len(near) - 1, _OTHERS).astype(np.int64)]
-    return old[near]
+    return old[near[draw_rows(len(near), _OTHERS)]]
 
 
 def _best_of(linear: LinearDecoder, classes: Ints, logits: NDArray[Any]) -> NDArray[np.int32]:

@@ -29,7 +29,7 @@ def with_new_words(
     if known is None or not isinstance(encoder, NumpyEncoder) or len(encoder.layers) > 1:
         return predictor, memory
     wider, places = known.with_texts(texts)
-    fresh = np.setdiff1d(np.arange(wider.n_features_), places)
+    fresh = np.delete(np.arange(wider.n_features_), places)
     if not len(fresh):
         return predictor, memory
     bias = encoder.layers[0].bias

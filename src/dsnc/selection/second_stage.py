@@ -1,6 +1,5 @@
 """Whether features decide among the candidates, and how: chosen on rows held out of training."""
 
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -157,7 +156,7 @@ def _best(
     trial, tried = _Trial.of(wide, rows), list[Reranked]()
     for vectors in kinds:
         reranker = trial.reranker(vectors, settings)
-        tried.append(Reranked(_nearest_enough(decoder, reranker, rows), reranker))
+        tried.append(Reranked(decoder.reaching(reranker.size), reranker))
     if len(tried) == 1:
         return tried[0]
     return max(tried, key=lambda both: accuracy(rows.worth(both), rows.weight))
@@ -286,7 +285,8 @@ class _Trial:
         """Return the shortest reach that loses next to nothing."""
         least = self._accuracy(scores, size) - _LOSS
         below = self.first[:, :1] - self.first[:, 1:size]
-        below = np.unique(below[np.isfinite(below)])  # a row of weight 2 counts as two rows
+        # A row of weight 2 counts as two rows, however their scores are rounded.
+        below = np.unique(np.round(below[np.isfinite(below)], 4))
         reaches = np.unique(np.quantile(below, _QUANTILES)).tolist() if len(below) else []
         found = (r for r in reaches if self._accuracy(scores, size, r) >= least)
         return next(found, ALL)
@@ -295,16 +295,3 @@ class _Trial:
 def _fewest_candidates(targets: Targets) -> int:
     """Return how many candidates a row must have at least: most sets are to fit in, twice."""
     return 1 if targets.is_single else 2 * int(np.quantile(targets.sizes(), 0.9))
-
-
-def _nearest_enough(decoder: Decoder, reranker: FeatureReranker, sample: HeldOut) -> Decoder:
-    """Return the decoder that looks no farther for its candidates than it has to."""
-    farthest = decoder.reaching(reranker.size)
-    if farthest is decoder.reaching(reranker.size, 0):  # it does not search
-        return farthest
-    least = accuracy(sample.worth(Reranked(farthest, reranker)), sample.weight) - _LOSS
-    for radius in itertools.takewhile(lambda r: r < decoder.n_bits, (0, 4, 8, 16, 32)):
-        nearer = decoder.reaching(reranker.size, radius)
-        if accuracy(sample.worth(Reranked(nearer, reranker)), sample.weight) >= least:
-            return nearer
-    return farthest

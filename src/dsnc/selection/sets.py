@@ -86,13 +86,12 @@ def wide_enough(decoder: Decoder, evidence: Evidence, *, short: bool = False) ->
 def _shortlists(decoder: Decoder, everything: SoftDecoder) -> Iterator[ShortlistDecoder]:
     """Yield lists of labels with near codes, the cheapest first: the one at hand, longer ones."""
     if isinstance(decoder, ShortlistDecoder):
-        yield from (decoder.reaching(_SIZE, radius) for radius in (0, 4, 8, 16))
+        yield decoder.reaching(_SIZE)
     linear = LinearDecoder(everything.weight, everything.bias)
-    scoring = {"sharpness": everything.sharpness, "prior": everything.prior}
+    scoring: dict[str, Any] = {"sharpness": everything.sharpness, "prior": everything.prior}
     for size in _SIZES:
         if _WORTH_IT * size <= everything.n_classes:
-            settings: dict[str, Any] = {"size": size, "radius": everything.n_bits, **scoring}
-            yield ShortlistDecoder(linear, *weight_codes(linear), **settings)
+            yield ShortlistDecoder(linear, *weight_codes(linear), size=size, **scoring)
 
 
 def fit_rule(stages: Decoder, rows: HeldOut | None, settings: SetSettings, most: int) -> SetRule:

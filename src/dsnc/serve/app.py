@@ -3,37 +3,38 @@
 import asyncio
 import contextlib
 import gc
+import math
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+import dsnc
 from dsnc.serve import bodies, oip
-from dsnc.serve.answers import answer, as_json, dumps
+from dsnc.serve.answers import answer, answer_table, as_json, check, cost, to_json
 from dsnc.serve.changes import ADD, REMOVE
-from dsnc.serve.classes import list_classes, nearest_classes, written
-from dsnc.serve.crew import SMALL, SMALL_ARRAY, Crew
+from dsnc.serve.classes import Changed, Classes, list_classes, nearest_classes
+from dsnc.serve.crew import FEW, SMALL, SMALL_ARRAY, Crew
 from dsnc.serve.door import Door, Handler
 from dsnc.serve.explorer import Explorer
 from dsnc.serve.figures import Figures
+from dsnc.serve.limits import Refused, busy
 from dsnc.serve.log import Log
 from dsnc.serve.models import Models
-from dsnc.serve.openapi import description
-from dsnc.serve.options import from_address, options_of
+from dsnc.serve.openapi import ADDRESSES, description
+from dsnc.serve.options import PLAIN, Options, from_address
 from dsnc.serve.packing import packed, unpacked
-from dsnc.serve.page import PAGE_HEADERS, page
-from dsnc.serve.refusals import Refused, too_large
 from dsnc.serve.served import Served
-from dsnc.serve.settings import ServeSettings
+from dsnc.serve.settings import CHANGE, ServeSettings
 from dsnc.serve.streams import LineStream
-from dsnc.serve.tables import answer_table
 from dsnc.serve.visits import Headers, Reply, Visit
+from dsnc.serve.workers import IS_DRAINING
 
 JSON, LINES, CSV, NUMBERS = "application/json", "application/x-ndjson", "text/csv", "numbers"
 KINDS = {
@@ -43,14 +44,20 @@ KINDS = {
     LINES: LINES,
     "application/jsonl": LINES,
     "application/octet-stream": NUMBERS,
-    "application/x-npy": NUMBERS,
     CSV: CSV,
 }
-_OF_JSON, _OF_CSV = {b"content-type": JSON.encode()}, {b"content-type": b"text/csv; charset=utf-8"}
+_OF_JSON = {b"content-type": JSON.encode()}
 _CHANGE = 600.0  # seconds that a change of classes may take
 _SWITCH = 0.0005  # seconds that a thread keeps the interpreter while another waits for it
 
 Answer = tuple[bytes, Headers, int]  # a body, its headers, and the number of rows
+
+
+class Job(NamedTuple):
+    """What there is to do for a request that was read."""
+
+    cost: float  # labels that it is answered with
+    do: Callable[[], Answer]
 
 
 class Service:
@@ -62,34 +69,24 @@ class Service:
         self.models: Models
         self.crew: Crew
         self.door: Door
-        self.explorer = Explorer(
-            self._served,
-            lambda served: self.models.why_fixed(served) is None,
-            lambda work: self.crew.run(work),
-        )
+        self.streams: set[LineStream] = set()
+        self.explorer = Explorer(self._served, lambda work: self.crew.run(work))
 
     @contextlib.asynccontextmanager
     async def life(self, app: Any) -> AsyncIterator[None]:
         """Read the models and look after them, until the end."""
         sys.setswitchinterval(_SWITCH)
         self.crew = Crew(self.settings.workers)
-        self.models = self._given or Models(self.settings, self.log.note)
-        self.models.note = self._note
-        self.figures.name_models(self.models)
-        looking = [asyncio.create_task(look()) for look in (self.models.watch, self.models.follow)]
+        self.models = self._given or Models(self.settings, self.log)
+        await self.models.prepare()
+        watching = asyncio.create_task(self.models.watch())
         gc.collect()
         gc.freeze()  # what is there now stays: looking for garbage in it would take milliseconds
         self.log.note("ready", process=os.getpid())
         yield
-        for task in looking:
-            task.cancel()
-        await self.models.close()
+        watching.cancel()
         self.door.flush()
         self.crew.close()
-
-    def _note(self, event: str, **facts: Any) -> None:
-        self.figures.name_models(self.models)
-        self.log.note(event, **facts)
 
     async def _served(self, visit: Visit) -> Served:
         """Return the model that is meant, of the version that is meant if one is."""
@@ -112,90 +109,81 @@ class Service:
             valid = ", ".join(name for name in KINDS if name)
             raise Refused(415, f"Content-Type {said[:60]!r} is not known. Valid: {valid}.")
         query = visit.scope["query_string"]
-        wishes = from_address(QueryParams(query)) if query else {}
+        wishes = from_address(QueryParams(query), Options) if query else PLAIN
         if kind == LINES:
-            return self._stream(served, wishes, visit)
-        accepted = visit.header(b"accept")
-        to_json = kind != CSV or (JSON in accepted and CSV not in accepted)
-        work = partial(self._answer, served, kind, wishes, visit, to_json)
-        return await self._respond(visit, work, SMALL_ARRAY if kind == NUMBERS else SMALL)
+            return LineStream(served, wishes, visit, self.crew, self.door, self.streams)
+        if kind == CSV:
+            return await self._respond(visit, partial(self._table, served, wishes, visit))
+        parse = partial(self._question, served, kind, wishes, visit)
+        return await self._respond(visit, parse, SMALL_ARRAY if kind == NUMBERS else SMALL)
 
     async def infer(self, visit: Visit) -> ASGIApp:
         """Answer a request of the Open Inference Protocol."""
         served = await self._served(visit)
         length = visit.headers.get(oip.HEADER_LENGTH)
 
-        def work(body: bytes) -> Answer:
-            return oip.infer(served, body, length, self.settings.max_rows, visit.go)
+        def parse(body: bytes) -> Job:
+            asked = oip.parse(served, body, length, self.settings)
+            n_answers = cost(served, len(asked.rows), asked.options)
+            do = partial(oip.infer, served, asked, visit.go, self.settings)
+            return Job(n_answers, do)
 
-        return await self._respond(visit, work)
+        return await self._respond(visit, parse)
 
     async def _respond(
-        self, visit: Visit, work: Callable[[bytes], Answer], small: int = SMALL
+        self, visit: Visit, parse: Callable[[bytes], Job], small: int = SMALL
     ) -> Reply:
-        """Read the body, do the work here or in a thread, and pack the answer."""
+        """Read the body, do what it asks for, and pack the answer.
+
+        Only what is small when it comes and small when it goes is done here; all else would keep
+        others waiting, and goes to a thread.
+        """
         body = await self._body(visit)
         encoding = visit.header(b"content-encoding")
+        if len(body) <= small and not encoding:
+            job = parse(body)
+            done = partial(self._done, visit, job)
+            return done() if job.cost <= FEW else await self.crew.run(done)
 
         def whole() -> Reply:
-            plain = unpacked(body, encoding, self.settings.max_body) if encoding else body
-            answered, headers, visit.rows = work(plain)
-            answered, how = packed(answered, visit.header(b"accept-encoding"))
-            return Reply(answered, {**headers, **how, **_version(visit)})
+            plain = unpacked(body, encoding, self.settings) if encoding else body
+            return self._done(visit, parse(plain))
 
-        is_small = len(body) <= small and not encoding and b"explain" not in body[:SMALL]
-        if is_small and b"explain" not in visit.scope["query_string"]:
-            return whole()
         return await self.crew.run(whole)
 
-    def _answer(
-        self,
-        served: Served,
-        kind: str,
-        wishes: dict[str, Any],
-        visit: Visit,
-        to_json: bool,
-        body: bytes,
-    ) -> Answer:
-        """Parse a body and answer it."""
-        most = self.settings.max_rows
-        if kind == CSV:
-            options = options_of(wishes)
-            said, n_rows = answer_table(served, body, options, visit.go, most, to_json=to_json)
-            return said, _OF_JSON if to_json else _OF_CSV, n_rows
-        gathered = served.rows(most)
+    def _done(self, visit: Visit, job: Job) -> Reply:
+        answered, headers, visit.rows = job.do()
+        return _reply(visit, answered, headers)
+
+    def _question(
+        self, served: Served, kind: str, wishes: Options, visit: Visit, body: bytes
+    ) -> Job:
+        """Parse rows, as JSON or as numbers."""
+        gathered = bodies.Rows(served.model, self.settings)
+        options = wishes
         if kind == JSON:
-            wishes = {**wishes, **bodies.parse_object(body, gathered)}
-            n_rows, rows = gathered.n, gathered.take()
+            options = question = bodies.parse(body, bodies.Question, wishes)
+            rows, n_rows = gathered.add_all(question.inputs), len(question.inputs)
         else:
             rows = bodies.parse_numbers(body, gathered)
             n_rows = gathered.n
-        blocks = answer(served, rows, options_of(wishes), visit.go)
-        return as_json(served, blocks), _OF_JSON, n_rows
+        check(served, options)
 
-    def _stream(self, served: Served, wishes: dict[str, Any], visit: Visit) -> LineStream:
-        settings = self.settings
-        return LineStream(
-            served,
-            options_of(wishes),
-            self.crew,
-            visit,
-            headers=_version(visit),
-            most=settings.max_body,
-            seconds=settings.max_seconds,
-        )
+        def do() -> Answer:
+            blocks = answer(served, rows, options, visit.go, self.settings)
+            return as_json(served, blocks), _OF_JSON, n_rows
+
+        return Job(cost(served, n_rows, options), do)
+
+    def _table(self, served: Served, options: Options, visit: Visit, body: bytes) -> Job:
+        """Take a table, of which nobody knows how long it is before it is read."""
+        return Job(math.inf, partial(answer_table, served, body, options, visit.go, self.settings))
 
     async def _body(self, visit: Visit) -> bytes:
-        """Read a body, within the limits."""
-        length = visit.headers.get(b"content-length", b"0")
-        if int(length) > self.settings.max_body:
-            raise too_large(f"The body is larger than {self.settings.max_body:,} bytes.")
-        parts, more = [], True
-        while more:
-            data, more = await visit.read()
-            self.door.hold(visit, len(data))
-            parts.append(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        """Read a body; from then on the request is in flight."""
+        body = await visit.body(self.settings, self.door.hold)
+        self.door.admit(visit)
+        return body
 
     async def list_models(self, visit: Visit) -> ASGIApp:
         """Say which models there are."""
@@ -216,7 +204,12 @@ class Service:
         return _json({"models": about})
 
     async def health(self, visit: Visit) -> ASGIApp:
-        """Say that all is well: a server that is not ready does not listen yet."""
+        """Say that all is well: a server that is not ready does not listen yet.
+
+        Which models there are is for those who may ask them.
+        """
+        if visit.role is None:
+            return _json({"status": "ok"})
         await self.models.all_newest()
         versions = {name: served.version for name, served in self.models.items()}
         return _json({"status": "ok", "models": versions})
@@ -226,17 +219,15 @@ class Service:
         return await self._look_up(visit, list_classes)
 
     async def nearest(self, visit: Visit) -> ASGIApp:
-        """Find the classes nearest to one, or to a code."""
+        """Find the classes nearest to one."""
         return await self._look_up(visit, nearest_classes)
 
-    async def _look_up(self, visit: Visit, find: Callable[..., dict[str, Any]]) -> Reply:
+    async def _look_up(self, visit: Visit, find: Callable[..., Classes]) -> Reply:
         served = await self._served(visit)
         query = QueryParams(visit.scope["query_string"])
 
         def work() -> Reply:
-            found = written(find(served, query, self.settings.max_rows))
-            found, how = packed(found, visit.header(b"accept-encoding"))
-            return Reply(found, {**_OF_JSON, **how, **_version(visit)})
+            return _reply(visit, to_json(find(served, query, self.settings.max_rows)), _OF_JSON)
 
         return await self.crew.run(work)
 
@@ -250,18 +241,21 @@ class Service:
 
     async def _change(self, visit: Visit, kind: str) -> Reply:
         served = await self._served(visit)
+        if self.settings.tokens and visit.role != CHANGE:
+            raise Refused(403, "This token may predict, but not change classes.")
         if (why_not := self.models.why_fixed(served)) is not None:
             raise Refused(403, why_not)
         body, encoding = await self._body(visit), visit.header(b"content-encoding")
         if encoding:
-            body = unpacked(body, encoding, self.settings.max_body)
+            body = unpacked(body, encoding, self.settings)
         visit.more_time(_CHANGE)
-        most = self.settings.max_rows
-        served, told = await self.models.change(served.name, kind, bodies.text_of(body), most)
-        self.figures.name_models(self.models)
+        text = bodies.text_of(body)
+        served, told = await self.models.change(served.name, (kind, text))
         visit.version = served.version
-        about = {"model": served.name, "version": served.version, "classes": served.n_classes}
-        return Reply(dumps({**about, **told}).encode(), {**_OF_JSON, **_version(visit)})
+        changed = Changed(
+            model=served.name, version=served.version, classes=served.n_classes, **told
+        )
+        return _reply(visit, to_json(changed), _OF_JSON)
 
     async def live(self, visit: Visit) -> ASGIApp:
         """Say that the server, or a model, is there."""
@@ -269,9 +263,16 @@ class Service:
             await self._served(visit)
         return Reply(b"", {})
 
+    async def ready(self, visit: Visit) -> ASGIApp:
+        """Say that requests are welcome: they are not when the server is about to stop."""
+        if visit.scope.get("state", {}).get(IS_DRAINING):
+            raise busy("The server is about to stop.")
+        return await self.live(visit)
+
     async def about_server(self, visit: Visit) -> ASGIApp:
         """Say what this is, in the words of the protocol."""
-        return _json(oip.about_server())
+        extensions = ["binary_tensor_data"]
+        return _json({"name": "dsnc", "version": dsnc.__version__, "extensions": extensions})
 
     async def about_model(self, visit: Visit) -> ASGIApp:
         """Say what a model takes and gives, in the words of the protocol."""
@@ -287,38 +288,13 @@ class Service:
         """Describe this service for programs."""
         return _json(description(self.models, self.settings))
 
-    async def docs(self, visit: Visit) -> ASGIApp:
-        """Describe this service for people."""
-        return Reply(page(description(self.models, self.settings)).encode(), PAGE_HEADERS)
-
     def routes(self) -> list[Route]:
-        """Return all addresses."""
-        model = "/v2/models/{name}"
-        routes = [
-            _route("/predict", post=self.predict),
-            _route("/models", get=self.list_models),
-            _route("/models/{name}/predict", post=self.predict),
-            _route("/health", get=self.health),
-            _route("/metrics", get=self.metrics),
-            _route("/openapi.json", get=self.openapi),
-            _route("/docs", get=self.docs),
-            *(_route(path, get=handle) for path, handle in self.explorer.addresses().items()),
-            _route("/v2", get=self.about_server),
-            _route("/v2/health/live", get=self.live),
-            _route("/v2/health/ready", get=self.live),
-        ]
-        for place in ("/classes", "/models/{name}/classes"):
-            routes += [
-                _route(place, get=self.classes, post=self.add, delete=self.remove),
-                _route(f"{place}/nearest", get=self.nearest),
-            ]
-        for place in (model, f"{model}/versions/{{version}}"):
-            routes += [
-                _route(place, get=self.about_model),
-                _route(f"{place}/ready", get=self.live),
-                _route(f"{place}/infer", post=self.infer),
-            ]
-        return routes
+        """Return all addresses, each with what answers its methods."""
+        found: dict[str, dict[str, Handler]] = {}
+        for each in ADDRESSES:
+            owner = self.explorer if hasattr(self.explorer, each.handler) else self
+            found.setdefault(each.path, {})[each.method] = getattr(owner, each.handler)
+        return [_route(path, **handlers) for path, handlers in found.items()]
 
     def direct(self) -> dict[str, tuple[Handler, dict[str, str]]]:
         """Return the addresses that are asked all the time."""
@@ -350,10 +326,11 @@ def _route(path: str, **handlers: Handler) -> Route:
     return Route(path, endpoint, methods=[name.upper() for name in handlers])
 
 
-def _version(visit: Visit) -> Headers:
-    """Return the header that says which version has answered."""
-    return {b"x-model-version": visit.version.encode()}
+def _reply(visit: Visit, body: bytes, headers: Headers) -> Reply:
+    """Return what a model has answered, packed if that is wished."""
+    body, how = packed(body, visit.header(b"accept-encoding"))
+    return Reply(body, {**headers, **how, b"x-model-version": visit.version.encode()})
 
 
 def _json(value: Any) -> Reply:
-    return Reply(dumps(value).encode(), _OF_JSON)
+    return Reply(to_json(value), _OF_JSON)

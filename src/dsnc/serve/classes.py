@@ -1,117 +1,111 @@
-"""Which classes there are, and which are near each other."""
+"""Which classes there are, which are near each other, and what became of a change."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from dsnc.codes import PackedCodes
-from dsnc.errors import DsncError, did_you_mean, shorten
+from dsnc.errors import DsncError
 from dsnc.inspection.meaning import class_number
-from dsnc.serve.answers import dumps
-from dsnc.serve.refusals import Refused
+from dsnc.serve.limits import Refused
+from dsnc.serve.options import Count, Label, from_address
 from dsnc.serve.served import Served
 
-LISTED, NEAREST = 100, 10  # classes, where nobody says how many
-_BLOCK = 1000  # of them that are written at a time
+Digits = Annotated[str | None, Meta(description="Hexadecimal, bit 0 first.")]
 
 
-def list_classes(served: Served, query: Mapping[str, str], most: int) -> dict[str, Any]:
+class Listing(Struct, forbid_unknown_fields=True):
+    """What is asked about a list of classes."""
+
+    query: Annotated[
+        str, Meta(description="Only labels that contain this text, ignoring case.")
+    ] = ""
+    offset: Annotated[int, Meta(ge=0, lt=10**9, description="How many to skip.")] = 0
+    limit: Annotated[int, Meta(ge=0, lt=10**9, description="How many at most.")] = 100
+
+
+class Nearest(Struct, forbid_unknown_fields=True):
+    """What is asked about the nearest classes."""
+
+    label: Annotated[str, Meta(description="Nearest to the code of this class.")]
+    top_k: Annotated[Count, Meta(lt=10**9, description="How many.")] = 10
+
+
+class Class(Struct):
+    """A class, and how far it is from the one that was asked about."""
+
+    label: Label
+    number: int
+    code: Digits
+    distance: Annotated[int | UnsetType, Meta(description="Number of bits that differ.")] = UNSET
+
+
+class Classes(Struct, kw_only=True):
+    """Classes that were asked about."""
+
+    model: str
+    version: str
+    total: Annotated[int | UnsetType, Meta(description="Number on all pages.")] = UNSET
+    offset: int | UnsetType = UNSET
+    bits: int | None | UnsetType = UNSET
+    code: Digits | UnsetType = UNSET
+    classes: list[Class]
+
+
+class Changed(Struct, kw_only=True):
+    """What became of a change."""
+
+    model: str
+    version: str
+    classes: Annotated[int, Meta(description="Number of classes now.")]
+    added: list[Label] | UnsetType = UNSET
+    removed: list[Label] | UnsetType = UNSET
+    rows: int | UnsetType = UNSET
+    described: int | UnsetType = UNSET
+
+
+def list_classes(served: Served, query: Mapping[str, str], most: int) -> Classes:
     """Return classes in the order of their numbers: all, or those whose labels hold a text."""
-    _check_names(query, ("query", "offset", "limit"))
-    offset, limit = _number(query, "offset", 0, 0), _number(query, "limit", LISTED, 0)
-    wanted = query.get("query", "").casefold()
+    question = from_address(query, Listing)
+    offset, limit = question.offset, question.limit
+    wanted = question.query.casefold()
     numbers: Any = range(served.n_classes)
     if wanted:
         numbers = [number for number, name in enumerate(served.names) if wanted in name]
     if limit > most:
         raise Refused(400, f"limit={limit} must be at most {most:,}; use offset to get the rest.")
-    some = list(numbers[offset : offset + limit])
-    bits = None if served.codes is None else served.codes.n_bits
-    found = {"total": len(numbers), "offset": offset, "bits": bits}
-    return {**_about(served), **found, "classes": _classes(served, some)}
+    return Classes(
+        model=served.name,
+        version=served.version,
+        total=len(numbers),
+        offset=offset,
+        bits=None if served.codes is None else served.codes.n_bits,
+        classes=_classes(served, list(numbers[offset : offset + limit])),
+    )
 
 
-def nearest_classes(served: Served, query: Mapping[str, str], most: int) -> dict[str, Any]:
-    """Return the classes whose codes are nearest to that of a class, or to a code."""
-    _check_names(query, ("label", "code", "top_k"))
-    if ("label" in query) == ("code" in query):
-        raise Refused(400, "Give either a label or a code, as in ?label=nurse or ?code=0f3a.")
+def nearest_classes(served: Served, query: Mapping[str, str], most: int) -> Classes:
+    """Return the classes whose codes are nearest to that of a class."""
+    question = from_address(query, Nearest)
     if served.codes is None:
         raise Refused(400, f"{served.name} has no codes of classes.")
-    top_k, own = min(_number(query, "top_k", NEAREST, 1), most, served.n_classes), None
-    if "label" in query:
-        try:
-            own = class_number(served.model, query["label"])
-        except DsncError as error:
-            raise Refused(404, str(error)) from None
-        code = served.codes.take([own])
-    else:
-        code = _code(query["code"], served.codes.n_bits)
-    wanted = min(top_k + (own is not None), served.n_classes)
+    try:
+        own = class_number(served.model, question.label)
+    except DsncError as error:
+        raise Refused(404, str(error)) from None
+    code, top_k = served.codes.take([own]), min(question.top_k, most)
+    wanted = min(top_k + 1, served.n_classes)
     distances, numbers = (found[0].tolist() for found in served.index.search(code, wanted))
     if own in numbers:  # unless so many have its code that it is not listed
         place = numbers.index(own)
         del numbers[place], distances[place]
-    classes = _classes(served, numbers[:top_k])
-    for one, distance in zip(classes, distances, strict=False):
-        one["distance"] = distance
-    return {**_about(served), "code": _hex(code)[0], "classes": classes}
+    found = _classes(served, numbers[:top_k])
+    for one, distance in zip(found, distances, strict=False):
+        one.distance = distance
+    return Classes(model=served.name, version=served.version, code=code.to_hex()[0], classes=found)
 
 
-def written(found: dict[str, Any]) -> bytes:
-    """Return an answer as JSON, block by block: other requests have their turn in between."""
-    classes = found.pop("classes")
-    blocks = (classes[at : at + _BLOCK] for at in range(0, len(classes), _BLOCK))
-    text = ", ".join(dumps(block)[1:-1] for block in blocks)
-    return f'{dumps(found)[:-1]}, "classes": [{text}]}}'.encode()
-
-
-def _about(served: Served) -> dict[str, str]:
-    return {"model": served.name, "version": served.version}
-
-
-def _classes(served: Served, numbers: list[int]) -> list[dict[str, Any]]:
+def _classes(served: Served, numbers: list[int]) -> list[Class]:
     labels = served.model.classes_[numbers].tolist() if numbers else []
-    codes = [None] * len(numbers) if served.codes is None else _hex(served.codes.take(numbers))
-    return [
-        {"label": label, "number": number, "code": code}
-        for label, number, code in zip(labels, numbers, codes, strict=True)
-    ]
-
-
-def _hex(codes: PackedCodes) -> list[str]:
-    """Return codes as ``dsnc encode`` writes them: bit 0 is the first."""
-    return [row.tobytes().hex() for row in np.packbits(codes.to_bits(), axis=1)]
-
-
-def _code(text: str, n_bits: int) -> PackedCodes:
-    n_octets = -(-n_bits // 8)
-    try:
-        octets = bytes.fromhex(text)
-    except ValueError:
-        octets = b""
-    bits = np.unpackbits(np.frombuffer(octets, np.uint8))
-    if len(octets) != n_octets or bits[n_bits:].any():
-        raise Refused(
-            400,
-            f"code={shorten(text)} must be {2 * n_octets} hexadecimal digits, of {n_bits} bits, "
-            "as in GET /classes.",
-        )
-    return PackedCodes.from_bits(bits[None, :n_bits])
-
-
-def _check_names(query: Mapping[str, str], valid: tuple[str, ...]) -> None:
-    for name in query:
-        if name not in valid:
-            hint = did_you_mean(name, valid)
-            raise Refused(400, f"{shorten(name)} is not known.{hint} Valid: {', '.join(valid)}.")
-
-
-def _number(query: Mapping[str, str], name: str, usual: int, least: int) -> int:
-    text = query.get(name)
-    if text is None:
-        return usual
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= least):
-        raise Refused(400, f"{name}={shorten(text)} must be a whole number, {least} or more.")
-    return int(text)
+    codes = [None] * len(numbers) if served.codes is None else served.codes.take(numbers).to_hex()
+    return list(map(Class, labels, numbers, codes))

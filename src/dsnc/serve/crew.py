@@ -1,14 +1,15 @@
 """Who does the work: small requests are answered at once, large ones in threads."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from dsnc.serve.refusals import busy
+from dsnc.serve.limits import busy
+from dsnc.threads import n_cores
 
 SMALL, SMALL_ARRAY = 1 << 13, 1 << 19  # bytes of text and of numbers that take a millisecond or two
+FEW = 256  # labels that do, too
 PATIENCE = 0.4  # seconds that a large request waits for a thread
 
 T = TypeVar("T")
@@ -22,9 +23,7 @@ class Crew:
     """
 
     def __init__(self, workers: int) -> None:
-        available = getattr(os, "sched_getaffinity", None)
-        cores = len(available(0)) if available else os.cpu_count() or 1
-        self.n = max(2, cores // workers)
+        self.n = max(2, n_cores() // workers)
         self._pool = ThreadPoolExecutor(self.n, "dsnc-serve")
         self._slots = asyncio.Semaphore(self.n)
 

@@ -9,11 +9,12 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dsnc.serve.answers import dumps
+from dsnc.errors import shorten
+from dsnc.serve.answers import to_json
 from dsnc.serve.figures import Figures
+from dsnc.serve.limits import Gone, Refused, busy
 from dsnc.serve.log import Log
 from dsnc.serve.protocol import abort
-from dsnc.serve.refusals import Gone, Refused, busy, too_large, too_many
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.visits import Reply, Visit
 
@@ -21,7 +22,6 @@ HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")  # open to all, at a
 _PAGE = "/", "/static/"  # files of the page, which are the same for all and say nothing of models
 _HANGS_UP = 499  # what nginx calls a client that has gone
 _LATER = 0.1  # seconds after which requests are noted
-_HELD = 4  # times max_body that bodies may take together
 
 Handler = Callable[[Visit], Awaitable[ASGIApp]]
 
@@ -63,15 +63,12 @@ class Door:
             return
         visit = scope["visit"] = Visit(scope, receive, send, self.settings.max_seconds)
         scope["app"] = self  # for Starlette: errors of routing are raised, and told here
-        counts = scope["path"] not in HEALTH
-        self.in_flight += counts
         self._visits.add(visit)
         if not self._is_waiting:
             self._is_waiting = True
             visit.task.get_loop().call_later(_LATER, self._look)
         try:
-            if counts:
-                self._check(visit)
+            self._check(visit)
             await self._enter(visit)
         except Gone:
             visit.status = _HANGS_UP
@@ -79,12 +76,14 @@ class Door:
             if not visit.expired:
                 raise
             visit.task.uncancel()
-            await self._fail(busy("The request took too long."), visit)
+            slow = Refused(408, "The body came too slowly, or not to its end.")
+            late = busy("The request took too long.")
+            await self._fail(slow if visit.is_coming else late, visit)
         except Exception as error:
             await self._fail(error, visit)
         finally:
             self._visits.discard(visit)
-            self.in_flight -= counts
+            self.in_flight -= visit.is_in_flight
             self.held -= visit.held
             self._noted.append((visit, time.perf_counter() - visit.begin, time.time()))
 
@@ -92,24 +91,35 @@ class Door:
         """Count bytes of a body that are kept in memory."""
         visit.held += n_bytes
         self.held += n_bytes
-        if visit.held > self.settings.max_body:
-            raise too_large(f"The body is larger than {self.settings.max_body:,} bytes.")
-        if self.held > _HELD * self.settings.max_body:
-            raise busy("Too many large requests are being read.")
+        self.settings.check_body(visit.held)
+        self.settings.check_held(self.held)
+
+    def admit(self, visit: Visit) -> None:
+        """Count a request that has come whole and is answered now, if there are not too many."""
+        visit.is_in_flight = True
+        self.in_flight += 1
+        self.settings.check_in_flight(self.in_flight)
 
     def _check(self, visit: Visit) -> None:
-        is_page = visit.scope["path"] == _PAGE[0] or visit.scope["path"].startswith(_PAGE[1])
-        let_in = not self._guarded or is_page
-        if not let_in and not self.settings.lets_in(visit.header(b"authorization")):
+        """Refuse who must not come in."""
+        path, headers = visit.scope["path"], visit.scope["headers"]
+        if not self.settings.is_called(visit.header(b"host")):
+            name = shorten(visit.header(b"host"))
+            raise Refused(421, f"This is not {name}; start it with --allowed-host for that name.")
+        if self._guarded and sum(name == b"authorization" for name, _ in headers) > 1:
+            raise Refused(400, "The request has several headers 'Authorization'; send one.")
+        visit.role = self.settings.role_of(visit.header(b"authorization"))
+        is_open = path in HEALTH or path == _PAGE[0] or path.startswith(_PAGE[1])
+        if visit.role is None and not is_open:
             why = "This needs a token: send the header 'Authorization: Bearer TOKEN'."
             raise Refused(401, why, {b"www-authenticate": b"Bearer"})
-        if self.in_flight > self.settings.max_in_flight:
-            raise too_many("Too many requests are being answered.")
 
     async def _enter(self, visit: Visit) -> None:
         scope, receive, send = visit.scope, visit.receive, visit.send
         found = self.direct.get(scope["path"])
         if found is None or scope["method"] != "POST":
+            if scope["method"] in ("GET", "HEAD") and scope["path"] not in HEALTH:
+                self.admit(visit)
             await self.app(scope, receive, send)
             return
         handle, visit.params = found
@@ -127,7 +137,7 @@ class Door:
             self.log.note("failed", level="error", traceback=told)
             error = Refused(500, "Something went wrong on the server; its log says what.")
         if not visit.status:
-            body = dumps({"error": error.message}).encode()
+            body = to_json({"error": error.message})
             headers = {b"content-type": b"application/json", **error.headers}
             await Reply(body, headers, error.status)(visit.scope, visit.receive, visit.send)
             return
@@ -150,9 +160,7 @@ class Door:
         self.figures.in_flight.set(self.in_flight)
         for visit, seconds, when in noted:
             scope, client = visit.scope, visit.scope.get("client")
-            self.figures.count(visit.handler, visit.status, seconds)
-            if visit.rows:
-                self.figures.count_rows(visit.model, visit.rows)
+            self.figures.count(visit, seconds)
             if not self.settings.access_log:
                 continue
             facts: dict[str, Any] = {

@@ -5,6 +5,7 @@ import logging
 import os
 import time
 import traceback
+from datetime import UTC, datetime
 from typing import Any
 
 
@@ -15,19 +16,14 @@ class Log:
         self._file = file
         self._lines: list[str] = []
         self._is_torn = False  # whether the last line that was written is half a one
-        self._second, self._stamp = 0, ""
 
     def note(self, event: str, **facts: Any) -> None:
         """Write what happened; any thread may."""
-        now = time.time()
-        self._write(_line(_stamp(now), now, event, facts))
+        self._write(_line(time.time(), event, facts))
 
     def add(self, event: str, when: float, **facts: Any) -> None:
         """Keep a line to be written."""
-        if int(when) != self._second:
-            self._second = int(when)
-            self._stamp = _stamp(when)
-        self._lines.append(_line(self._stamp, when, event, facts))
+        self._lines.append(_line(when, event, facts))
 
     def flush(self) -> None:
         """Write all lines."""
@@ -45,13 +41,9 @@ class Log:
             pass  # nobody reads it, or the disk is full: a service goes on
 
 
-def _stamp(when: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when))
-
-
-def _line(stamp: str, when: float, event: str, facts: dict[str, Any]) -> str:
-    stamp = f"{stamp}.{int(when * 1000) % 1000:03d}Z"
-    return f"{json.dumps({'time': stamp, 'event': event, **facts})}\n"
+def _line(when: float, event: str, facts: dict[str, Any]) -> str:
+    stamp = datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    return f"{json.dumps({'time': f'{stamp}Z', 'event': event, **facts})}\n"
 
 
 class _Remarks(logging.Handler):

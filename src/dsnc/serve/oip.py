@@ -2,25 +2,29 @@
 
 Texts go as BYTES and rows as numbers into one tensor; of a model that reads several columns, each
 goes as BYTES into a tensor of its name. Out come ``label`` and ``probability``. What the
-specification leaves open: ``top_k``, ``unknown`` and ``unknown_share`` are parameters of the
-request. A row that is unknown has the probability 0.
+specification leaves open: ``top_k`` and ``reject_below`` are parameters of the request; with
+``reject_below``, ``decision`` comes out, too. A set of labels, and its probabilities, are lists in
+JSON, as BYTES.
 """
 
-import json
-from typing import Any, NamedTuple
+import contextlib
+import math
+from itertools import chain
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-import dsnc
 from dsnc.errors import shorten
-from dsnc.serve.answers import Go, answer, dumps
+from dsnc.serve.answers import Go, answer, to_json
 from dsnc.serve.bodies import Rows, checked
-from dsnc.serve.options import Options, options_of
-from dsnc.serve.refusals import Refused
+from dsnc.serve.bodies import parse as parse_json
+from dsnc.serve.limits import Limits, Refused
+from dsnc.serve.options import Count, Options, Share, as_struct, name_not_known
 from dsnc.serve.served import Served
 
 HEADER_LENGTH = b"inference-header-content-length"
-OUTPUTS = ("label", "probability")
+OUTPUTS, DECISION = ("label", "probability"), "decision"
 _TYPES = {
     "BOOL": "?",
     "UINT8": "<u1",
@@ -35,9 +39,64 @@ _TYPES = {
     "FP32": "<f4",
     "FP64": "<f8",
 }
+Datatypes = (*_TYPES, "BYTES")
+_DIMENSIONS = 8
 _LABELS = {"i": "INT64", "u": "UINT64", "f": "FP64", "b": "BOOL"}
-_OURS = ("top_k", "unknown", "unknown_share")
-_OF_PROTOCOL = ("binary_data_output",)  # parameters that are not ours
+
+
+class Tensor(Struct, kw_only=True):
+    """Rows, or a column of texts: in `data`, or as bytes behind the JSON."""
+
+    name: str = ""
+    shape: list[Annotated[int, Meta(ge=0, lt=1 << 62)]]
+    datatype: Annotated[str, Meta(extra_json_schema={"enum": Datatypes})]
+    data: list[Any] | UnsetType = UNSET
+    parameters: dict[str, Any] = {}
+
+
+class Output(Struct):
+    """An output that is wanted."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class Wishes(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a request asks for: two options as everywhere, and one of the protocol."""
+
+    top_k: Count | None = None
+    reject_below: Share | None = None
+    binary_data_output: bool = False
+
+
+class Inference(Struct, kw_only=True):
+    """A request for inference."""
+
+    inputs: list[Tensor]
+    outputs: list[Output] = []
+    parameters: Annotated[
+        dict[str, Any], Meta(description=", ".join(Wishes.__struct_fields__))
+    ] = {}
+    id: str | int | None = None
+
+
+class Answered(Struct, omit_defaults=True):
+    """An output: in `data`, or as bytes behind the JSON."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+    parameters: dict[str, int] | None = None
+    data: list[Any] | None = None
+
+
+class Inferred(Struct, omit_defaults=True):
+    """The answer to a request for inference."""
+
+    model_name: str
+    model_version: str
+    outputs: list[Answered]
+    id: str | None = None
 
 
 class Asked(NamedTuple):
@@ -49,117 +108,103 @@ class Asked(NamedTuple):
     id: str | None
 
 
-def about_server() -> dict[str, Any]:
-    """Return what ``GET /v2`` says."""
-    return {"name": "dsnc", "version": dsnc.__version__, "extensions": ["binary_tensor_data"]}
-
-
 def about_model(served: Served) -> dict[str, Any]:
     """Return what ``GET /v2/models/{name}`` says."""
     rows: dict[str, Any] = {"name": "X", "datatype": "FP32", "shape": [-1, served.n_features]}
     columns = served.model.records.names if served.takes_text else []
     names = ["text"] if served.takes_lines else columns
     texts = [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in names]
+    label, share = ("BYTES", "BYTES") if served.has_sets else (_label_type(served), "FP32")
     return {
         "name": served.name,
         "versions": [served.version],
         "platform": "dsnc",
         "inputs": texts or [rows],
         "outputs": [
-            {"name": "label", "datatype": _label_type(served), "shape": [-1]},
-            {"name": "probability", "datatype": "FP32", "shape": [-1]},
+            {"name": "label", "datatype": label, "shape": [-1]},
+            {"name": "probability", "datatype": share, "shape": [-1]},
         ],
     }
 
 
 def infer(
-    served: Served, body: bytes, header_length: bytes | None, most: int, go: Go
+    served: Served, asked: Asked, go: Go, limits: Limits
 ) -> tuple[bytes, dict[bytes, bytes], int]:
     """Answer a request; return the body, headers, and the number of rows."""
-    asked = _asked(served, body, header_length, served.rows(most))
     options, n_rows = asked.options, len(asked.rows)
-    if served.has_sets and options.top_k is None:
-        raise Refused(400, "Sets of labels have no fixed shape; give the parameter top_k.")
-    _check_unknown(served, options)
+    gives_sets = served.has_sets and options.top_k is None
     labels: list[Any] = []
     shares: list[Any] = []
-    for block in answer(served, asked.rows, options, go):
+    decisions: list[str] = []
+    for block in answer(served, asked.rows, options, go, limits):
+        if gives_sets:
+            labels += [to_json(some).decode() for some in block.labels]
+            shares += [to_json(some).decode() for some in block.probabilities or []]
+            continue
         labels += block.labels
-        shares += [0.0 if share is None else share for share in block.probabilities or []]
-    shape = [n_rows] if options.top_k is None else [n_rows, min(options.k, served.n_classes)]
-    values = {"label": (_label_type(served), labels), "probability": ("FP32", shares)}
+        shares += block.probabilities or []
+        decisions += block.decisions or []
+    shape = [n_rows]
+    if options.top_k is not None:
+        shape.append(min(options.k, served.n_classes))
+        labels, shares = (list(chain.from_iterable(rows)) for rows in (labels, shares))
+    values = {
+        "label": ("BYTES" if gives_sets else _label_type(served), shape, labels),
+        "probability": ("BYTES" if gives_sets else "FP32", shape, shares),
+        DECISION: ("BYTES", [n_rows], decisions),
+    }
     outputs, tail = [], b""
     for name, is_binary in asked.outputs.items():
-        datatype, data = values[name]
-        output: dict[str, Any] = {"name": name, "datatype": datatype, "shape": shape}
-        flat = [item for row in data for item in row] if options.top_k else data
+        datatype, sizes, flat = values[name]
+        output = Answered(name, datatype, sizes)
         if is_binary:
             octets = _to_bytes(flat, datatype)
-            output["parameters"] = {"binary_data_size": len(octets)}
+            output.parameters = {"binary_data_size": len(octets)}
             tail += octets
         else:
-            output["data"] = [str(item) for item in flat] if datatype == "BYTES" else flat
+            output.data = [str(item) for item in flat] if datatype == "BYTES" else flat
         outputs.append(output)
-    said: dict[str, Any] = {"model_name": served.name, "model_version": served.version}
-    said |= {"id": asked.id} if asked.id is not None else {}
-    text = dumps({**said, "outputs": outputs}).encode()
+    text = to_json(Inferred(served.name, served.version, outputs, asked.id))
     if not any(asked.outputs.values()):
         return text, {b"content-type": b"application/json"}, n_rows
     headers = {b"content-type": b"application/octet-stream", HEADER_LENGTH: b"%d" % len(text)}
     return text + tail, headers, n_rows
 
 
-def _check_unknown(served: Served, options: Options) -> None:
-    """Refuse a label for unknown rows that the tensors cannot hold."""
-    if options.unknown is None:
-        return
-    if options.top_k is not None:
-        raise Refused(400, "Unknown rows have one label; give either top_k or unknown.")
-    datatype = _label_type(served)
-    fits: dict[str, tuple[type, ...]] = {"INT64": (int,), "UINT64": (int,), "FP64": (int, float)}
-    if datatype != "BYTES" and not isinstance(options.unknown, fits.get(datatype, ())):
-        raise Refused(400, f"unknown={shorten(options.unknown)} is not of the type {datatype}.")
-    if datatype in ("INT64", "UINT64"):
-        limits = np.iinfo(_TYPES[datatype])
-        if not limits.min <= options.unknown <= limits.max:
-            raise Refused(400, f"unknown={options.unknown} is not of the type {datatype}.")
-
-
-def _asked(served: Served, body: bytes, header_length: bytes | None, rows: Rows) -> Asked:
+def parse(served: Served, body: bytes, header_length: bytes | None, limits: Limits) -> Asked:
     """Parse a request: JSON, and behind it the bytes of tensors."""
     length = len(body)
     if header_length is not None:
-        if not header_length.isdigit() or int(header_length[:20]) > len(body):
+        digits = header_length[:20]
+        if not digits.isdigit() or len(header_length) > len(digits) or int(digits) > length:
             raise Refused(
                 400, f"{HEADER_LENGTH.decode()} is not a number of bytes within the body."
             )
-        length = int(header_length)
-    request = _object(body[:length])
-    X = _rows(_tensors(served, request.get("inputs"), body[length:]), rows)
-    parameters = _parameters(request)
-    outputs = _outputs(request, bool(parameters.get("binary_data_output", False)))
-    wishes = {name: v for name, v in parameters.items() if name in _OURS}
-    for name in parameters:
-        if name not in wishes and name not in _OF_PROTOCOL:
-            valid = ", ".join(_OURS)
-            raise Refused(400, f"parameters: {shorten(name)} is not known. Valid: {valid}.")
-    options = options_of({**wishes, "probabilities": "probability" in outputs})
-    number = request.get("id")
-    return Asked(X, options, outputs, None if number is None else str(number))
+        length = int(digits)
+    request = parse_json(body[:length], Inference)
+    rows = _rows(_tensors(served, request.inputs, body[length:]), Rows(served.model, limits))
+    wishes = as_struct(request.parameters, Wishes)
+    outputs = _outputs(request, wishes)
+    options = Options(
+        top_k=wishes.top_k,
+        reject_below=wishes.reject_below,
+        probabilities="probability" in outputs,
+    )
+    return Asked(rows, options, outputs, None if request.id is None else str(request.id))
 
 
-def _tensors(served: Served, inputs: Any, tail: bytes) -> dict[str, Any]:
+def _tensors(served: Served, inputs: list[Tensor], tail: bytes) -> dict[str, Any]:
     """Return the tensors that the model takes, by name; one alone may have any."""
     wanted = [tensor["name"] for tensor in about_model(served)["inputs"]]
-    is_list = isinstance(inputs, list) and all(isinstance(tensor, dict) for tensor in inputs)
-    names = [tensor.get("name") for tensor in inputs] if is_list else []
+    names = [tensor.name for tensor in inputs]
     names = wanted if len(names) == len(wanted) == 1 else names
-    if sorted(map(str, names)) != sorted(wanted):
+    if sorted(names) != sorted(wanted):
         each = "one tensor" if len(wanted) == 1 else "one tensor for each column"
         raise Refused(400, f"inputs must be a list of {each}, {', '.join(map(repr, wanted))}.")
     found = {}
     for place, (name, tensor) in enumerate(zip(names, inputs, strict=True)):
-        where, size = f"inputs[{place}]", _parameters(tensor).get("binary_data_size")
+        where, size = f"inputs[{place}]", tensor.parameters.get("binary_data_size")
+        _check_name(tensor.datatype, Datatypes, f"{where}.datatype")
         if size is None:
             found[name] = _from_json(tensor, where)
             continue
@@ -179,89 +224,56 @@ def _rows(tensors: dict[str, Any], rows: Rows) -> Any:
     if len({len(column) for column in columns}) > 1:
         raise Refused(400, "inputs have different numbers of rows; send equally many in each.")
     for values in zip(*columns, strict=True):
-        rows.add(values[0] if len(values) == 1 else dict(zip(tensors, values, strict=True)))
+        row = values[0] if len(values) == 1 else dict(zip(tensors, values, strict=True))
+        rows.add_value(row)
     return rows.take() if rows.n else columns[0]
 
 
-def _object(text: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"The request is not valid JSON ({str(error)[:80]}).") from None
-    if not isinstance(value, dict):
-        raise Refused(400, 'The request must be an object, such as {"inputs": [...]}.')
-    return value
-
-
-def _parameters(part: dict[str, Any]) -> dict[str, Any]:
-    found = part.get("parameters", {})
-    if not isinstance(found, dict):
-        raise Refused(400, "parameters must be an object.")
-    return found
-
-
-def _outputs(request: dict[str, Any], binary: bool) -> dict[str, bool]:
-    """Return the outputs that are wanted, all if none is named, and how."""
-    wanted = request.get("outputs") or [{"name": name} for name in OUTPUTS]
+def _outputs(request: Inference, wishes: Wishes) -> dict[str, bool]:
+    """Return which outputs are wanted, all if none is named, and whether as bytes."""
+    valid = OUTPUTS if wishes.reject_below is None else (*OUTPUTS, DECISION)
     found = {}
-    if not isinstance(wanted, list) or not all(isinstance(each, dict) for each in wanted):
-        raise Refused(400, "outputs must be a list of objects.")
-    for each in wanted:
-        name = each.get("name")
-        if name not in OUTPUTS:
-            raise Refused(
-                400, f"outputs: {shorten(name)} is not known. Valid: {', '.join(OUTPUTS)}."
-            )
-        found[name] = bool(_parameters(each).get("binary_data", binary))
+    for each in request.outputs or [Output(name) for name in valid]:
+        _check_name(each.name, valid, "outputs")
+        found[each.name] = bool(each.parameters.get("binary_data", wishes.binary_data_output))
     return found
 
 
-def _shape(tensor: dict[str, Any], n: int, where: str) -> list[int]:
-    shape = tensor.get("shape")
-    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
-        raise Refused(400, f"{where}.shape={shorten(shape)} must be a list of sizes.")
-    if np.prod(shape, dtype=np.float64) != n:
-        raise Refused(400, f"{where} has {n:,} elements, but its shape is {shape}.")
-    return shape
+def _check_name(name: str, valid: tuple[str, ...], where: str) -> None:
+    if name not in valid:
+        raise Refused(400, f"{where}: {name_not_known(name, valid)}")
 
 
-def _type(tensor: dict[str, Any]) -> str:
-    datatype = tensor.get("datatype")
-    if not isinstance(datatype, str) or (datatype != "BYTES" and datatype not in _TYPES):
-        valid = ", ".join([*_TYPES, "BYTES"])
-        raise Refused(400, f"datatype={shorten(datatype)} is not known. Valid: {valid}.")
-    return datatype
+def _shaped(values: Any, tensor: Tensor, where: str) -> Any:
+    """Return an array in the shape that a tensor says; of texts, a list of them all."""
+    n = len(values)
+    if math.prod(tensor.shape) == n and len(tensor.shape) <= _DIMENSIONS:
+        with contextlib.suppress(ValueError):  # of sizes beside a 0
+            found = values.reshape(tensor.shape)
+            return values.tolist() if tensor.datatype == "BYTES" else found
+    raise Refused(400, f"{where} has {n:,} elements, but its shape is {shorten(tensor.shape)}.")
 
 
-def _from_json(tensor: dict[str, Any], where: str) -> Any:
-    datatype, data = _type(tensor), tensor.get("data")
-    if not isinstance(data, list):
+def _from_json(tensor: Tensor, where: str) -> Any:
+    if tensor.data is UNSET:
         raise Refused(400, f"{where} has neither a list 'data' nor 'binary_data_size'.")
-    if datatype == "BYTES":
-        while data and isinstance(data[0], list):
-            if not all(isinstance(part, list) for part in data):
-                raise Refused(400, f"{where}.data is nested unevenly.")
-            data = [item for part in data for item in part]
-        if not all(isinstance(item, str) for item in data):
-            raise Refused(400, f"{where}.data holds a value that is not a text.")
-        _shape(tensor, len(data), where)
-        return data
     try:
         with np.errstate(over="ignore"):
-            values = np.array(data, dtype=_TYPES[datatype])
+            values = np.array(tensor.data, dtype=_TYPES.get(tensor.datatype, object)).ravel()
     except (TypeError, ValueError, OverflowError, RecursionError):
-        raise Refused(400, f"{where}.data is not an array of {datatype}.") from None
-    return values.reshape(_shape(tensor, values.size, where))
+        raise Refused(400, f"{where}.data is not an array of {tensor.datatype}.") from None
+    if tensor.datatype == "BYTES" and not all(isinstance(item, str) for item in values):
+        raise Refused(400, f"{where}.data holds a value that is not a text.")
+    return _shaped(values, tensor, where)
 
 
-def _from_bytes(tensor: dict[str, Any], octets: bytes, where: str) -> Any:
-    datatype = _type(tensor)
+def _from_bytes(tensor: Tensor, octets: bytes, where: str) -> Any:
+    datatype = tensor.datatype
     if datatype != "BYTES":
         dtype = np.dtype(_TYPES[datatype])
-        n, left = divmod(len(octets), dtype.itemsize)
-        if left:
+        if len(octets) % dtype.itemsize:
             raise Refused(400, f"{where} has {len(octets):,} bytes, which do not fit {datatype}.")
-        return np.frombuffer(octets, dtype=dtype).reshape(_shape(tensor, n, where))
+        return _shaped(np.frombuffer(octets, dtype=dtype), tensor, where)
     texts, at = [], 0
     while at < len(octets):  # each with its length before it
         size = int.from_bytes(octets[at : at + 4], "little")
@@ -273,8 +285,7 @@ def _from_bytes(tensor: dict[str, Any], octets: bytes, where: str) -> Any:
         except UnicodeDecodeError:
             raise Refused(400, f"{where}: text {len(texts):,} is not UTF-8.") from None
         at += size
-    _shape(tensor, len(texts), where)
-    return texts
+    return _shaped(np.array(texts, dtype=object), tensor, where)
 
 
 def _to_bytes(flat: list[Any], datatype: str) -> bytes:

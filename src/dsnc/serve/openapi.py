@@ -1,26 +1,110 @@
-"""The description of the service, for programs; `page` makes it readable."""
+"""All addresses, each in one place, and their description for programs.
 
-from typing import Any
+What bodies and answers hold is in the structs that read and write them.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
 
 import dsnc
-from dsnc.serve import oip
+from dsnc.serve import answers, bodies, classes, oip
 from dsnc.serve.models import Models
-from dsnc.serve.served import Served
+from dsnc.serve.options import Options
 from dsnc.serve.settings import ServeSettings
 
+JSON, BYTES = "application/json", "application/octet-stream"
+_SCHEMAS = "#/components/schemas/{name}"
 Plain = dict[str, Any]
-Told = dict[str, tuple[Plain, str]]  # schema and description of what may be asked for
-_NUMBERS: Plain = {"type": "array", "items": {"type": "number"}}
-_PARAMETERS = "top_k, unknown, unknown_share, binary_data_output"
-_LABEL: Plain = {
-    "description": "A text or a number, like the labels that the model was trained with."
+
+
+class Error(Struct):
+    """What every refusal says."""
+
+    error: str
+
+
+class Address(NamedTuple):
+    """What is done at an address, by the handler of that name."""
+
+    method: str
+    path: str
+    handler: str
+    summary: str
+    answer: Any = dict  # a struct, or the type of what is no JSON
+    query: type[Struct] | None = None
+    body: type[Struct] | None = None
+
+
+_PLAIN = (
+    Address("post", "/predict", "predict", "Predict labels of rows: texts, or vectors. Options may "
+            "be in the JSON body or in the address.", answers.Answer, Options, bodies.Question),
+    Address("get", "/classes", "classes", "List the classes, with their codes.", classes.Classes,
+            classes.Listing),
+    Address("post", "/classes", "add", "Add classes, from one or more rows of each, or from "
+            "descriptions; known classes learn from more rows. Needs a token. The answer comes "
+            "when the change is in effect for all workers; no acknowledged change is lost.",
+            classes.Changed, None, bodies.Addition),
+    Address("delete", "/classes", "remove", "Remove classes. Needs a token.", classes.Changed, None,
+            bodies.Removal),
+    Address("get", "/classes/nearest", "nearest", "Find the nearest classes in Hamming distance.",
+            classes.Classes, classes.Nearest),
+)  # fmt: skip
+_PROTOCOL = (
+    Address("get", "", "about_model", "The inputs and outputs of a model."),
+    Address("get", "/ready", "ready", "Whether a model is ready.", ""),
+    Address("post", "/infer", "infer", "Predict with the Open Inference Protocol; tensors may be "
+            "binary.", oip.Inferred, None, oip.Inference),
+)  # fmt: skip
+ADDRESSES = (
+    *_PLAIN,
+    *(each._replace(path=f"/models/{{name}}{each.path}") for each in _PLAIN),
+    Address("get", "/models", "list_models", "List the models, and whether their classes can be "
+            "changed."),
+    Address("get", "/health", "health", "Whether the service is healthy; needs no token."),
+    Address("get", "/metrics", "metrics", "Metrics for Prometheus.", "text/plain"),
+    Address("get", "/openapi.json", "openapi", "This description."),
+    Address("get", "/v2", "about_server", "About this server, in the Open Inference Protocol."),
+    Address("get", "/v2/health/live", "live", "Whether the server is alive; needs no token.", ""),
+    Address("get", "/v2/health/ready", "ready", "Whether the server takes requests; needs no "
+            "token.", ""),
+    *(
+        each._replace(path=f"/v2/models/{{name}}{version}{each.path}")
+        for version in ("", "/versions/{version}")
+        for each in _PROTOCOL
+    ),
+    Address("get", "/", "page", "A page to explore the codes; needs no token, but its data do.",
+            "text/html"),
+    Address("get", "/static/{file}", "page", "A file of the page; needs no token.",
+            "text/javascript"),
+    Address("get", "/models/{name}/page/{part}", "page_part", "What the page shows of a model: "
+            "facts, labels, codes in 32-bit words, or a map: x and y of each class in 16 bits, 202 "
+            "until it is ready.", BYTES),
+)  # fmt: skip
+_REFUSED = {
+    400: "The request cannot be understood; 'error' says what is wrong.",
+    401: "The token is missing or wrong.",
+    403: "Classes cannot be changed; 'error' says why.",
+    404: "There is no such model, or version.",
+    405: "This address has other methods; the header Allow names them.",
+    408: "The body came too slowly.",
+    413: "Too many bytes, rows or answers.",
+    415: "The type of the body is not known.",
+    421: "The service is not called by this name; see --allowed-host.",
+    429: "Too many requests at a time: try again after Retry-After seconds.",
+    431: "The head of the request is too long.",
+    503: "Overloaded, about to stop, or too slow: try again after Retry-After seconds.",
 }
+_OF_BODIES = (403, 408, 413, 415)  # refusals that only requests with a body may get
 
 
 def description(models: Models, settings: ServeSettings) -> Plain:
     """Return the service as OpenAPI 3.1 has it."""
-    some = next(iter(models.values()))
     names = ", ".join(f"{served.name} (version {served.version})" for served in models.values())
+    paths: Plain = {}
+    for address in ADDRESSES:
+        paths.setdefault(address.path, {})[address.method] = _operation(address, list(models))
     described: Plain = {
         "openapi": "3.1.0",
         "info": {
@@ -29,8 +113,8 @@ def description(models: Models, settings: ServeSettings) -> Plain:
             "summary": f"Predictions of {names}.",
             "description": _limits(settings),
         },
-        "paths": {**_plain_paths(some), **_protocol_paths(), **_page_paths()},
-        "components": {"schemas": _schemas(some), "responses": _responses()},
+        "paths": paths,
+        "components": {"schemas": _schemas()},
     }
     if settings.tokens:
         scheme = {"type": "http", "scheme": "bearer"}
@@ -41,327 +125,91 @@ def description(models: Models, settings: ServeSettings) -> Plain:
 
 def _limits(settings: ServeSettings) -> str:
     return (
-        f"A request has at most {settings.max_body:,} bytes and {settings.max_rows:,} rows, and "
-        f"takes at most {settings.max_seconds:g} seconds; streams of lines may be longer. Bodies "
-        "may be compressed with gzip, and answers are if the client accepts that. Every answer "
-        "names the version of the model, also in the header X-Model-Version."
+        f"A request has at most {settings.max_body:,} bytes and {settings.max_rows:,} rows, is "
+        f"answered with at most {settings.max_answers:,} labels, and takes at most "
+        f"{settings.max_seconds:g} seconds; streams of lines may be longer. Bodies may be "
+        "compressed with gzip, and answers are if the client accepts that. Every answer names the "
+        "version of the model, also in the header X-Model-Version."
     )
 
 
-def _plain_paths(some: Served) -> Plain:
-    predict = {
-        "post": {
-            "summary": "Predict labels of rows: texts, or vectors.",
-            "description": "Other parameters may be given in the JSON body or in the address.",
-            "parameters": _options(),
-            "requestBody": {"required": True, "content": _contents(some)},
-            "responses": _answers("Answer", lines=True),
-        }
-    }
-    named = {**predict, "parameters": [_path("name")]}
-    return {
-        "/predict": predict,
-        "/models/{name}/predict": named,
-        **_class_paths(some),
-        "/models": _get("List the models, and whether their classes can be changed."),
-        "/health": _get("Whether the service is healthy; needs no token."),
-        "/metrics": _get("Metrics for Prometheus.", "text/plain"),
-        "/openapi.json": _get("This description, for programs."),
-        "/docs": _get("This description, for people.", "text/html"),
-    }
+def _operation(address: Address, names: list[str]) -> Plain:
+    """Return the description of an address and a method."""
+    responses: Plain = {"200": {"description": "The answer.", "content": _answer(address)}}
+    for status, why in _REFUSED.items():
+        if address.body is not None or status not in _OF_BODIES:
+            content = {JSON: {"schema": _ref(Error)}}
+            responses[str(status)] = {"description": why, "content": content}
+    if address.handler == "page_part":
+        responses["202"] = {"description": "It is being computed; ask again."}
+    found: Plain = {"summary": address.summary, "responses": responses}
+    if parameters := _parameters(address, names):
+        found["parameters"] = parameters
+    if address.body is not None:
+        found["requestBody"] = {"required": True, "content": _contents(address)}
+    if address.path in ("/", "/health", "/static/{file}") or "/v2/health" in address.path:
+        found["security"] = []
+    return found
 
 
-def _protocol_paths() -> Plain:
-    infer = {
-        "post": {
-            "summary": "Predict with the Open Inference Protocol; tensors may be binary.",
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": _ref("Inference")}},
-            },
-            "responses": _answers("Inferred"),
-        }
-    }
-    paths: Plain = {
-        "/v2": _get("About this server, in the Open Inference Protocol."),
-        "/v2/health/live": _get("Whether the server is alive; needs no token."),
-        "/v2/health/ready": _get("Whether all models are ready; needs no token."),
-    }
-    for place in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
-        names = [_path(name) for name in ("name", "version") if f"{{{name}}}" in place]
-        about = _get("The inputs and outputs of a model.")
-        paths[place] = {**about, "parameters": names}
-        paths[f"{place}/ready"] = {**_get("Whether a model is ready."), "parameters": names}
-        paths[f"{place}/infer"] = {**infer, "parameters": names}
-    return paths
+def _answer(address: Address) -> Plain:
+    """Return the forms of an answer."""
+    if isinstance(address.answer, str):
+        return {address.answer: {}} if address.answer else {}
+    if address.answer is dict:
+        return {JSON: {"schema": {"type": "object"}}}
+    found: Plain = {JSON: {"schema": _ref(address.answer)}}
+    if address.handler == "predict":
+        found |= {"application/x-ndjson": {}, "text/csv": {}}
+    return found | ({BYTES: {}} if address.handler == "infer" else {})
 
 
-def _class_paths(some: Served) -> Plain:
-    """Return what there is about classes, of the one model and by name."""
-    page: Told = {
-        "query": ({"type": "string"}, "Only labels that contain this text, ignoring case."),
-        "offset": ({"type": "integer", "minimum": 0}, "How many to skip."),
-        "limit": ({"type": "integer", "minimum": 0}, "How many at most; 100 by default."),
-    }
-    near: Told = {
-        "label": ({"type": "string"}, "Nearest to the code of this class."),
-        "code": ({"type": "string"}, "Nearest to this code, in hexadecimal digits."),
-        "top_k": ({"type": "integer", "minimum": 1}, "How many; 10 by default."),
-    }
-    labels = {"type": "array", "items": _LABEL}
-    rows = {
-        "labels": labels,
-        "inputs": {"type": "array", "items": _ref("Row")},
-        "descriptions": {
-            "type": "array",
-            "description": "Instead of rows: texts, or lists of texts, about each class.",
-        },
-        "attributes": {
-            "type": "array",
-            "items": _NUMBERS,
-            "description": "Instead of rows: numbers, like those known of other classes.",
-        },
-    }
-    example = _example(some)
-    told = (
-        "Needs a token. The answer comes when the change is in effect for all workers, and names "
-    )
-    told += "the version; no acknowledged change is lost."
-    classes = {
-        "get": _listing("List the classes, with their codes.", page),
-        "post": {
-            "summary": "Add classes, from one or more rows of each, or from descriptions.",
-            "description": f"Known classes learn from more rows. {told}",
-            "requestBody": _json_body(rows, {"inputs": example, "labels": ["new"] * len(example)}),
-            "responses": _answers("Changed", "403"),
-        },
-        "delete": {
-            "summary": "Remove classes.",
-            "description": told,
-            "requestBody": _json_body({"labels": labels}, {"labels": ["old"]}),
-            "responses": _answers("Changed", "403"),
-        },
-    }
-    nearest = {"get": _listing("Find the nearest classes in Hamming distance.", near)}
-    named = {"parameters": [_path("name")]}
-    return {
-        "/classes": classes,
-        "/classes/nearest": nearest,
-        "/models/{name}/classes": {**classes, **named},
-        "/models/{name}/classes/nearest": {**nearest, **named},
-    }
-
-
-def _listing(summary: str, told: Told) -> Plain:
-    return {"summary": summary, "parameters": _query(told), "responses": _answers("Classes")}
-
-
-def _json_body(properties: Plain, example: Plain) -> Plain:
-    schema = {"type": "object", "required": ["labels"], "properties": properties}
-    content = {"application/json": {"schema": schema, "example": example}}
-    return {"required": True, "content": content}
-
-
-def _page_paths() -> Plain:
-    model, words = "/models/{name}/page", "application/octet-stream"
-    paths = {
-        "/": _get("A page to explore the codes; needs no token, but its data do.", "text/html"),
-        "/static/{file}": _get("A file of the page; needs no token.", "text/javascript"),
-        model: _get("What the page shows about a model."),
-        f"{model}/labels": _get("All labels, in the order of their numbers."),
-        f"{model}/codes": _get("The codes of the classes, in 32-bit words.", words),
-        f"{model}/map": _get(
-            "Places on the map, x and y in 16 bits each; 202 until it is ready.", words
-        ),
-    }
-    for path, item in paths.items():
-        if "{" in path:
-            item["parameters"] = [_path("file" if "{file}" in path else "name")]
-    return paths
-
-
-def _contents(some: Served) -> Plain:
-    """Return the forms of a body."""
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    numbers = f"{some.n_features:,} numbers per row"
-    return {
-        "application/json": {
-            "schema": _ref("Question"),
-            "example": {"inputs": _example(some), "top_k": 3, "probabilities": True},
-        },
-        "application/x-ndjson": {
-            "schema": {**_ref("Row"), "description": "One row per line; answers come as lines."}
-        },
-        "text/csv": {"schema": {"type": "string", "description": "Comes back with columns added."}},
-        "application/octet-stream": {
-            "schema": {**binary["schema"], "description": f"float32, little-endian, {numbers}."}
-        },
-        "application/x-npy": {
-            "schema": {**binary["schema"], "description": f"A NumPy array, {numbers}."}
-        },
-    }
-
-
-def _example(some: Served) -> list[Any]:
-    if some.takes_text:
-        return ["a text", "another"] if some.takes_lines else [some.model.records.example]
-    if some.n_features > 8:
-        return [{"indices": [0, 7], "values": [1.5, 2]}]
-    return [[0.5] * some.n_features]
-
-
-def _schemas(some: Served) -> Plain:
-    sparse = {
-        "type": "object",
-        "description": "A row of mostly zeros; features are numbered from 0.",
-        "required": ["indices", "values"],
-        "properties": {"indices": {"type": "array", "items": {"type": "integer"}}}
-        | {"values": _NUMBERS},
-    }
-    record = {"type": "object", "description": "A value for each column."}
-    record |= {"required": some.model.records.names}
-    rows = {"description": "A text, a vector, its features that are not 0, or a value by column."}
-    rows["anyOf"] = [{"type": "string"}, _NUMBERS, sparse, record]  # type: ignore[assignment]
-    inputs = {"type": "array", "items": _ref("Row")}
-    options = {
-        one["name"]: {**one["schema"], "description": one["description"]} for one in _options()
-    }
-    of_rows = {"type": "array", "description": "One for each row; with top_k, a list."}
-    return {
-        "Row": rows,
-        "Question": {
-            "type": "object",
-            "required": ["inputs"],
-            "additionalProperties": False,
-            "properties": {"inputs": inputs, **options},
-        },
-        "Answer": _object(
-            {
-                "labels": {**of_rows, "items": _LABEL},
-                "probabilities": of_rows,
-                "explanations": {"type": "array", "items": {"type": "object"}},
-            }
-        ),
-        "Classes": _object(
-            {"total": {"type": "integer", "description": "Number on all pages; only in a listing."}}
-            | {"classes": {"type": "array", "items": _ref("Class")}}
-        ),
-        "Class": {
-            "type": "object",
-            "properties": {
-                "label": _LABEL,
-                "number": {"type": "integer"},
-                "code": {"type": ["string", "null"], "description": "Hexadecimal, bit 0 first."},
-                "distance": {
-                    "type": "integer",
-                    "description": "Number of bits that differ; only for nearest classes.",
-                },
-            },
-        },
-        "Changed": _object(
-            {"classes": {"type": "integer", "description": "Number of classes now."}}
-            | {name: {"type": "array", "items": _LABEL} for name in ("added", "removed")}
-        ),
-        "Inference": _tensors("inputs", oip.about_model(some)["inputs"]),
-        "Inferred": _tensors("outputs", oip.about_model(some)["outputs"]),
-        "Error": {"type": "object", "properties": {"error": {"type": "string"}}},
-    }
-
-
-def _object(properties: Plain) -> Plain:
-    """Return the schema of an answer, all of which name the model."""
+def _parameters(address: Address, names: list[str]) -> list[Plain]:
+    """Return what stands in an address; only of models is there a list."""
+    parts = [part[1:-1] for part in address.path.split("/") if part.startswith("{")]
     text = {"type": "string"}
-    properties = {"model": text, "version": text, **properties}
-    return {"type": "object", "required": ["model", "version"], "properties": properties}
-
-
-def _tensors(name: str, example: list[Plain]) -> Plain:
-    tensor = {
-        "type": "object",
-        "required": ["name", "shape", "datatype"],
-        "properties": {
-            "name": {"type": "string"},
-            "shape": {"type": "array", "items": {"type": "integer"}},
-            "datatype": {"type": "string", "examples": [one["datatype"] for one in example]},
-            "data": {"type": "array"},
-            "parameters": {"type": "object"},
-        },
-    }
-    return {
-        "type": "object",
-        "required": [name],
-        "properties": {
-            name: {"type": "array", "items": tensor},
-            "id": {"type": "string"},
-            "parameters": {"type": "object", "description": _PARAMETERS},
-        },
-    }
-
-
-def _options() -> list[Plain]:
-    told: Told = {
-        "top_k": (
-            {"type": "integer", "minimum": 1},
-            "Return a list of this many labels for each row, best first.",
-        ),
-        "probabilities": ({"type": "boolean"}, "Return the probabilities of the labels, too."),
-        "unknown": (
-            {"type": ["string", "number"]},
-            "The label for rows that seem to belong to no class; they have no probability.",
-        ),
-        "unknown_share": (
-            {"type": "number", "minimum": 0, "maximum": 1},
-            "The share of rows of known classes that may be taken for unknown; 0.05 by default.",
-        ),
-        "explain": (
-            {"type": ["boolean", "integer"]},
-            "Explain each answer; a number says how many of the largest terms to return.",
-        ),
-    }
-    return _query(told)
-
-
-def _query(told: Told) -> list[Plain]:
-    return [
-        {"name": name, "in": "query", "schema": schema, "description": text}
-        for name, (schema, text) in told.items()
+    found: list[Plain] = [
+        {"name": part, "in": "path", "required": True, "schema": text} for part in parts
     ]
+    if "name" in parts:
+        found[0]["schema"] = {**text, "enum": names}
+    if address.query is not None:
+        (_,), components = msgspec.json.schema_components([address.query])
+        schema = components[address.query.__name__]
+        found += [
+            {"name": name, "in": "query", "required": name in schema["required"], "schema": about}
+            for name, about in schema["properties"].items()
+        ]
+    return found
 
 
-def _answers(schema: str, *more: str, lines: bool = False) -> Plain:
-    content: Plain = {"application/json": {"schema": _ref(schema)}}
-    if lines:
-        content |= {"application/x-ndjson": {}, "text/csv": {}}
-    statuses = ("400", "401", *more, "404", "413", "415", "429", "503")
-    return {
-        "200": {"description": "The answer.", "content": content},
-        **{status: {"$ref": f"#/components/responses/{status}"} for status in statuses},
+def _contents(address: Address) -> Plain:
+    """Return the forms of a body."""
+    found: Plain = {JSON: {"schema": _ref(address.body)}}
+    if address.handler == "infer":
+        found[BYTES] = {"schema": {"description": "JSON, and behind it the bytes of tensors."}}
+    if address.handler != "predict":
+        return found
+    forms = {
+        "application/x-ndjson": "One row per line; answers come as lines.",
+        "text/csv": "Comes back with columns added.",
+        BYTES: "float32, little-endian; GET /models says how many a row has, as 'features'.",
     }
+    return found | {form: {"schema": {"description": about}} for form, about in forms.items()}
 
 
-def _responses() -> Plain:
-    told = {
-        "400": "The request cannot be understood; 'error' says what is wrong.",
-        "401": "The token is missing or wrong.",
-        "403": "Classes cannot be changed; 'error' says why.",
-        "404": "There is no such model, or version.",
-        "413": "Too many bytes or rows.",
-        "415": "The type of the body is not known.",
-        "429": "Too many requests at a time: try again after Retry-After seconds.",
-        "503": "The server is overloaded, or took too long: try again after Retry-After seconds.",
-    }
-    content = {"application/json": {"schema": _ref("Error")}}
-    return {status: {"description": text, "content": content} for status, text in told.items()}
+def _schemas() -> Plain:
+    """Return the schemas of all structs, and of a row, which is read by a model."""
+    structs = {struct for each in ADDRESSES for struct in (each.answer, each.body)}
+    named = [each for each in structs if isinstance(each, type) and issubclass(each, Struct)]
+    named = sorted(named, key=lambda each: each.__name__)
+    _, found = msgspec.json.schema_components([*named, bodies.Sparse, Error], ref_template=_SCHEMAS)
+    record = {"type": "object", "description": "A value for each of the 'columns' of GET /models."}
+    numbers = {"type": "array", "items": {"type": "number"}}
+    row = {"description": "A text, a vector, its features that are not 0, or a value by column."}
+    found["Row"] = {**row, "anyOf": [{"type": "string"}, numbers, _ref(bodies.Sparse), record]}
+    return found
 
 
-def _get(summary: str, media_type: str = "application/json") -> Plain:
-    answer = {"description": "The answer.", "content": {media_type: {}}}
-    return {"get": {"summary": summary, "responses": {"200": answer}}}
-
-
-def _path(name: str) -> Plain:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-
-
-def _ref(name: str) -> Plain:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _ref(struct: Any) -> Plain:
+    return {"$ref": _SCHEMAS.format(name=struct.__name__)}

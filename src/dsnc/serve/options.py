@@ -1,44 +1,60 @@
 """What a client asks for besides rows: the same names in JSON, in addresses and in parameters."""
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from dsnc.checks import is_whole
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import fields
+
 from dsnc.errors import did_you_mean, shorten
-from dsnc.serve.refusals import Refused
+from dsnc.serve.limits import Refused
 
-NAMES = ("top_k", "probabilities", "unknown", "unknown_share", "explain")
-_USUAL_SHARE = 0.05  # of rows of known classes that may be taken for unknown
-_WHOLE, _SHARE = re.compile(r"-?[0-9]{1,9}"), re.compile(r"[0-9]?\.?[0-9]{1,17}")
-_WORDS = {"true": True, "1": True, "false": False, "0": False}
+T = TypeVar("T", bound=Struct)
+Label = str | int | float
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=1)]
+
+_SHOWN = 100  # characters of a name that somebody sent
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What an answer holds.
+class Options(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What an answer holds."""
 
-    Parameters
-    ----------
-    top_k : int, optional
-        So many labels of each row, in a list, best first; without, one label and no list.
-    probabilities : bool
-        Whether labels come with their probabilities.
-    explain : bool or int
-        Whether rows come with explanations; a number is that of their largest terms.
-    unknown : str or number, optional
-        What rows get in place of labels that seem to belong to none of the classes.
-    unknown_share : float
-        The share of rows of known classes that may be taken for such.
-    """
-
-    top_k: int | None = None
-    probabilities: bool = False
-    explain: bool | int = False
-    unknown: Any = None
-    unknown_share: float = _USUAL_SHARE
+    top_k: Annotated[
+        Count | None,
+        Meta(description="Return a list of this many labels for each row, best first."),
+    ] = None
+    probabilities: Annotated[
+        bool, Meta(description="Return the probabilities of the labels, too.")
+    ] = False
+    reject_below: Annotated[
+        Share | None,
+        Meta(
+            description="Leave rows to a person whose best label is less probable: a decision for "
+            "each row, answer or person. From label sets, leave out such labels."
+        ),
+    ] = None
+    explain: Annotated[
+        bool | Count,
+        Meta(
+            description="Explain each answer; a number says how many of the largest terms to "
+            "return."
+        ),
+    ] = False
+    unknown: Annotated[
+        Label | None,
+        Meta(
+            description="The label for rows that seem to belong to no class; they have no "
+            "probability."
+        ),
+    ] = None
+    unknown_share: Annotated[
+        Share,
+        Meta(description="The share of rows of known classes that may be taken for unknown."),
+    ] = 0.05
 
     @property
     def k(self) -> int:
@@ -49,43 +65,45 @@ class Options:
 PLAIN = Options()
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
-    """Return options, checked."""
-    if not given:
-        return PLAIN
-    for name in given:
-        if name not in NAMES:
-            hint = did_you_mean(name, NAMES)
-            raise Refused(400, f"{shorten(name)} is not known.{hint} Valid: {', '.join(NAMES)}.")
-    top_k, explain = given.get("top_k"), given.get("explain", False)
-    if top_k is not None and not is_whole(top_k):
-        raise Refused(400, f"top_k={shorten(top_k)} must be a whole number, 1 or more.")
-    probabilities = given.get("probabilities", False)
-    if not isinstance(probabilities, bool):
-        raise Refused(400, f"probabilities={shorten(probabilities)} must be true or false.")
-    if not isinstance(explain, bool) and not is_whole(explain):
-        raise Refused(400, f"explain={shorten(explain)} must be true, false or a number of terms.")
-    unknown, share = given.get("unknown"), given.get("unknown_share", _USUAL_SHARE)
-    is_label = type(unknown) in (str, int) or (type(unknown) is float and math.isfinite(unknown))
-    if unknown is not None and not is_label:
-        raise Refused(400, f"unknown={shorten(unknown)} must be a label, a text or a number.")
-    if type(share) not in (int, float) or not 0 <= share <= 1:
-        raise Refused(400, f"unknown_share={shorten(share)} must be a number from 0 to 1.")
-    if unknown is None and "unknown_share" in given:
-        raise Refused(400, "unknown_share needs unknown, the label for rows of no known class.")
-    return Options(top_k, probabilities, explain, unknown, share)
+def as_struct(given: Mapping[str, Any], struct: type[T], *, strict: bool = True) -> T:
+    """Return what somebody asks for, checked; if not strictly, texts may stand for values."""
+    try:
+        return msgspec.convert(given, struct, strict=strict)
+    except msgspec.ValidationError as error:
+        values = {name: shorten(value) for name, value in given.items()}
+        raise Refused(400, explained(error, values, struct)) from None
 
 
-def from_address(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of a query such as ``top_k=5&probabilities=true``, yet unchecked."""
-    return {name: _value(name, text) for name, text in query.items()}
+def from_address(query: Mapping[str, str], struct: type[T]) -> T:
+    """Return what a query such as ``top_k=5&probabilities=true`` asks for."""
+    given: dict[str, Any] = dict(query)
+    if _WHOLE.fullmatch(query.get("unknown", "")):  # a label may be a number
+        given["unknown"] = int(query["unknown"])
+    found = as_struct(given, struct, strict=False)
+    for name, text in query.items():
+        if type(getattr(found, name)) is int and not _WHOLE.fullmatch(text):  # such as 1.0
+            raise Refused(400, f"{name}={shorten(text)}: Expected int.")
+    return found
 
 
-def _value(name: str, text: str) -> Any:
-    if name == "unknown":
-        return int(text) if _WHOLE.fullmatch(text) else text
-    if name == "unknown_share":
-        return float(text) if _SHARE.fullmatch(text) else text
-    if name != "top_k" and text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    return int(text) if text.isdecimal() and len(text) < 10 else text
+def explained(
+    error: msgspec.ValidationError, values: Mapping[str, str], struct: type[Struct]
+) -> str:
+    """Say what is wrong with a value, as msgspec does; `values` are as they can be shown."""
+    text = str(error)
+    if unknown := re.search("unknown field `(.*)`", text, re.DOTALL):
+        return name_not_known(unknown[1], struct.__struct_fields__)
+    problem, _, path = text.replace("`", "").partition(" - at $.")
+    if missing := re.search("missing required field (.*)", problem):
+        return f"{missing[1]} is missing{f' in {path}' if path else ''}."
+    if not path:
+        needed = [f'"{field.name}": [...]' for field in fields(struct) if field.required]
+        return f"The body must be an object such as {{{', '.join(needed)}}}."
+    value = f"={values[path]}" if path in values else ""
+    return f"{path}{value}: {problem}."
+
+
+def name_not_known(name: str, valid: tuple[str, ...]) -> str:
+    """Say that a name is not known, and which are."""
+    name = name[:_SHOWN]
+    return f"{shorten(name)} is not known.{did_you_mean(name, valid)} Valid: {', '.join(valid)}."

@@ -2,8 +2,9 @@
 
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
-from dsnc.serve.refusals import Refused, too_large
+from dsnc.serve.limits import Limits, Refused
 
 _EITHER = 32 + zlib.MAX_WBITS  # gzip, or deflate with zlib's frame
 _GZIP = 16 + zlib.MAX_WBITS
@@ -42,16 +43,17 @@ class Unpacker:
             raise Refused(400, "The body cannot be unpacked; its end is missing.")
 
 
-def unpacked(body: bytes, encoding: str, most: int) -> bytes:
+def unpacked(body: bytes, encoding: str, limits: Limits) -> bytes:
     """Return a whole body as it was before it was packed."""
     unpacker, parts, size = Unpacker(encoding), [], 0
     for piece in unpacker.pieces(body):
         size += len(piece)
-        if size > most:
-            raise too_large(f"The body is larger than {most:,} bytes.")
+        limits.check_body(size)
         parts.append(piece)
     unpacker.close()
-    return b"".join(parts)
+    plain = b"".join(parts)
+    limits.check_values(plain, len(body))
+    return plain
 
 
 def wants_gzip(accepted: str) -> bool:
@@ -70,20 +72,10 @@ def packed(body: bytes, accepted: str) -> tuple[bytes, dict[bytes, bytes]]:
     headers = {b"vary": b"Accept-Encoding"}
     if not wants_gzip(accepted):
         return body, headers
-    packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    packer = new_packer()
     return packer.compress(body) + packer.flush(), {**headers, b"content-encoding": b"gzip"}
 
 
-class Packer:
-    """Packs a stream, so that each piece can be unpacked when it comes."""
-
-    def __init__(self) -> None:
-        self._packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
-
-    def add(self, data: bytes) -> bytes:
-        """Return a piece packed."""
-        return self._packer.compress(data) + self._packer.flush(zlib.Z_SYNC_FLUSH)
-
-    def close(self) -> bytes:
-        """Return the end."""
-        return self._packer.flush()
+def new_packer() -> Any:
+    """Return what packs a body, or a stream of pieces."""
+    return zlib.compressobj(_LEVEL, wbits=_GZIP)

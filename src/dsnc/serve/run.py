@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import tempfile
 import warnings
 from functools import partial
 from typing import Any
@@ -13,21 +14,31 @@ from dsnc.serve.settings import ServeSettings
 
 _GRACE = 10  # seconds for requests that are being answered when the service stops
 _PATIENCE = 10.0  # seconds for the head of a request
-_STARTING = 120  # seconds that a worker may be silent, as while it compiles kernels
+_NEEDED = ("starlette", "uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
+_STARTING = 120  # seconds that a worker may be silent, as while it reads a large model
 
 
 def serve(settings: ServeSettings) -> None:
     """Serve models until SIGINT or SIGTERM.
 
-    Requests in progress are then answered, within ten seconds.
+    For `settings.drain` seconds it then still answers, but says that it is not ready; after that,
+    requests in progress are answered, within ten seconds.
 
     Parameters
     ----------
     settings : ServeSettings
         The models, and everything else that can be set.
     """
-    for module in ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"):
+    for module in _NEEDED:
         require(module, extra="serve", caller="dsnc serve")
+    try:
+        tempfile.TemporaryFile().close()
+    except OSError as error:
+        raise InputError(
+            f"TMPDIR={os.environ.get('TMPDIR', '')!r}: no folder for temporary files can be "
+            f"written ({error.strerror or error}), and models are copied there; name one, such as "
+            "a tmpfs."
+        ) from None
     from dsnc.serve.figures import shared_figures
 
     with shared_figures(settings.workers), contextlib.closing(_listen(settings)) as listener:
@@ -35,17 +46,15 @@ def serve(settings: ServeSettings) -> None:
 
 
 def _serve(settings: ServeSettings, listener: socket.socket) -> None:
-    import uvicorn
-
     from dsnc.serve.log import Log, keep_remarks
     from dsnc.serve.models import Models
     from dsnc.serve.protocol import Patience
-    from dsnc.serve.workers import Workers
+    from dsnc.serve.workers import DrainConfig, DrainServer, Workers
 
     log = Log()
-    models = Models(settings, log.note)  # what is wrong with one is said before a worker starts
+    models = Models(settings, log)  # what is wrong with one is said before a worker starts
     versions = {name: served.version for name, served in models.items()}
-    config = uvicorn.Config(
+    config = DrainConfig(
         partial(_make_app, settings, models if settings.workers == 1 else None),
         factory=True,
         workers=settings.workers,
@@ -60,17 +69,17 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
         timeout_graceful_shutdown=_GRACE,
         timeout_worker_healthcheck=_STARTING,
     )
+    config.drain = settings.drain
     del models
     keep_remarks(log)
     host, port = listener.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    facts: dict[str, Any] = {"address": address, "models": versions, "workers": settings.workers}
-    log.note("starting", **facts)
+    log.note("starting", address=address, models=versions, workers=settings.workers)
     # uvicorn raises the signal again when all is over.
     signal.signal(signal.SIGTERM, _stop)
     with contextlib.suppress(KeyboardInterrupt):
         if settings.workers == 1:
-            uvicorn.Server(config).run([listener])
+            DrainServer(config).run([listener])
         else:
             Workers(config, [listener]).run()
     log.note("stopped", process=os.getpid())

@@ -1,9 +1,7 @@
-"""A model that is served: read whole, and warmed up."""
+"""A model that is served: read whole, and tried out."""
 
 import contextlib
 import hashlib
-import json
-import shutil
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,14 +14,14 @@ import scipy.sparse as sp
 import dsnc
 from dsnc.codes import HammingIndex, PackedCodes
 from dsnc.errors import DsncError, InputError, ModelFileError
+from dsnc.files import copy_plain
 from dsnc.inspection.meaning import class_codes
-from dsnc.model import CodeModel, SetModel, read_fitted, takes_text
+from dsnc.model import CodeModel, CodeSetModel, SetModel, read_fitted, takes_text
 from dsnc.persistence.layout import ARRAYS_FILE, HEADER_FILE
-from dsnc.serve.bodies import Rows
 
 _FILES = (HEADER_FILE, ARRAYS_FILE)
 _VERSION = 16  # hexadecimal digits
-_WARM = "warm up"
+_TEXT = "bücher"  # not ASCII: it makes the table of all characters, too
 
 Identity = tuple[tuple[int, int, int, int], ...]
 
@@ -43,39 +41,39 @@ class Served:
     identity: Identity
 
     @classmethod
-    def read(cls, name: str, path: Path, source: Path | None = None) -> Self:
-        """Read a model and predict with it, so that its kernels are compiled and loaded.
+    def read(cls, name: str, path: Path) -> Self:
+        """Read a model and predict with it, so that no client waits for what the first takes.
 
-        With `source` it is read from there, and `path` will hold the same some day. Arrays are
-        mapped from a copy, which has no name any more when this returns: whatever happens to the
-        folder, even if its files are cut while they are read, is nothing to us.
+        Arrays are mapped from a copy, which has no name any more when this returns: whatever
+        happens to the folder, even if its files are cut while they are read, is nothing to us.
         """
-        source = path if source is None else source
-        identity = identity_of(source)
+        identity = identity_of(path)
         with tempfile.TemporaryDirectory(prefix="dsnc-serve-") as aside:
             copy = Path(aside) / "model"
             copy.mkdir()
             try:
                 for file in _FILES:
-                    shutil.copyfile(source / file, copy / file)
+                    copy_plain(path / file, copy / file)
                 version = version_of(copy)
                 model = read_fitted(copy) or dsnc.load(copy)
             except OSError as error:
-                raise _unreadable(source, error) from None
+                raise _unreadable(path, error) from None
             except DsncError as error:
-                raise InputError(str(error).replace(str(copy), str(source))) from None
+                raise InputError(str(error).replace(str(copy), str(path))) from None
             served = cls(name, path, model, version, identity)
-            served.warm_up()
+            served.try_out()
         return served
 
-    def warm_up(self) -> None:
-        """Predict a row, or a few, in all ways that clients may ask for."""
-        some: list[Any] = [np.zeros((n, self.n_features), np.float32) for n in (1, 300)]
-        some += [X.astype(np.float64) for X in some]
-        some += [sp.csr_matrix(X) for X in some]
+    def try_out(self) -> None:
+        """Predict in all ways that clients may ask for: what is made at its first use is there."""
+        some: list[Any]
         if self.takes_text:
-            text = _WARM if self.takes_lines else self.model.records.example
+            record = self.model.records.example
+            text = _TEXT if self.takes_lines else {k: _filled(value) for k, value in record.items()}
             some = [[text], [text] * 300]
+        else:
+            some = [sp.csr_matrix((n, self.n_features), dtype=np.float32) for n in (1, 300)]
+            some += [X.toarray() for X in some]
         for X in some:
             self.model.predict(X)
             self.model.predict_top_k(X, k=min(2, self.n_classes))
@@ -105,11 +103,6 @@ class Served:
         """Numbers of a row."""
         return int(self.model.n_features_in_)
 
-    @cached_property
-    def introduction(self) -> str:
-        """The beginning of an answer in JSON."""
-        return json.dumps({"model": self.name, "version": self.version})[:-1]
-
     @property
     def n_classes(self) -> int:
         """Number of classes."""
@@ -118,7 +111,7 @@ class Served:
     @property
     def is_open(self) -> bool:
         """Whether classes can come and go."""
-        return bool(self.model.kind == CodeModel.kind)
+        return self.model.kind in (CodeModel.kind, CodeSetModel.kind)
 
     @property
     def explains(self) -> bool:
@@ -143,9 +136,9 @@ class Served:
         """The labels of the classes as texts, in lower case."""
         return [str(label).casefold() for label in self.model.classes_.tolist()]
 
-    def rows(self, most: int) -> Rows:
-        """Return what gathers rows for it."""
-        return Rows(self.model, most)
+
+def _filled(value: Any) -> Any:
+    return value.replace("...", _TEXT) if isinstance(value, str) else value
 
 
 def identity_of(path: Path) -> Identity:

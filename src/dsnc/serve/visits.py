@@ -3,11 +3,12 @@
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from dsnc.serve.refusals import Gone, busy
+from dsnc.serve.limits import Gone, Limits, busy
 
 Headers = dict[bytes, bytes]
 SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
@@ -19,33 +20,14 @@ _ID, _ID_HEADER = re.compile(rb"[A-Za-z0-9_.:-]{1,64}"), b"x-request-id"
 class Visit:
     """What is known of a request, while it is answered."""
 
-    __slots__ = (
-        "_send",
-        "begin",
-        "end",
-        "expired",
-        "handler",
-        "headers",
-        "held",
-        "number",
-        "model",
-        "params",
-        "receive",
-        "rows",
-        "scope",
-        "sent",
-        "status",
-        "task",
-        "version",
-    )
-
     def __init__(self, scope: Scope, receive: Receive, send: Send, seconds: float) -> None:
         self.scope, self.receive, self._send = scope, receive, send
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.params: dict[str, str] = {}
         self.handler, self.model, self.version = "none", "", ""
         self.rows = self.sent = self.status = self.held = 0
-        self.expired = False
+        self.expired = self.is_coming = self.is_in_flight = False
+        self.role: str | None = None
         self.number = self.headers.get(_ID_HEADER)
         if self.number is not None and not _ID.fullmatch(self.number):
             self.number = None  # not fit for a log
@@ -65,6 +47,19 @@ class Visit:
     def more_time(self, seconds: float) -> None:
         """Let the time begin anew, for a stream that moves."""
         self.end = time.perf_counter() + seconds
+
+    async def body(self, limits: Limits, hold: Callable[["Visit", int], None]) -> bytes:
+        """Return the whole body, which must come in time; its bytes are held meanwhile."""
+        limits.check_body(int(self.headers.get(b"content-length", b"0")))
+        end, self.is_coming = self.end, True
+        parts, more = [], True
+        while more:
+            self.end = limits.body_ends(self.begin, time.perf_counter(), self.held)
+            data, more = await self.read()
+            hold(self, len(data))
+            parts.append(data)
+        self.end, self.is_coming = end, False
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def expire(self) -> None:
         """End it, wherever it waits."""
@@ -92,8 +87,6 @@ class Visit:
 
 class Reply:
     """A whole answer."""
-
-    __slots__ = ("body", "headers", "safe", "status")
 
     def __init__(self, body: bytes, headers: Headers, status: int = 200) -> None:
         self.body, self.status, self.safe = body, status, SAFE_HEADERS

@@ -10,7 +10,7 @@ from dsnc.decoders import Decoder
 from dsnc.encoders.torch import Rows, SparseRows
 from dsnc.training.batches import Batch
 from dsnc.training.losses.base import rows_at_once
-from dsnc.training.regularizer import AdaptiveFactor, pair_distance
+from dsnc.training.regularizer import AdaptiveFactor, distance_sum
 from dsnc.training.settings import RunSettings
 
 
@@ -99,8 +99,8 @@ class BaseObjective(nn.Module, ABC):
         if batch.partners is not None and partner_logits is not None:
             phi = self.phi(logits)
             same, other = self.phi(partner_logits).chunk(2)
-            intra = pair_distance(phi, same, batch.partners.same_weight)
-            inter = pair_distance(phi, other, batch.partners.other_weight)
+            intra = distance_sum(phi, same, batch.partners.same_weight)
+            inter = distance_sum(phi, other, batch.partners.other_weight)
             weighted = self.settings.beta * intra - self.settings.gamma * inter
             total = total + self.factor.factor * weighted
         return Terms(total, loss, intra.detach(), inter.detach())

@@ -6,9 +6,7 @@ from typing import Any
 
 import torch
 
-from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import ModuleEncoder
-from dsnc.errors import warn
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.examples import Examples
 from dsnc.training.export import Trained, export, take_over
@@ -16,11 +14,10 @@ from dsnc.training.feed import feed
 from dsnc.training.history import History
 from dsnc.training.loop import INTERRUPTED, LATE, train
 from dsnc.training.objective import Objective
-from dsnc.training.pace import SOFT_SEED, derived_seed, pace_of_a_pass, soft_pace
+from dsnc.training.pace import derived_seed, pace_of_a_pass
 from dsnc.training.scaling import divides_rows, is_mostly_zeros
 from dsnc.training.settings import RunSettings
 from dsnc.training.setup import MakeObjective, set_up
-from dsnc.training.soft_vectors import SoftVectorsObjective
 from dsnc.training.steps import TorchSteps
 from dsnc.training.torch_checkpoint import TorchCheckpoint
 from dsnc.training.world import World, lone_world
@@ -66,9 +63,8 @@ class Learner:
         self.objective = set_up(
             settings, examples, n_classes, generator, make_objective, self.world.device
         )
-        # Of `partial_fit`, from call to call: their moments are what they have learned.
+        # Of `partial_fit`, from call to call: its moments are what it has learned.
         self._optimizer: torch.optim.Optimizer | None = None
-        self._soft: tuple[SoftVectorsObjective, torch.optim.Optimizer] | None = None
         self.is_over = False  # whether the user or the clock has ended training
         self._seconds = 0.0  # that it took
 
@@ -98,54 +94,11 @@ class Learner:
         limit = self.settings.time_limit
         return None if limit is None else limit - self._seconds
 
-    def fit_soft_vectors(
-        self, decoder: LinearDecoder, sharpness: float, examples: Examples
-    ) -> LinearDecoder:
-        """Return the vectors of a decoder, trained on soft bits of this sharpness.
-
-        The encoder stays as it is. Ctrl-C leaves the vectors as far as they are. When it or the
-        clock has ended training before, or bits are not to be softer than training drew them, the
-        vectors are left alone. What the first process wants, all do.
-        """
-        world, limit = self.world, self.settings.time_limit
-        left = None if limit is None else limit - self._seconds
-        sharpness = world.sum(sharpness if world.is_first else 0.0)[0]
-        is_over = self.is_over or sharpness >= 1 or (left is not None and left <= 0)
-        if world.any(is_over):  # every process has its own clock
-            return decoder
-        objective = self._soft_objective(decoder, sharpness)
-        seed = derived_seed(self.seed, SOFT_SEED)
-        batches, _ = self._feed(objective, examples, None, seed, world)
-        pace = soft_pace(self._pace(), left)
-        try:
-            steps = TorchSteps(objective, batches, pace, world=world)
-            train(steps, pace, unit="soft epoch")
-        except KeyboardInterrupt:
-            warn("Interrupted before class vectors for soft bits were trained; they are left out.")
-            return decoder
-        return objective.make_decoder()
-
     def partial_fit(self, examples: Examples, call: int) -> History:
         """Pass once over some rows with a constant learning rate; `call` numbers the passes."""
         seed = derived_seed(self.seed, call)
         history, self._optimizer = self._pass(self.objective, examples, seed, self._optimizer)
         return history
-
-    def partial_fit_soft_vectors(
-        self, decoder: LinearDecoder, sharpness: float, examples: Examples, call: int
-    ) -> LinearDecoder:
-        """Return the vectors of a decoder after a pass over the soft bits of some rows."""
-        optimizer = None
-        if self._soft is None:
-            objective = self._soft_objective(decoder, sharpness)
-        else:
-            objective, optimizer = self._soft
-            objective.load_decoder(decoder.weight, decoder.bias)
-            objective.sharpness = sharpness
-        seed = derived_seed(self.seed, SOFT_SEED + call)
-        _, optimizer = self._pass(objective, examples, seed, optimizer)
-        self._soft = objective, optimizer
-        return objective.make_decoder()
 
     def load(self, encoder: Any, decoder: Any) -> None:
         """Go on from trained arrays; the scaling is inside their weights."""
@@ -199,8 +152,3 @@ class Learner:
         batches, _ = self._feed(objective, examples, None, seed, world)
         steps = TorchSteps(objective, batches, pace, world=world, optimizer=optimizer)
         return train(steps, pace), optimizer
-
-    def _soft_objective(self, decoder: LinearDecoder, sharpness: float) -> SoftVectorsObjective:
-        settings: Any = self.settings  # of a softmax: no other objective has soft bits
-        encoder = self.objective.encoder
-        return SoftVectorsObjective(settings, encoder, decoder, sharpness).to(self.world.device)

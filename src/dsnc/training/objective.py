@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from dsnc.decoders import LinearDecoder
 from dsnc.encoders.torch import LinearEncoder, MLPEncoder
-from dsnc.gradients import DisARM, Relaxed, StraightThrough, make_gradient, sample_bits
+from dsnc.gradients import make_gradient, sample_bits
 from dsnc.training.base_objective import BaseObjective
 from dsnc.training.batches import Batch
 from dsnc.training.class_sets import repeat_rows
-from dsnc.training.losses import Loss, make_loss
-from dsnc.training.losses.base import LossOfInputs
+from dsnc.training.losses.base import Loss, LossOfInputs
+from dsnc.training.losses.making import make_loss
 from dsnc.training.settings import Settings, SoftmaxSettings
 
 _UNSEEN = 0.5  # rows that have a class, and rows that do not, before any is seen
@@ -155,10 +155,7 @@ class Objective(OutputObjective):
         self, settings: Settings, encoder: nn.Module, n_classes: int, generator: torch.Generator
     ) -> None:
         super().__init__(settings, encoder, n_classes, generator)
-        gradient = settings.gradient
-        if isinstance(gradient, str):
-            gradient = {"name": gradient, "n_draws": settings.n_draws}
-        self.gradient = make_gradient(gradient)
+        self.gradient = make_gradient(settings.gradient)
         self.signs = settings.code_values == "signs"
         self._validation_seed = generator.initial_seed()
         self._draws = torch.Generator()
@@ -174,7 +171,7 @@ class Objective(OutputObjective):
             return self.decoder_input(drawn[0])
 
         output_loss, share = self.output_loss(batch, drawn_inputs), self.settings.soft_share
-        if share and self._at_once:
+        if share and self.gradient.uses_only_mean:
             return self._loss_at_once(logits, batch, soft_inputs(), output_loss)
 
         def loss_of_code(code: Tensor) -> tuple[Tensor, Tensor]:
@@ -190,15 +187,10 @@ class Objective(OutputObjective):
             total = torch.lerp(total, soft, share)
         return total, loss
 
-    @property
-    def _at_once(self) -> bool:
-        """Whether hard and soft bits may go through the layer together, in half the launches."""
-        return type(self.gradient) in (StraightThrough, Relaxed)
-
     def _loss_at_once(
         self, logits: Tensor, batch: Batch, soft: Tensor, output_loss: LossOfInputs
     ) -> tuple[Tensor, Tensor]:
-        """Return the same as `loss`, for gradients that ask for one mean and nothing else."""
+        """Return the same as `loss`, with drawn bits and soft bits in one call of the layer."""
         share, n_rows = self.settings.soft_share, len(soft)
         reported = logits.new_zeros(())
 
@@ -220,10 +212,8 @@ class Objective(OutputObjective):
     @property
     def is_steady(self) -> bool:
         """Whether every step does the same but for its rows, its noise and its learning rate."""
-        gradient = self.gradient
-        grows = isinstance(gradient, StraightThrough) and gradient.slope_growth != 1
-        is_known = type(gradient) in (StraightThrough, Relaxed, DisARM) and not grows
-        return is_known and is_steady_encoder(self.encoder) and not self.is_regularized
+        is_steady = self.gradient.is_steady and is_steady_encoder(self.encoder)
+        return is_steady and not self.is_regularized
 
     def decoder_input(self, code: Tensor) -> Tensor:
         """Return bits as the decoder sees them."""

@@ -146,8 +146,13 @@ class SetPartnerSampler:
         return len(with_class) * rows_each, n_all * strangers
 
 
-def pair_distance(phi: Tensor, partner: Tensor, weight: Tensor) -> Tensor:
-    """Return the weighted mean of squared distances between rows and their partners."""
+def distance_sum(phi: Tensor, partner: Tensor, weight: Tensor) -> Tensor:
+    """Return ``sum_i weight[i] * |phi[i] - partner[i]|^2``, a scalar.
+
+    Its unit is bits: the squared distance of two codes of 0 and 1 is how many bits differ. With the
+    weights of a `Batch`, which are those of a `Sampler` over the number of rows, it estimates the
+    mean over all ordered pairs; with a `Sampler`'s own, that many times as much.
+    """
     return (weight * (phi - partner).square().sum(dim=1)).sum()
 
 

@@ -1,14 +1,15 @@
 """All that one can set about training, in one flat object that checks itself."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from dsnc.checks import is_whole, one_of, real, whole
 from dsnc.errors import InputError
+from dsnc.families import Part, plain_choice
+from dsnc.gradients import make_gradient
+from dsnc.training.losses import LOSSES
 
 SCALINGS = ("auto", "none", "standard", "common", "unit_rows")
 SCHEDULES = ("constant", "one_cycle")
@@ -18,17 +19,7 @@ VALIDATION_CODES = ("hard", "sampled")
 PRECISIONS = ("auto", "bfloat16", "float32")
 TRAINERS = ("auto", "fast", "torch")
 # What a checkpoint may differ in from the run that goes on from it.
-FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device", "soft_vectors"}
-LOSS_NAMES = (
-    "auto",
-    "softmax",
-    "sampled_softmax",
-    "sigmoid",
-    "sampled_sigmoid",
-)  # "auto", and the keys of `losses.LOSSES`
-# Classes; from here on a CPU is measured to be faster with few of them, and sets of classes are
-# learned better by a softmax: the few that stand for so many others make sigmoids noisy.
-MANY = 8192
+FREE = {"checkpoint", "callbacks", "verbose", "time_limit", "device"}
 _MOST_BITS = 4096  # of a code: a million classes need 20
 
 
@@ -119,16 +110,22 @@ class RunSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxSettings(RunSettings):
-    """Settings of a model that ends in a softmax over the classes."""
+    """Settings of a model that ends in a softmax over the classes, or in another loss of them."""
 
-    loss: str = "softmax"
+    loss: Any = "softmax"
     label_smoothing: float = 0.0
 
-    names: ClassVar[dict[str, Sequence[str]]] = {**RunSettings.names, "loss": LOSS_NAMES}
+    def __post_init__(self) -> None:
+        """Write the loss in one way, however it was spelled."""
+        object.__setattr__(self, "loss", plain_choice(self.loss, LOSSES))
 
-    def _check_numbers(self) -> None:
-        super()._check_numbers()
+    def check(self) -> None:
+        """Refuse what cannot work, naming parameter, value and fix."""
+        super().check()
         real("label_smoothing", self.label_smoothing, most=1.0)
+        if not isinstance(self.loss, Part):  # its settings are checked where torch is there
+            name = self.loss.get("name") if isinstance(self.loss, Mapping) else self.loss
+            one_of("loss", name, ("auto", *LOSSES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,15 +133,12 @@ class Settings(SoftmaxSettings):
     """Settings of a run of `dsnc.DSNCClassifier`."""
 
     trainer: str = "auto"
-    loss: str = "auto"
+    loss: Any = "auto"
     gradient: Any = "straight_through"
-    n_draws: int = 4
     code_values: str = "signs"
     soft_share: float = 0.25
-    soft_vectors: bool = True
     validation_codes: str = "hard"
 
-    counts: ClassVar[tuple[str, ...]] = (*RunSettings.counts, "n_draws")
     names: ClassVar[dict[str, Sequence[str]]] = {
         **SoftmaxSettings.names,
         "trainer": TRAINERS,
@@ -152,13 +146,16 @@ class Settings(SoftmaxSettings):
         "validation_codes": VALIDATION_CODES,
     }
 
+    def __post_init__(self) -> None:
+        """Make the gradient, however it was spelled."""
+        super().__post_init__()
+        object.__setattr__(self, "gradient", make_gradient(self.gradient))
+
     def check(self) -> None:
         """Refuse what cannot work, naming parameter, value and fix."""
         super().check()
         check_bits(self.n_bits)
         real("soft_share", self.soft_share, most=1.0)
-        if not isinstance(self.soft_vectors, bool | np.bool_):
-            raise InputError(f"soft_vectors={self.soft_vectors!r} must be True or False.")
 
 
 def check_bits(n_bits: int) -> None:

@@ -17,7 +17,12 @@ def test_the_paper_runs_everything(tiny):
     sizes, seeds = 6, len(plan.seeds)
     # Five methods with a code size, one without, and one without a seed, under two recipes.
     assert count(plan, tiny) == 2 * (sizes * seeds * 5 + seeds + 1)
-    assert plan.select and not PRESETS["quick"].select
+
+
+def test_a_quick_look_is_a_row_of_the_papers_table(tiny):
+    quick = PRESETS["quick"]
+    assert quick.select and not quick.settings and quick.recipes == ("paper",)
+    assert count(quick, tiny) == len(quick.methods)
 
 
 def test_methods_and_decoders_are_chosen(tiny):

@@ -14,8 +14,10 @@ from dsnc.paper.experiments import METHODS, RECIPES, Plan, Source, cost_curve, p
 from dsnc.paper.experiments.prepare import prepare
 from dsnc.paper.experiments.record import find_records
 from dsnc.paper.experiments.selection import select, trials_of
+from dsnc.paper.experiments.trial import fit
 from dsnc.tuning import PAPER_SPACE, tune
 
+FACTORS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 TERMS = {"beta": 1e-3, "gamma": 1e-3, "adaptive": "previous"}
 SCRIPT = {  # for what the paper does not say
     "schedule": "constant",
@@ -40,7 +42,6 @@ def test_the_papers_recipe():
         "code_values": "bits",
         "loss": "softmax",
         "soft_share": 0.0,
-        "soft_vectors": False,
         "decoder": "linear",
         "reranker": None,
         "validation_codes": "hard",
@@ -62,14 +63,14 @@ def test_the_recipe_of_every_method():
 
 
 def test_what_is_selected_among():
-    grid = {"learning_rate": (3e-3, 1e-2, 3e-2, 1e-1), "factor": (1e-4, 1e-3, 1e-2)}
+    grid = {"learning_rate": (3e-3, 1e-2, 3e-2, 1e-1), "factor": FACTORS}
     assert dict(RECIPES["paper"].grid) == grid and not RECIPES["default"].grid
     sizes = {name: len(list(m.candidates("paper", {}))) for name, m in METHODS.items()}
     assert sizes == {
         "dsnc": 4,
-        "dsnc_reg": 12,
+        "dsnc_reg": 24,
         "mlp": 4,
-        "mlp_reg": 12,
+        "mlp_reg": 24,
         "ecoc": 0,
         "one_vs_rest": 0,
         "nearest_centroid": 0,
@@ -79,7 +80,7 @@ def test_what_is_selected_among():
 @pytest.mark.parametrize(
     ("fixed", "left"),
     [
-        ({"learning_rate": 0.1}, [{"factor": f} for f in (1e-4, 1e-3, 1e-2)]),
+        ({"learning_rate": 0.1}, [{"factor": f} for f in FACTORS]),
         ({"learning_rate": 0.1, "factor": 1e-3}, []),
         ({"learning_rate": 0.1, "beta": 1e-3}, []),
     ],
@@ -94,6 +95,22 @@ def test_the_factor_is_of_the_regularized_methods_only():
     assert "beta" not in plain and (regularized["beta"], regularized["gamma"]) == (0.5, 0.5)
     assert regularized["adaptive"] == "best" and regularized["max_epochs"] == 3
     assert "max_epochs" not in METHODS["nearest_centroid"].settings("paper", own)
+
+
+@pytest.mark.parametrize("kind", ["dsnc", "mlp"])
+def test_with_a_factor_of_0_the_terms_are_left_out(tiny, define, kind):
+    prepared = prepare(Source(path=tiny), "none")
+    settings = {"max_epochs": 4, "validation_every": 2, "device": "cpu"}
+    fitted = []
+    for name, chosen in ((kind, {}), (f"{kind}_reg", {"factor": 0.0})):
+        method = METHODS[name]
+        own = method.settings("paper", settings)
+        run = define(name, recipe="paper", settings=own, selected=chosen)
+        fitted.append(fit(method.estimator(run), prepared))
+    plain, regularized = fitted
+    rows = prepared.parts.test.X
+    assert regularized.adaptive == "previous"
+    assert np.array_equal(plain.predictor_.logits(rows), regularized.predictor_.logits(rows))
 
 
 def test_tuning_maximizes_what_the_paper_maximizes(tiny):
@@ -147,8 +164,10 @@ def test_rows_of_classes_without_a_training_row_are_left_out(tmp_path):
         "train": 4,
         "validation": 1,
         "test": 1,
+        "classes": 4,
         "validation left out": 1,
         "test left out": 2,
+        "classes left out": 0,
     }
     only = write(tmp_path / "only", np.eye(4), [0, 1, 0, 2], [0, 0, 1, 2])
     with pytest.raises(InputError, match="no test rows of classes that have training rows"):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from dsnc.errors import InputError, OutputError
 from dsnc.paper.experiments import Plan, run_all
@@ -135,6 +136,41 @@ def test_an_interrupt_keeps_what_is_finished(tiny, tmp_path):
     records = list(find_records(tmp_path))
     assert 0 < len(records) < 200 and not any(record.error for record in records)
     assert process.returncode != 0
+
+
+def test_a_run_that_is_killed_goes_on_from_its_last_epoch(tiny, tmp_path):
+    code = textwrap.dedent(
+        f"""
+        from dsnc.paper.experiments import Plan, run_all
+        plan = Plan(bits=(6,), seeds=(0,), recipes=("default",),
+                    methods=("nearest_centroid", "mlp"), settings={{"max_epochs": 60}})
+        if __name__ == "__main__":
+            run_all(plan.definitions(*plan.sources({tiny!r})), {str(tmp_path)!r})
+        """
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    process = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 300
+    kept = []
+    while not kept and time.monotonic() < deadline:
+        time.sleep(0.01)
+        kept = list(tmp_path.glob("tiny/.epochs-mlp-*/checkpoint.pt"))
+    process.kill()
+    process.communicate(timeout=60)  # until its worker has ended, too
+    before = torch.load(kept[0], weights_only=True)["history"]["epochs"]
+    (finished,) = find_records(tmp_path)
+    stamp = (finished.folder / "record.json").stat().st_mtime_ns
+
+    names = {"__name__": "again"}
+    exec(code, names)
+    plan = names["plan"]
+    again, resumed = run_all(plan.definitions(*plan.sources(tiny)), tmp_path)
+    assert (again.folder / "record.json").stat().st_mtime_ns == stamp
+    # Times included: these epochs were not trained again.
+    assert resumed.history["epochs"][: len(before)] == before and 0 < len(before) < 60
+    assert resumed.seconds["fit"] >= resumed.history["epochs"][-1]["seconds"]
+    assert not list(tmp_path.glob("tiny/.epochs-*"))
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True])

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from dsnc.classifier import PAPER
 from dsnc.paper.experiments import Cell, Table, accuracy_table, cost_curve, latent_table, published
 from dsnc.paper.experiments.cost_curve import Curve, Point
 
@@ -94,6 +95,49 @@ def test_what_was_left_out_and_what_was_selected_is_said(define, keep, figures):
     (table,) = accuracy_table.tables([record])
     assert "Left out, since no training row has their class: 2 of 8 test rows." in table.notes
     assert any(note.endswith("the first seed: learning rate and factor.") for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "classes", "title"),
+    [
+        (
+            {"recipe": "paper", "settings": {**PAPER, "max_epochs": 8}},
+            {"classes": 200, "classes left out": 800},
+            "Accuracy on tiny, paper recipe (200 of 1,000 classes, 1 seed, 8 epochs, nothing "
+            "selected: a quick look, not the paper's protocol)",
+        ),
+        (
+            {"recipe": "paper", "settings": dict(PAPER), "selected": {"learning_rate": 0.1}},
+            {"classes": 200, "classes left out": 800},
+            "Accuracy on tiny, paper recipe (200 of 1,000 classes, 1 seed: a quick look)",
+        ),
+        (
+            {"settings": {"max_epochs": 100, "device": "cpu"}},
+            {"classes": 12, "classes left out": 0},
+            "Accuracy on tiny, default recipe (1 seed, 100 epochs: a quick look, not the paper's "
+            "protocol)",
+        ),
+        (
+            {"recipe": "paper", "settings": {**PAPER, "adaptive": "best"}, "selected": {"x": 1.0}},
+            None,
+            "Accuracy on tiny, paper recipe (adaptive=best: not the paper's protocol)",
+        ),
+        (
+            {"recipe": "paper", "settings": dict(PAPER), "selected": {"learning_rate": 0.1}},
+            None,
+            "Accuracy on tiny, paper recipe",
+        ),
+        ({}, None, "Accuracy on tiny, default recipe"),
+    ],
+)
+def test_a_title_says_what_was_run(fields, classes, title, define, keep, figures):
+    seeds = (0, 1) if classes is None else (0,)
+    found = [
+        keep(define("dsnc", **{**fields, "seed": k}), {"linear": figures(0.5)}, rows=classes or {})
+        for k in seeds
+    ]
+    (table,) = accuracy_table.tables(found)
+    assert table.title == title
 
 
 def test_no_table_shows_a_run_of_another_recipe(define, keep, figures):

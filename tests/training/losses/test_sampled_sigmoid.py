@@ -3,15 +3,11 @@ import torch
 import torch.nn.functional as F
 from made_layers import assert_close, make_gains, make_layer, make_sets, results_of_batch
 
-from dsnc.training.losses import (
-    MANY,
-    SampledSigmoidLoss,
-    SampledSoftmaxLoss,
-    SigmoidLoss,
-    base,
-    few,
-    make_loss,
-)
+from dsnc.training.losses import MANY, base, few
+from dsnc.training.losses.making import make_loss
+from dsnc.training.losses.sampled_sigmoid import SampledSigmoidLoss
+from dsnc.training.losses.sampled_softmax import SampledSoftmaxLoss
+from dsnc.training.losses.sigmoid import SigmoidLoss
 
 DOUBLE = torch.float64
 
@@ -19,7 +15,7 @@ DOUBLE = torch.float64
 def both(inputs, weight, bias, y, row_weight, gains=None):
     layer = inputs, weight, bias, y, row_weight
     return [
-        results_of_batch(kind(0.0, inputs.dtype, gains), *layer)
+        results_of_batch(kind().for_run(0.0, inputs.dtype, gains), *layer)
         for kind in (SampledSigmoidLoss, SigmoidLoss)
     ]
 
@@ -70,7 +66,7 @@ def test_the_mean_over_all_runs_is_the_sum_but_for_the_nearest(monkeypatch):
     monkeypatch.setattr(few, "NEAREST", n_near)
     Anywhere(n_classes, monkeypatch)
     *layer, row_weight = make_layer(n_rows, n_classes)
-    y, loss = make_sets(n_rows, n_classes, most=3), SampledSigmoidLoss(precision=DOUBLE)
+    y, loss = make_sets(n_rows, n_classes, most=3), SampledSigmoidLoss().for_run(precision=DOUBLE)
     parts = [results_of_batch(loss, *layer, y, row_weight) for _ in range(n_classes)]
     ours = [torch.stack(part).mean(dim=0) for part in zip(*parts, strict=True)]
     assert torch.stack([part[0] for part in parts]).std() > 0
@@ -87,7 +83,7 @@ def test_the_mean_over_all_runs_is_the_sum_but_for_the_nearest(monkeypatch):
             mine = mine[~torch.isin(mine, shared)]
             if len(mine):
                 taken = taken + more * F.softplus(scores[:, mine].amax(dim=1)) / n_classes
-    exact = SigmoidLoss(precision=DOUBLE)(inputs, weight, bias, y, row_weight)
+    exact = SigmoidLoss().for_run(precision=DOUBLE)(inputs, weight, bias, y, row_weight)
     total, each = exact[0] - (taken * row_weight).sum(), exact[1] - taken.detach()
     gradients = torch.autograd.grad(3 * total, layer)
     assert_close(ours, [total.detach(), each, *gradients])
@@ -97,7 +93,9 @@ def test_no_class_moves_that_was_not_looked_at(monkeypatch):
     monkeypatch.setattr(few, "_CPU_SEARCHED", 4 * 320)
     *layer, row_weight = make_layer(4, 3000)
     y = make_sets(4, 3000)
-    of_weight = results_of_batch(SampledSigmoidLoss(precision=DOUBLE), *layer, y, row_weight)[3]
+    of_weight = results_of_batch(
+        SampledSigmoidLoss().for_run(precision=DOUBLE), *layer, y, row_weight
+    )[3]
     moved = of_weight.abs().sum(dim=1).nonzero()[:, 0]
     assert set(y[y >= 0].tolist()) <= set(moved.tolist())
     assert 320 <= len(moved) <= 320 + (y >= 0).sum()
@@ -107,7 +105,9 @@ def test_no_class_moves_that_was_not_looked_at(monkeypatch):
 def test_bfloat16_is_close():
     *layer, row_weight = make_layer(20, 100, dtype=torch.float32, size=0.5)
     y = make_sets(20, 100)
-    low = results_of_batch(SampledSigmoidLoss(precision=torch.bfloat16), *layer, y, row_weight)
+    low = results_of_batch(
+        SampledSigmoidLoss().for_run(precision=torch.bfloat16), *layer, y, row_weight
+    )
     exact = results_of_batch(SigmoidLoss(), *layer, y, row_weight)
     for a, b in zip(low, exact, strict=True):
         assert a.dtype == torch.float32
@@ -116,7 +116,7 @@ def test_bfloat16_is_close():
 
 def test_the_classes_of_other_processes_count_and_no_rows_cost_nothing():
     inputs, weight, bias, row_weight = make_layer(6, 40)
-    y, loss = make_sets(6, 40), SampledSigmoidLoss(precision=DOUBLE)
+    y, loss = make_sets(6, 40), SampledSigmoidLoss().for_run(precision=DOUBLE)
     whole = results_of_batch(loss, inputs, weight, bias, y, row_weight)
     for rows in (slice(0, 4), slice(4, 4)):
         part = results_of_batch(

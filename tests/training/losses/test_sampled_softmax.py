@@ -2,9 +2,10 @@ import pytest
 import torch
 
 from dsnc.training.batches import Batch
-from dsnc.training.losses import LOSSES, MANY, SampledSoftmaxLoss, SoftmaxLoss, few, make_loss
-from dsnc.training.losses.sampled_softmax import without
-from dsnc.training.settings import LOSS_NAMES
+from dsnc.training.losses import MANY, few
+from dsnc.training.losses.making import make_loss
+from dsnc.training.losses.sampled_softmax import SampledSoftmaxLoss, without
+from dsnc.training.losses.softmax import SoftmaxLoss
 
 N_BITS = 6
 
@@ -38,8 +39,8 @@ def results(loss, inputs, weight, bias, batch):
 def test_is_exact_where_all_classes_are_near(monkeypatch, n_rows, n_classes, smoothing, block):
     monkeypatch.setattr("dsnc.training.losses.base._CPU_BLOCK", block)  # draw by draw, or at once
     problem = make_problem(n_rows, n_classes)
-    ours = results(SampledSoftmaxLoss(smoothing, torch.float64), *problem)
-    exact = results(SoftmaxLoss(smoothing, torch.float64), *problem)
+    ours = results(SampledSoftmaxLoss().for_run(smoothing, torch.float64), *problem)
+    exact = results(SoftmaxLoss().for_run(smoothing, torch.float64), *problem)
     for a, b in zip(ours, exact, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
     assert not ours[1].requires_grad
@@ -47,8 +48,8 @@ def test_is_exact_where_all_classes_are_near(monkeypatch, n_rows, n_classes, smo
 
 def test_with_one_near_class_of_each_part_the_loss_is_about_the_exact_one():
     problem = make_problem(60, 1000, n_draws=1)
-    ours = results(SampledSoftmaxLoss(precision=torch.float64), *problem)
-    exact = results(SoftmaxLoss(precision=torch.float64), *problem)
+    ours = results(SampledSoftmaxLoss().for_run(precision=torch.float64), *problem)
+    exact = results(SoftmaxLoss().for_run(precision=torch.float64), *problem)
     assert ours[0].item() == pytest.approx(exact[0].item(), rel=0.01)
     assert (ours[1] - exact[1]).abs().max() < 0.05
     for a, b in zip(ours[2:], exact[2:], strict=True):
@@ -59,9 +60,9 @@ def test_a_run_of_classes_stands_for_all(monkeypatch):
     monkeypatch.setattr(few, "_CPU_SEARCHED", 30 * 300)
     monkeypatch.setattr(few, "NEAREST", 2)
     problem = make_problem(30, 1000, n_draws=1)
-    loss = SampledSoftmaxLoss(precision=torch.float64)
+    loss = SampledSoftmaxLoss().for_run(precision=torch.float64)
     totals = torch.stack([results(loss, *problem)[0] for _ in range(60)])  # the noise goes on
-    exact = results(SoftmaxLoss(precision=torch.float64), *problem)[0]
+    exact = results(SoftmaxLoss().for_run(precision=torch.float64), *problem)[0]
     assert totals.std() > 0
     assert totals.mean().item() == pytest.approx(exact.item(), rel=0.1)
 
@@ -84,8 +85,8 @@ def test_the_best_of_each_part_are_near_and_the_rest_is_summed_up():
 def test_no_class_moves_that_was_not_looked_at(monkeypatch):
     monkeypatch.setattr(few, "_CPU_SEARCHED", 4 * 320)
     inputs, weight, bias, batch = make_problem(4, 3000)
-    _, _, _, of_weight, of_bias = results(SampledSoftmaxLoss(precision=torch.float64), inputs,
-                                          weight, bias, batch)  # fmt: skip
+    loss = SampledSoftmaxLoss().for_run(precision=torch.float64)
+    _, _, _, of_weight, of_bias = results(loss, inputs, weight, bias, batch)
     moved = of_weight.abs().sum(dim=1).nonzero()[:, 0]
     assert set(batch.y.tolist()) <= set(moved.tolist())
     assert len(moved) <= 4 + 320
@@ -96,15 +97,19 @@ def test_other_classes_hold_rows_back_from_their_rivals():
     inputs, weight, bias, batch = make_problem(5, 4000, n_draws=1)
     with torch.no_grad():
         weight *= 0.01  # no class is a rival yet
-    _, each, *_ = results(SampledSoftmaxLoss(precision=torch.float64), inputs, weight, bias, batch)
-    _, exact, *_ = results(SoftmaxLoss(precision=torch.float64), inputs, weight, bias, batch)
+    _, each, *_ = results(
+        SampledSoftmaxLoss().for_run(precision=torch.float64), inputs, weight, bias, batch
+    )
+    _, exact, *_ = results(
+        SoftmaxLoss().for_run(precision=torch.float64), inputs, weight, bias, batch
+    )
     torch.testing.assert_close(each, exact, rtol=0.02, atol=0.0)
 
 
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # a processor without bfloat16
 def test_bfloat16_is_close():
     problem = make_problem(20, 30, dtype=torch.float32)
-    ours = results(SampledSoftmaxLoss(precision=torch.bfloat16), *problem)
+    ours = results(SampledSoftmaxLoss().for_run(precision=torch.bfloat16), *problem)
     for a, b in zip(ours, results(SoftmaxLoss(), *problem), strict=True):
         assert a.dtype == torch.float32
         assert (a - b).norm() < 0.02 * b.norm()
@@ -112,13 +117,15 @@ def test_bfloat16_is_close():
 
 def test_the_classes_of_other_processes_count_and_no_rows_cost_nothing():
     inputs, weight, bias, batch = make_problem(6, 20, n_draws=1)
-    whole = results(SampledSoftmaxLoss(precision=torch.float64), inputs, weight, bias, batch)
+    whole = results(
+        SampledSoftmaxLoss().for_run(precision=torch.float64), inputs, weight, bias, batch
+    )
     parts = []
     for rows in (slice(0, 6), slice(6, 6)):
         y, row_weight, noise = batch.y[rows], batch.weight[rows], torch.Generator().manual_seed(0)
         place = (rows.start, rows.stop, 6)
         mine = Batch(torch.empty(0), y, row_weight, place, noise, all_y=batch.y)
-        loss = SampledSoftmaxLoss(precision=torch.float64)
+        loss = SampledSoftmaxLoss().for_run(precision=torch.float64)
         parts.append(results(loss, inputs[rows], weight, bias, mine))
     for a, b in zip(whole, parts[0], strict=True):
         torch.testing.assert_close(a, b)
@@ -126,7 +133,6 @@ def test_the_classes_of_other_processes_count_and_no_rows_cost_nothing():
 
 
 def test_auto_takes_few_classes_of_very_many():
-    assert LOSS_NAMES == ("auto", *LOSSES)
     for name, n_classes, kind in [
         ("auto", MANY - 1, SoftmaxLoss),
         ("auto", MANY, SampledSoftmaxLoss),

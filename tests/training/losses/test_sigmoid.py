@@ -14,7 +14,8 @@ from made_layers import (
 )
 
 import oracles
-from dsnc.training.losses import SigmoidLoss, base
+from dsnc.training.losses import base
+from dsnc.training.losses.sigmoid import SigmoidLoss
 
 DOUBLE = torch.float64
 
@@ -42,7 +43,7 @@ def test_equals_the_plain_way(n, n_classes, gained, sets, block, seed):
     gains = make_gains(n_classes) if gained else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "_CPU_BLOCK", block)  # from one row at a time to all at once
-        ours = results(SigmoidLoss(0.0, DOUBLE, gains), *layer, y, row_weight)
+        ours = results(SigmoidLoss().for_run(0.0, DOUBLE, gains), *layer, y, row_weight)
     assert_close(ours, results(lambda *a: plain(*a, gains), *layer, y, row_weight))
     assert not ours[1].requires_grad
 
@@ -50,7 +51,7 @@ def test_equals_the_plain_way(n, n_classes, gained, sets, block, seed):
 def test_equals_the_fast_trainers_twin():
     inputs, weight, bias, row_weight = make_layer(6, 9)
     y, gains = make_sets(6, 9, seed=3), make_gains(9)
-    loss = SigmoidLoss(0.0, DOUBLE, gains)
+    loss = SigmoidLoss().for_run(0.0, DOUBLE, gains)
     own = gain_matrix(y, 9, gains).numpy()
     scores = (inputs @ weight.T + bias).detach().numpy()
     for row in range(6):
@@ -63,19 +64,12 @@ def test_equals_the_fast_trainers_twin():
         np.testing.assert_allclose(of_bias, 3 * gradient, rtol=1e-9)
 
 
-def test_smoothing_changes_nothing():
-    *layer, row_weight = make_layer(4, 5)
-    y = make_sets(4, 5)
-    smooth, sharp = (results(SigmoidLoss(s, DOUBLE), *layer, y, row_weight) for s in (0.3, 0.0))
-    assert_close(smooth, sharp, rtol=0, atol=0)
-
-
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # a processor without bfloat16
 def test_bfloat16_is_close():
     *layer, row_weight = make_layer(60, 40, dtype=torch.float32, size=0.5)
     y = make_sets(60, 40)
     ours, exact = (
-        results(SigmoidLoss(precision=kind), *layer, y, row_weight)
+        results(SigmoidLoss().for_run(precision=kind), *layer, y, row_weight)
         for kind in (torch.bfloat16, torch.float32)
     )
     for a, b in zip(ours, exact, strict=True):
@@ -97,7 +91,7 @@ def test_huge_scores_do_not_overflow():
 def test_no_rows_cost_nothing(y):  # a process's part of a short batch
     *layer, row_weight = make_layer(0, 5)
     total, each, of_inputs, of_weight, of_bias = results(
-        SigmoidLoss(precision=DOUBLE), *layer, y, row_weight
+        SigmoidLoss().for_run(precision=DOUBLE), *layer, y, row_weight
     )
     assert total == 0 and each.shape == (0,) and of_inputs.shape == (0, 6)
     assert not of_weight.any() and not of_bias.any()
@@ -106,5 +100,5 @@ def test_no_rows_cost_nothing(y):  # a process's part of a short batch
 def test_rows_without_a_class_hold_all_classes_down():
     *layer, row_weight = make_layer(3, 5)
     nothing = torch.full((3, 1), -1)  # a batch in which no row has any
-    of_bias = results(SigmoidLoss(precision=DOUBLE), *layer, nothing, row_weight)[-1]
+    of_bias = results(SigmoidLoss().for_run(precision=DOUBLE), *layer, nothing, row_weight)[-1]
     assert (of_bias > 0).all()

@@ -4,7 +4,8 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsnc.training.losses import SoftmaxLoss, base, softmax
+from dsnc.training.losses import base, softmax
+from dsnc.training.losses.softmax import SoftmaxLoss
 
 
 def make_problem(n, n_bits, n_classes, *, seed=0, dtype=torch.float64, size=1.0):
@@ -27,7 +28,7 @@ def plain(rows, weight, bias, y, row_weight, smoothing=0.0):
 
 
 def linear_cross_entropy(*problem, **options):
-    return SoftmaxLoss(**options)(*problem)
+    return SoftmaxLoss().for_run(**options)(*problem)
 
 
 def results(function, problem, **options):

@@ -17,7 +17,9 @@ from made_layers import (
 )
 
 import oracles
-from dsnc.training.losses import SampledSoftmaxLoss, SoftmaxLoss, base
+from dsnc.training.losses import base
+from dsnc.training.losses.sampled_softmax import SampledSoftmaxLoss
+from dsnc.training.losses.softmax import SoftmaxLoss
 
 DOUBLE = torch.float64
 
@@ -45,7 +47,7 @@ def test_equals_the_plain_way(n, n_classes, smoothing, gained, block, seed):
     y, gains = make_sets(n, n_classes, seed=seed), make_gains(n_classes) if gained else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "_CPU_BLOCK", block)
-        ours = results(SoftmaxLoss(smoothing, DOUBLE, gains), *layer, y, row_weight)
+        ours = results(SoftmaxLoss().for_run(smoothing, DOUBLE, gains), *layer, y, row_weight)
     theirs = results(lambda *a: plain(*a, smoothing, gains), *layer, y, row_weight)
     assert_close(ours, theirs)
 
@@ -54,7 +56,7 @@ def test_equals_the_plain_way(n, n_classes, smoothing, gained, block, seed):
 def test_equals_the_fast_trainers_twin(smoothing):
     inputs, weight, bias, _ = make_layer(6, 9)
     y, gains = make_sets(6, 9, seed=3), make_gains(9)
-    loss = SoftmaxLoss(smoothing, DOUBLE, gains)
+    loss = SoftmaxLoss().for_run(smoothing, DOUBLE, gains)
     own = gain_matrix(y, 9, gains).numpy()
     scores = (inputs @ weight.T + bias).detach().numpy()
     for row in range(6):
@@ -72,7 +74,7 @@ def test_a_set_of_one_is_a_class():
     y = torch.arange(7) % 5
     alone, padded = y, torch.stack([y, torch.full_like(y, -1)], dim=1)
     for smoothing in (0.0, 0.2):
-        loss = SoftmaxLoss(smoothing, DOUBLE)
+        loss = SoftmaxLoss().for_run(smoothing, DOUBLE)
         parts = (results(loss, *layer, classes, row_weight) for classes in (alone, padded))
         assert_close(*parts)
 
@@ -86,7 +88,9 @@ def test_few_are_exact_where_all_are_near(monkeypatch, n_rows, n_classes, smooth
     inputs = make_layer(3 * n_rows, n_classes, seed=1)[0]
     y, gains = make_sets(n_rows, n_classes), make_gains(n_classes)
     few, exact = (
-        results_of_batch(kind(smoothing, DOUBLE, gains), inputs, weight, bias, y, row_weight)
+        results_of_batch(
+            kind().for_run(smoothing, DOUBLE, gains), inputs, weight, bias, y, row_weight
+        )
         for kind in (SampledSoftmaxLoss, SoftmaxLoss)
     )
     assert_close(few, exact)
@@ -96,7 +100,7 @@ def test_few_are_about_exact_where_all_are_looked_at():
     *layer, row_weight = make_layer(60, 1000)
     y = make_sets(60, 1000)
     few, exact = (
-        results_of_batch(kind(precision=DOUBLE), *layer, y, row_weight)
+        results_of_batch(kind().for_run(precision=DOUBLE), *layer, y, row_weight)
         for kind in (SampledSoftmaxLoss, SoftmaxLoss)
     )
     assert few[0].item() == pytest.approx(exact[0].item(), rel=0.02)
@@ -108,6 +112,6 @@ def test_a_batch_without_any_class_costs_nothing():
     *layer, row_weight = make_layer(3, 50)
     nothing = torch.full((3, 1), -1)
     for kind in (SoftmaxLoss, SampledSoftmaxLoss):
-        loss = kind(0.1, DOUBLE)
+        loss = kind().for_run(0.1, DOUBLE)
         for part in results_of_batch(loss, *layer, nothing, row_weight):
             assert not part.any()

@@ -48,14 +48,17 @@ async function unpacked(id) {
 class FromService {
   live = true;
   token = "";
+  changeable = new Set(); // names of models that learn new classes
 
   async models() {
-    const found = await (await this._get("models")).json();
-    return found.models.map((model) => model.name);
+    const { models } = await (await this._get("models")).json();
+    this.changeable = new Set(models.filter((model) => model.changeable).map((model) => model.name));
+    return models.map((model) => model.name);
   }
 
   async facts(name) {
-    return (await this._get(at(name, "page"))).json();
+    const facts = await (await this._get(at(name, "page/facts"))).json();
+    return { ...facts, changes: this.changeable.has(name) };
   }
 
   async labels(name, version) {

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dsnc.paper.experiments import published
-from dsnc.paper.experiments.methods import METHODS, TABLE_BITS
+from dsnc.paper.experiments.definition import Definition
+from dsnc.paper.experiments.methods import METHODS, RECIPES, TABLE_BITS
 from dsnc.paper.experiments.record import FITTED, OWN, Record
 from dsnc.paper.experiments.tables import Cell, Table
+from dsnc.progress import settings_text
 
 
 def series_key(method: str, decoder: str) -> str:
@@ -48,7 +50,7 @@ COLUMNS = (
 
 def tables(records: Iterable[Record]) -> list[Table]:
     """Return a table for each data set and recipe; the paper's figures beside ours if any."""
-    return [_table(data, recipe, group) for (data, recipe), group in groups(records).items()]
+    return [_table(data, group) for (data, _), group in groups(records).items()]
 
 
 def groups(
@@ -75,7 +77,7 @@ def accuracy(column: Column, n_bits: int, records: Iterable[Record]) -> Cell:
     return Cell.of(values, constant_time=column.sublinear and n_bits <= TABLE_BITS)
 
 
-def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
+def _table(data: str, records: Sequence[Record]) -> Table:
     known = {(r.definition.method, decoder) for r in records for decoder in r.outcomes}
     columns = [column for column in COLUMNS if (column.method, column.decoder) in known]
     sizes = sorted({r.definition.n_bits for r in records if r.definition.n_bits is not None})
@@ -99,9 +101,45 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
         same = paper == published.NAMES.get(data)
         kind = "the same data set" if same else f"our data stand for its {paper}"
         notes.append(f"*paper*: figures of the paper's Table 2; {kind}.")
-    return Table(
-        f"Accuracy on {data}, {recipe} recipe", ["bits", *(c.title for c in columns)], rows, notes
-    )
+    return Table(title("Accuracy", records), ["bits", *(c.title for c in columns)], rows, notes)
+
+
+def title(what: str, records: Sequence[Record]) -> str:
+    """Name a table, and say in what its runs are not the whole of the paper's protocol."""
+    definitions = [record.definition for record in records]
+    recipe = definitions[0].recipe
+    name = f"{what} on {definitions[0].data}, {recipe} recipe"
+    fewer, other = [*_fewer(records)], [*_other(definitions)]
+    if not fewer and not other:
+        return name
+    kinds = ["a quick look"] * bool(fewer)
+    kinds += ["not the paper's protocol"] * bool(other or recipe != "paper")
+    return f"{name} ({', '.join([*fewer, *other])}: {', '.join(kinds)})"
+
+
+def _fewer(records: Sequence[Record]) -> Iterator[str]:
+    """Yield what there is less of than in the preset of the paper."""
+    rows = records[0].rows
+    if rows.get("classes left out"):
+        yield f"{rows['classes']:,} of {rows['classes'] + rows['classes left out']:,} classes"
+    if len({record.definition.seed for record in records}) == 1:
+        yield "1 seed"
+
+
+def _other(definitions: Sequence[Definition]) -> Iterator[str]:
+    """Yield what differs from the recipe."""
+    settings = {
+        name: value
+        for one in definitions
+        for name, value in one.settings.items()
+        if METHODS[one.method].recipes.get(one.recipe, {}).get(name) != value and name != "device"
+    }
+    if "max_epochs" in settings:
+        yield f"{settings.pop('max_epochs')} epochs"
+    if settings:
+        yield settings_text(settings)
+    if RECIPES[definitions[0].recipe].grid and not any(one.selected for one in definitions):
+        yield "nothing selected"
 
 
 def left_out(records: Sequence[Record]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from dsnc.codes import Encoded
 from dsnc.decoders import Decoder
 from dsnc.files import write_whole
-from dsnc.paper.experiments.accuracy_table import COLUMNS, groups, series_key
+from dsnc.paper.experiments.accuracy_table import COLUMNS, groups, series_key, title
 from dsnc.paper.experiments.definition import file_name
 from dsnc.paper.experiments.methods import TABLE_BITS
 from dsnc.paper.experiments.record import Record, find_records
@@ -56,6 +56,7 @@ class Curve:
     data: str
     recipe: str
     points: Sequence[Point]
+    title: str = ""  # of its table
 
     def front(self, cost: str) -> list[Point]:
         """Return the points that no other one beats in both accuracy and cost, cheapest first."""
@@ -94,7 +95,12 @@ def measure(records: Iterable[Record], runs: Path) -> None:
 def curves(records: Sequence[Record], runs: Path) -> list[Curve]:
     """Return a curve for each data set and recipe."""
     return [
-        Curve(data, recipe, list(_points(group, _read(runs / file_name(data) / _FILE))))
+        Curve(
+            data,
+            recipe,
+            list(_points(group, _read(runs / file_name(data) / _FILE))),
+            title("Cost of decoding", group),
+        )
         for (data, recipe), group in groups(records, CONTESTANTS).items()
     ]
 
@@ -150,8 +156,8 @@ def table(curve: Curve) -> Table:
         "table with 16 probes; measured is the decoder itself.",
     ]
     columns = ["model", "bits", "test %", "operations", "µs"]
-    title = f"Cost of decoding on {curve.data}, {curve.recipe} recipe"
-    return Table(title, columns, rows, notes, "no other model is both cheaper and more accurate")
+    best = "no other model is both cheaper and more accurate"
+    return Table(curve.title, columns, rows, notes, best)
 
 
 def decoding_times(
@@ -160,7 +166,7 @@ def decoding_times(
     """Return the least microseconds a row over some rounds in which all take turns."""
     least = dict.fromkeys(contestants, float("inf"))
     with threadpool_limits(1):
-        for _ in range(rounds + 1):  # the first compiles and makes the index
+        for _ in range(rounds + 1):  # the first makes the index
             for key, (decoder, encoded) in contestants.items():
                 start = time.perf_counter()
                 decoder.predict(encoded)

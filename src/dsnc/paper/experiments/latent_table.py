@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from dsnc.paper.experiments import published
-from dsnc.paper.experiments.accuracy_table import groups, left_out
+from dsnc.paper.experiments.accuracy_table import groups, left_out, title
 from dsnc.paper.experiments.record import Record
 from dsnc.paper.experiments.tables import Cell, Table
 
@@ -14,22 +14,22 @@ COLUMNS = ("bits", "", *published.LATENT_COLUMNS, "test codes", "NN %", "linear 
 def tables(records: Iterable[Record]) -> list[Table]:
     """Return a table for each data set and recipe."""
     grouped = groups(records, METHODS)
-    return [_table(data, recipe, group) for (data, recipe), group in grouped.items()]
+    return [_table(data, group) for (data, _), group in grouped.items()]
 
 
-def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
+def _table(data: str, records: Sequence[Record]) -> Table:
     paper = published.paper_set(records[0].definition.source, data)
     rows = []
     for n_bits in sorted({r.definition.n_bits or 0 for r in records}):
-        for method, title in METHODS.items():
+        for method, name in METHODS.items():
             same = [
                 r for r in records if (r.definition.method, r.definition.n_bits) == (method, n_bits)
             ]
             if same:
-                rows.append([Cell(str(n_bits)), Cell(title), *_cells(same)])
+                rows.append([Cell(str(n_bits)), Cell(name), *_cells(same)])
             known = published.LATENT.get(paper, {}).get((n_bits, method == "dsnc_reg"))
             if same and known:
-                rows.append([Cell("*paper*"), Cell(title), *map(Cell, known), *[Cell()] * 3])
+                rows.append([Cell("*paper*"), Cell(name), *map(Cell, known), *[Cell()] * 3])
     rows_of = next(iter(records)).codes
     notes = [
         "Hamming distances of hard codes: mean over all pairs of rows ± standard deviation over "
@@ -40,7 +40,7 @@ def _table(data: str, recipe: str, records: Sequence[Record]) -> Table:
     ]
     if any(row[0].text == "*paper*" for row in rows):
         notes.append(f"*paper*: figures of the paper's Table 3, on {paper}.")
-    return Table(f"Space of codes on {data}, {recipe} recipe", COLUMNS, rows, notes)
+    return Table(title("Space of codes", records), COLUMNS, rows, notes)
 
 
 def _cells(records: Sequence[Record]) -> list[Cell]:

@@ -41,7 +41,10 @@ RECIPES: dict[str, Recipe] = {
     "default": Recipe("tfidf"),
     "paper": Recipe(
         "none",
-        {"learning_rate": (3e-3, 1e-2, 3e-2, 1e-1), FACTOR: (1e-4, 1e-3, 1e-2)},
+        {
+            "learning_rate": (3e-3, 1e-2, 3e-2, 1e-1),
+            FACTOR: (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),  # 0: the terms are better left out
+        },
     ),
 }
 """Name to recipe: "default" is ours, "paper" the authors'."""

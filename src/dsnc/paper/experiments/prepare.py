@@ -24,14 +24,21 @@ class Prepared(NamedTuple):
     description: str
     parts: Split
     left_out: tuple[int, int]  # validation and test rows of classes without a training row
+    classes_left_out: int  # by `Source.n_classes`
     image_shape: tuple[int, int] | None
 
     @property
     def rows(self) -> dict[str, int]:
-        """How many rows each part has, and how many were left out."""
+        """How many rows each part has, how many classes there are, and how many were left out."""
         sizes = zip(Split._fields, map(len, self.parts), strict=True)
-        left_out = zip(Split._fields[1:], self.left_out, strict=True)
-        return {**dict(sizes), **{f"{name} left out": n for name, n in left_out}}
+        names = (*Split._fields[1:], "classes")
+        left_out = zip(names, (*self.left_out, self.classes_left_out), strict=True)
+        n_classes = self.parts.train.n_classes
+        return {
+            **dict(sizes),
+            "classes": n_classes,
+            **{f"{name} left out": n for name, n in left_out},
+        }
 
     def about(self) -> dict[str, Any]:
         """Return what a report says of the data."""
@@ -83,7 +90,8 @@ def prepare(source: Source, weighting: str = "tfidf") -> Prepared:
         raise InputError(
             f"data={source.path!r} has label sets, but the experiments need one label a row."
         )
-    if source.n_classes is not None and source.n_classes < dataset.n_classes:
+    n_classes = dataset.n_classes
+    if source.n_classes is not None and source.n_classes < n_classes:
         dataset = dataset.subset_classes(source.n_classes)
     whole = dataset.predefined_split() if dataset.splits else dataset.split()
     parts = _of_known_classes(whole)
@@ -100,7 +108,13 @@ def prepare(source: Source, weighting: str = "tfidf") -> Prepared:
     subset = f"{dataset.name}-{dataset.n_classes}" if source.n_classes else dataset.name
     weigh = _weighed if weighting == "tfidf" else _counted
     return Prepared(
-        subset, _fingerprint(parts), dataset.source, weigh(parts), left_out, dataset.image_shape
+        subset,
+        _fingerprint(parts),
+        dataset.source,
+        weigh(parts),
+        left_out,
+        n_classes - dataset.n_classes,
+        dataset.image_shape,
     )
 
 

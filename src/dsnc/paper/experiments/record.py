@@ -43,7 +43,8 @@ class Record:
         The history of training, as `dsnc.training.history.History.to_dict` returns it; empty
         without epochs.
     rows : dict
-        Number of rows of each part, and of those left out because no training row has their class.
+        Number of rows of each part, and of those left out because no training row has their class;
+        number of classes, and of those left out because a subset was asked for.
     seconds : dict
         Time by step: "fit", "evaluate".
     versions, machine : dict

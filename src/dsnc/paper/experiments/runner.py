@@ -1,8 +1,9 @@
 """Runs definitions in worker processes, skips what exists, and loses nothing.
 
 A run that fails leaves a record that says so, and the others continue; it is tried again next time.
-A worker that dies (out of memory, for example) is replaced. Ctrl-C keeps what is finished, and the
-same command continues from there.
+A worker that dies (out of memory, for example) is replaced. Whatever ends the command, what is
+finished is kept, the same command continues from there, and what it cut short goes on from its
+last epoch.
 """
 
 import multiprocessing
@@ -22,9 +23,9 @@ from typing import Any
 from dsnc.checks import whole
 from dsnc.paper.experiments.definition import Definition
 from dsnc.paper.experiments.record import Record, read_record, write_record
-from dsnc.progress import counting_bar
+from dsnc.progress import counting_bar, duration, heartbeat
 
-Report = Callable[[Definition, str], None]  # told of each run that ended: its error, or ""
+Report = Callable[[Definition, str | None], None]  # a run begins (None), or ended: its error, or ""
 _FINISH_S = 5.0  # that a worker may take to end
 
 
@@ -47,7 +48,7 @@ def run_all(
         Number of worker processes. They share the cores, so measured times are those of one run at
         a time only with ``n_jobs=1``.
     progress : bool, default False
-        Whether to show a progress bar on stderr.
+        Whether to show a progress bar on stderr; without a terminal, a line a minute.
     """
     whole("n_jobs", n_jobs)
     folder = Path(runs)
@@ -85,6 +86,7 @@ def _work(definitions: list[Definition], runs: Path, n_jobs: int, report: Report
 
     def lead(definition: Definition) -> tuple[Definition, str]:
         worker = idle.get()
+        report(definition, None)
         try:
             return definition, worker.run(definition)
         finally:
@@ -161,6 +163,8 @@ class Worker:
         process = context.Process(target=serve, args=arguments, daemon=True)
         process.start()
         self._process = process
+        if self._ended:  # while it started
+            process.kill()
         theirs.close()  # so that the end of the process is the end of the line
 
 
@@ -212,10 +216,19 @@ def _bar(n_missing: int, n_all: int, *, enabled: bool) -> Iterator[Report]:
     with counting_bar("runs", *columns) as bar:
         task = bar.add_task("", total=n_all, completed=n_all - n_missing)
 
-        def report(definition: Definition, error: str) -> None:
-            bar.update(task, advance=1, description=definition.title)
+        def report(definition: Definition, error: str | None) -> None:
+            if error is None:
+                bar.update(task, description=definition.title)
+                return
+            bar.advance(task)
             if error:
                 line = f"failed: {definition.title}: {error.splitlines()[-1]}"
                 bar.console.print(line, markup=False)
 
-        yield report
+        def line() -> str:
+            shown = bar.tasks[0]
+            time = duration(shown.elapsed or 0.0)
+            return f"{shown.completed:.0f} of {n_all:,} runs, {time}: {shown.description}"
+
+        with heartbeat(line):
+            yield report

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,22 +23,39 @@ from dsnc.paper.experiments.prepare import Prepared, prepare
 from dsnc.paper.experiments.record import FITTED, OWN, Record, write_record
 
 TIMED_ROWS = 2048
-_VERSIONS = ("numpy", "scipy", "scikit-learn", "torch", "numba")
+_VERSIONS = ("numpy", "scipy", "scikit-learn", "torch")
 
 
 def run(definition: Definition, runs: Path) -> Record:
-    """Run a definition and write its record; a trial ends with the training."""
+    """Run a definition and write its record; a trial ends with the training.
+
+    Its epochs are kept in a folder until it ends, so that a run that is killed goes on from there.
+    """
+    target = definition.folder(runs)
+    epochs = target.with_name(f".epochs-{target.name}")
+    try:
+        return _run(definition, runs, epochs)
+    finally:
+        shutil.rmtree(epochs, ignore_errors=True)
+
+
+def _run(definition: Definition, runs: Path, epochs: Path) -> Record:
     prepared = prepare(definition.source, definition.weighting)
     method = METHODS[definition.method]
+    model = method.estimator(definition)
+    if isinstance(model, LearnedClassifier):
+        model.checkpoint = epochs
     start = time.perf_counter()
-    model = fit(method.estimator(definition), prepared)
+    fit(model, prepared)
     fitted = time.perf_counter()
     history = getattr(model, "history_", None)
+    # Those that a killed run had taken are in the history only.
+    trained = history.epochs[-1].seconds if history is not None and history.epochs else 0.0
     record = Record(
         definition,
         history=history.to_dict() if history is not None else {},
         rows=prepared.rows,
-        seconds={"fit": fitted - start},
+        seconds={"fit": max(trained, fitted - start)},
         versions={"dsnc": dsnc.__version__, **{name: metadata.version(name) for name in _VERSIONS}},
         machine=_machine(),
     )

@@ -1,14 +1,16 @@
 """What a loss of the output layer is."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from dsnc.families import Part
 from dsnc.training.batches import Batch
+from dsnc.training.losses import refuse_smoothing
 
 _CPU_BLOCK = 1 << 22  # scores held at a time: 16 MB
 _GPU_BLOCK = 1 << 27  # 512 MB: large products keep the device busy
@@ -17,28 +19,38 @@ LossOfInputs = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 """(inputs, y, row_weight) to the weighted sum of the rows' losses and each; see `Loss`."""
 
 
-@dataclass(frozen=True)
-class Loss(ABC):
+class Loss(Part, ABC):
     """The loss of a linear layer with one output for each class.
 
-    Parameters
-    ----------
-    smoothing : float
-        Share of the target that is spread over all classes.
-    precision : dtype
-        Of the layer's matrix products; sums are always in the type of the inputs.
-    gains : (K,), optional
-        How much a row that has a class counts for it, above 0; by default 1.
+    A subclass has parameters of its own, if any, and no state. What the run says is set by
+    `for_run`: `smoothing`, the share of the target that is spread over all classes; `precision`, of
+    the layer's matrix products (sums are always in the type of the inputs); and `gains`, (K,), how
+    much a row that has a class counts for it, above 0, or None where all count 1.
     """
 
     smoothing: float = 0.0
     precision: torch.dtype = torch.float32
-    gains: Tensor | None = field(default=None, compare=False)
+    gains: Tensor | None = None
 
+    smooths: ClassVar[bool] = False
+    """Whether it knows `smoothing`. A loss that does not refuses it."""
     few: ClassVar[bool] = False
     """Whether a step scores few of the classes."""
     each_alone: ClassVar[bool] = False
     """Whether scores are log-odds of each class by itself: rows may have any number of them."""
+
+    def for_run(
+        self,
+        smoothing: float = 0.0,
+        precision: torch.dtype = torch.float32,
+        gains: Tensor | None = None,
+    ) -> Self:
+        """Return a copy for a run, or refuse what this loss does not know."""
+        if smoothing and not self.smooths:
+            refuse_smoothing(smoothing, repr(self))
+        loss = copy.copy(self)
+        loss.smoothing, loss.precision, loss.gains = smoothing, precision, gains
+        return loss
 
     @abstractmethod
     def __call__(

@@ -11,7 +11,7 @@ from dsnc.training.losses.blocks import LinearLoss
 class SigmoidLoss(Loss):
     """The sum over all classes of the binary cross-entropy of "the row has this class".
 
-    A row may have one class, several or none. There is nothing to smooth.
+    A row may have one class, several or none.
     """
 
     each_alone = True

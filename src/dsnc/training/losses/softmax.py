@@ -21,6 +21,8 @@ class SoftmaxLoss(Loss):
     Of a set, the mean over its classes. A row without a class costs nothing.
     """
 
+    smooths = True
+
     def __call__(
         self, inputs: Tensor, weight: Tensor, bias: Tensor, y: Tensor, row_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
