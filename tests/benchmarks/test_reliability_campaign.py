@@ -5,6 +5,8 @@ import json
 import os
 import random
 import re
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -172,21 +174,34 @@ def read_beyond(dice):
     return Verdict(WORKS, "not seen")
 
 
+def count_crashes(at_end):
+    """Read beyond arrays between guard pages; print what was seen of it, and what is fine as ever."""
+    Guard(at_end=at_end).install()
+    grown = np.arange(3)
+    grown.resize(5000, refcheck=False)
+    fine = np.sort(np.random.default_rng(0).normal(size=(50, 90)) @ np.ones((90, 2)))
+    outcomes = list(run_trials(read_beyond, 0, range(8), Limits(5, 500)))
+    crashed = sum("SIGSEGV" in outcome.detail for outcome in outcomes)
+    sides = [dice_of(0, number) for number in range(8)]
+    beyond = [dice.choice((-1, n)) for dice in sides for n in [dice.randrange(1, 9000)]]
+    expected = sum((place > 0) == at_end for place in beyond)
+    print(json.dumps([crashed, expected, int(grown.sum()), bool(fine.any())]))
+
+
 @pytest.mark.parametrize("at_end", [True, False])
 def test_a_step_beyond_an_array_between_guard_pages_is_seen(at_end):
-    child = os.fork()
-    if child == 0:
-        Guard(at_end=at_end).install()
-        grown = np.arange(3)
-        grown.resize(5000, refcheck=False)
-        fine = np.sort(np.random.default_rng(0).normal(size=(50, 90)) @ np.ones((90, 2)))
-        outcomes = list(run_trials(read_beyond, 0, range(8), Limits(5, 500)))
-        crashed = sum("SIGSEGV" in outcome.detail for outcome in outcomes)
-        sides = [dice_of(0, number) for number in range(8)]
-        beyond = [dice.choice((-1, n)) for dice in sides for n in [dice.randrange(1, 9000)]]
-        expected = sum((place > 0) == at_end for place in beyond)
-        os._exit(7 if crashed == expected > 0 and grown.sum() == 3 and fine.any() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    """In a process of its own: from there on, all of numpy's memory is guarded."""
+    code = f"from test_reliability_campaign import count_crashes; count_crashes({at_end})"
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": path},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    crashed, expected, total, is_fine = json.loads(ended.stdout)
+    assert crashed == expected > 0 and total == 3 and is_fine
 
 
 def test_built_folders_are_the_same_again_and_answer(bases, tmp_path):
