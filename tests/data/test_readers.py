@@ -1,5 +1,6 @@
 import bz2
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -143,3 +144,10 @@ def test_a_folder_that_is_no_data_set_is_named(tmp_path, files, message):
         (tmp_path / name).write_text(content)
     with pytest.raises(DataFileError, match=message):
         load_dataset(tmp_path)
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    """To find out its format takes a first look, after which its beginning is gone."""
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(DataFileError, match="a pipe, which can be read only once"):
+        load_dataset(tmp_path / "rows.csv")

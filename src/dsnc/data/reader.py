@@ -39,6 +39,10 @@ class Start:
     ) -> None:
         self.name, self.labelled, self._columns = str(path), labelled, columns
         self.path = Path(path)
+        if self.name != STDIN and self.path.is_fifo():
+            raise DataFileError.at(
+                path, "is a pipe, which can be read only once", expected="a file, or - for stdin"
+            )
         self.endings = self.path.name.lower().split(".")[1:]
 
     def named(self, endings: Iterable[str]) -> bool:
