@@ -318,6 +318,8 @@ class Predictor:
 
     def _decoded(self, X: Any, n_jobs: int | None, decode: Callable[[Encoded], Any]) -> Any:
         """Encode and decode rows as `_rows` gives them, in threads if more than one is wanted."""
+        if X.shape[0] == 1:  # what many rows need would take as long as the row itself
+            return decode(self._encode(X, slice(0, 1)))
         parts: dict[int, list[Any]] = {}
 
         def work(rows: slice) -> None:

@@ -111,15 +111,15 @@ void ListReader::read_others(nb::list texts, const std::vector<size_t>& places, 
     std::tie(joined, kinds_) = nb::cast<std::pair<nb::object, Kinds>>(others_(texts, lowercase_));
     const Py_ssize_t size = PyUnicode_GetLength(joined.ptr());
     if (size < 0) throw nb::python_error();
-    std::vector<uint32_t> points(size_t(size) + 1);
-    if (!PyUnicode_AsUCS4(joined.ptr(), points.data(), size + 1, 1)) throw nb::python_error();
+    // The newline behind each text is the border before the next.
+    uint32_t* const points = block.add_points(size_t(size) + 1);
+    if (!PyUnicode_AsUCS4(joined.ptr(), points, size + 1, 1)) throw nb::python_error();
     if (kinds_.shape(0) < no_character) throw nb::value_error("kinds of characters are missing");
-    const uint32_t* start = points.data();
-    const uint32_t* const end = start + size;
+    const uint32_t *start = points, *const end = points + size;
     for (size_t place : places) {
         const uint32_t* const stop = std::find(start, end, newline);
         if (stop == end) throw nb::value_error("normalized texts are missing");
-        std::copy(start, stop, block.change(place, size_t(stop - start), kinds_.data()));
+        block.change(place, start, size_t(stop - start), kinds_.data());
         start = stop + 1;
     }
 }

@@ -30,17 +30,22 @@ void make_room(std::vector<T>& numbers, size_t size) {
 }  // namespace
 
 uint32_t* Block::add(size_t size, const uint8_t* kinds) {
+    uint32_t* const points = add_points(size);
     texts_.emplace_back();
-    return change(texts_.size() - 1, size, kinds);
+    change(texts_.size() - 1, points, size, kinds);
+    return points;
 }
 
-uint32_t* Block::change(size_t i, size_t size, const uint8_t* kinds) {
+uint32_t* Block::add_points(size_t size) {
     const size_t start = end_ + in_front;
     end_ = start + size;
     make_room(points_, end_ + padding);
-    texts_[i] = {start, size, kinds};
-    longest_ = std::max(longest_, size);
     return points_.data() + start;
+}
+
+void Block::change(size_t i, const uint32_t* points, size_t size, const uint8_t* kinds) {
+    texts_[i] = {static_cast<size_t>(points - points_.data()), size, kinds};
+    longest_ = std::max(longest_, size);
 }
 
 void Block::clear() {

@@ -13,9 +13,12 @@ namespace dsnc {
 // Some texts, read to be worked on: their code points, and where each begins.
 class Block {
  public:
-    // Add a text of so many code points, or change one; return where to write them, until the next.
+    // Add a text of so many code points; return where to write them, until there are more.
     uint32_t* add(size_t size, const uint8_t* kinds);
-    uint32_t* change(size_t i, size_t size, const uint8_t* kinds);
+    // Make room for code points of texts that are there; return where to write them.
+    uint32_t* add_points(size_t size);
+    // Let a text have other points than before, of those that were written.
+    void change(size_t i, const uint32_t* points, size_t size, const uint8_t* kinds);
     void clear();
 
     size_t n_texts() const { return texts_.size(); }

@@ -10,6 +10,7 @@
 namespace dsnc::LEVEL {
 
 constexpr int block_size = 512;  // codes in a block
+constexpr int sample = 2;        // blocks that tell how far the nearest codes are at most
 
 // One of the two queries that are compared at the same time. `Distance` is uint8_t, where sums stay
 // at 255, or uint16_t.
@@ -92,6 +93,51 @@ static Least measure(int n_planes, Side<Distance> a, Side<Distance> b) {
     if (a.block != b.block) return planes::measure(n_planes, a, b);
     b.block = a.block;  // in so many words, so that it is read once
     return planes::measure(n_planes, a, b);
+}
+
+template <class Distance>
+DSNC_INLINE auto load_64(const Distance* distances, int part) {
+    return load(distances + 64 * part / static_cast<int>(sizeof(Distance)));
+}
+
+// Bit i is set where distance i of 64 is no larger than the limit.
+template <class Distance>
+DSNC_INLINE uint64_t near_enough(const Distance* distances, int64_t limit) {
+    const auto most = static_cast<Distance>(limit);
+    const uint64_t bits = up_to(load_64(distances, 0), most);
+    if constexpr (sizeof(Distance) == 1) return bits;
+    else return bits | up_to(load_64(distances, 1), most) << 32;
+}
+
+// Make what is not there the farthest of all; return the least distance.
+template <class Distance>
+static int64_t hide(Distance* distances, int64_t n_codes) {
+    const size_t n = n_codes > 0 ? static_cast<size_t>(n_codes) : 0;
+    std::memset(distances + n, 255, (block_size - n) * sizeof(Distance));
+    auto low = load_64(distances, 0);
+    constexpr int step = sizeof low / sizeof(Distance);
+    for (int g = step; g < block_size; g += step) low = smaller(low, load(distances + g));
+    Distance all[step];
+    store(all, low);
+    Distance least = all[0];
+    for (int g = 1; g < step; ++g) least = all[g] < least ? all[g] : least;
+    return least;
+}
+
+// Return the k-th distance of some blocks, or the most there is where there are fewer.
+template <class Distance>
+static int64_t kth(const Distance* distances, const int64_t* lows, int n_blocks, int k, int64_t most) {
+    int64_t low = most, high = most;
+    for (int x = 0; x < n_blocks; ++x) low = lows[x] < low ? lows[x] : low;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        int n = 0;
+        for (int g = 0; g < n_blocks * block_size; g += 64)
+            n += __builtin_popcountll(near_enough(distances + g, middle));
+        if (n >= k) high = middle;
+        else low = middle + 1;
+    }
+    return low;
 }
 
 }  // namespace dsnc::LEVEL

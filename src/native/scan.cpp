@@ -76,6 +76,9 @@ struct Counting {
 void note(const Tile& tile, Counting& found) {
     const int64_t* const labels = tile.lists.labels;
     int64_t limit = smaller(tile.limit, smaller(found.largest, 255)), within = 0;
+    if (labels == nullptr)  // k codes are k owners
+        limit = smaller(limit, kth(tile.sums, tile.lows, static_cast<int>(smaller(tile.size, sample)),
+                                   static_cast<int>(tile.lists.k), limit));
     for (int64_t distance = 0; distance <= found.largest; ++distance) found.counts[distance] = 0;
     for (int64_t x = 0; x < tile.size; ++x) {
         if (tile.lows[x] > limit) continue;
@@ -140,14 +143,6 @@ void count(const Tile& tile, Counting found) {
     for (int64_t x = 0; x < found.n; ++x) found.best[tile.lists.labels[found.noted[x]]] = nothing;
 }
 
-// The least distance of a block of n codes: the places beyond them do not count.
-int64_t least_of(const uint8_t* distances, int64_t low, int64_t n) {
-    if (n >= block_size) return low;
-    low = 255;
-    for (int64_t g = 0; g < n; ++g) low = distances[g] < low ? distances[g] : low;
-    return low;
-}
-
 // A tile for a pair of queries, or for one alone, which then goes through two blocks at once.
 struct Pass {
     const Scan& task;
@@ -173,8 +168,8 @@ void Pass::measure_pair(int64_t x, int64_t y, int64_t beyond) {
     const Side<uint8_t> a = side(0, x), b = side(1, y);
     const Least least = measure(task.n_planes, a, b);
     const int64_t n = task.codes.n - first * block_size;
-    const int64_t low_a = least_of(a.distances, least.a, n - x * block_size);
-    const int64_t low_b = least_of(b.distances, least.b, n - y * block_size);
+    const int64_t low_a = n < (x + 1) * block_size ? hide(a.distances, n - x * block_size) : least.a;
+    const int64_t low_b = n < (y + 1) * block_size ? hide(b.distances, n - y * block_size) : least.b;
     task.lows[x] = low_a;
     task.lows[(alone ? 0 : task.tile) + y] = low_b;
     limit[0] = smaller(limit[0], low_a + beyond);

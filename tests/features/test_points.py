@@ -1,5 +1,6 @@
 import random
 import time
+import tracemalloc
 import unicodedata
 
 import numpy as np
@@ -40,6 +41,21 @@ def test_a_long_text_is_normalized_in_pieces_as_the_whole():
     joining = "\u1100\u1161\u11a8\u3131\u314f\uffa1\uffc2\u0bc6\u0bbe\u30ab\uff9ee\u0301\ufdfa x\n"
     text = "".join(random.Random(0).choices(joining, k=300_000))
     assert normalized(text, lowercase=False) == unicodedata.normalize("NFKC", text)
+
+
+def test_cases_are_folded_in_pieces_as_in_the_whole():
+    text = "".join(random.Random(0).choices("ẞßſΣςİIıéÉ\u0345\u0301Ǆ\ufb01x\n", k=50_000))
+    whole = unicodedata.normalize("NFKC", text).casefold()
+    assert normalized(text, lowercase=True) == whole
+
+
+def test_a_text_that_becomes_longer_takes_little_beside_the_result():
+    normalized("\ufdfa", lowercase=True)  # the tables are made once
+    tracemalloc.start()
+    size = len(normalized("\ufdfa" * 100_000, lowercase=True))  # each becomes 18 characters
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 2 * size  # the pieces, and what they make together; two bytes a character
 
 
 @pytest.mark.parametrize("some", ["\u0301\u0316", "\u0f73", "\uff9e\u0316", "\u0345\u0301\u093c"])

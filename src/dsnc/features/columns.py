@@ -1,6 +1,7 @@
 """From texts to rows: what `TextFeatures` knows after `fit`, laid out for the native core."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,22 @@ class HashedColumns:
 
     def matrix(self, parts: list[Rows]) -> "sp.csr_matrix":
         """Return a matrix of the rows of blocks, one below the other."""
+        if len(parts) == 1 and len(parts[0][0]) == 2:  # a single text
+            matrix = sp.csr_matrix.__new__(sp.csr_matrix)
+            vars(matrix).update(vars(self._one_row))  # scipy's checks take longer than all the rest
+            matrix.indptr, matrix.indices, matrix.data = parts[0]
+            return matrix
         blocks = [
             sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, self._n))
             for indptr, indices, data in parts
         ]
         matrix = blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
         matrix.has_canonical_format = True  # which also says that columns ascend
+        return matrix
+
+    @cached_property
+    def _one_row(self) -> "sp.csr_matrix":
+        """A matrix of one row, without entries."""
+        matrix = sp.csr_matrix((1, self._n), dtype=np.float32)
+        matrix.has_canonical_format = True
         return matrix

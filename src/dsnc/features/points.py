@@ -71,10 +71,10 @@ def read_others(texts: list[str], lowercase: bool) -> tuple[str, Kinds]:
 
 def normalized(text: str, *, lowercase: bool) -> str:
     """Return the text in Unicode's form NFKC, with cases folded; long runs of marks are cut."""
-    if not text.isascii():
-        pieces = _pieces(_with_short_runs(text))
-        text = "".join([unicodedata.normalize("NFKC", piece) for piece in pieces])
-    return text.casefold() if lowercase else text
+    if text.isascii():
+        return text.casefold() if lowercase else text
+    pieces = (unicodedata.normalize("NFKC", piece) for piece in _pieces(_with_short_runs(text)))
+    return "".join([piece.casefold() for piece in pieces] if lowercase else pieces)
 
 
 def _pieces(text: str) -> Iterator[str]:
