@@ -42,8 +42,8 @@ class Log:
 
 
 def _line(when: float, event: str, facts: dict[str, Any]) -> str:
-    stamp = datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-    return f"{json.dumps({'time': f'{stamp}Z', 'event': event, **facts})}\n"
+    stamp = datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
+    return f"{json.dumps({'time': stamp.replace('+00:00', 'Z'), 'event': event, **facts})}\n"
 
 
 class _Remarks(logging.Handler):
