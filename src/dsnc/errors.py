@@ -17,6 +17,7 @@ from typing import Self
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _SHOWN = 60  # characters of offending text that a message quotes
+_COMPARED = 100  # characters of a name that may have come from anybody
 
 
 class DsncError(Exception):
@@ -150,7 +151,7 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
     >>> did_you_mean("linaer", ["linear", "table"])
     " Did you mean 'linear'?"
     """
-    close = difflib.get_close_matches(name, list(valid), n=1)
+    close = difflib.get_close_matches(name[:_COMPARED], list(valid), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

@@ -13,6 +13,8 @@ import pytest
 import dsnc
 from dsnc import files
 from dsnc.files import whole_folder
+from dsnc.model import read_fitted
+from dsnc.serve import served
 from dsnc.serve.changes import ADD, REMOVE, Changes
 from dsnc.serve.limits import Limits, Refused
 from dsnc.serve.log import Log
@@ -50,7 +52,7 @@ def changes(path):
 
 
 def body(*names):
-    return json.dumps({"inputs": names, "labels": names})
+    return json.dumps({"inputs": names, "labels": names}).encode()
 
 
 def add(changes, *names):
@@ -72,10 +74,10 @@ def test_what_is_told_is_in_the_folder(changes, path):
 def test_changes_are_made_together_and_each_is_told_its_own(changes, path):
     wishes = [
         (ADD, body("pilot")),
-        (REMOVE, '{"labels": ["nobody"]}'),
+        (REMOVE, b'{"labels": ["nobody"]}'),
         (ADD, body("pilot", "cook")),
     ]
-    wishes.append((REMOVE, '{"labels": ["driver"]}'))
+    wishes.append((REMOVE, b'{"labels": ["driver"]}'))
     new, (first, wrong, second, last) = changes.change(wishes, LIMITS)
     assert (first["added"], second["added"], last) == (["pilot"], [], {"removed": ["driver"]})
     assert wrong.status == 400 and "nobody" in wrong.message
@@ -99,14 +101,14 @@ def test_what_changes_run_is_loaded_before_the_first_one_comes(path, tokens, mon
 
 def test_what_is_refused_writes_nothing(changes, path):
     before = (path / "model.json").stat()
-    new, (told,) = changes.change([(REMOVE, '{"labels": ["nobody"]}')], LIMITS)
+    new, (told,) = changes.change([(REMOVE, b'{"labels": ["nobody"]}')], LIMITS)
     assert new is None and told.status == 400
     assert (path / "model.json").stat().st_ino == before.st_ino
 
 
 def test_classes_from_descriptions(changes, path):
     said = {"descriptions": [["driver of a tram", "tram"], "cook"], "labels": ["tram", "chef"]}
-    _, (told,) = changes.change([(ADD, json.dumps(said))], LIMITS)
+    _, (told,) = changes.change([(ADD, json.dumps(said).encode())], LIMITS)
     assert told == {"added": ["tram", "chef"], "described": 2}
     assert set(labels(path)[-2:]) == {"tram", "chef"}
 
@@ -126,7 +128,7 @@ def test_classes_from_descriptions(changes, path):
     ],
 )
 def test_wrong_descriptions(changes, said, message):
-    _, (told,) = changes.change([(ADD, json.dumps({**said, "labels": ["a"]}))], LIMITS)
+    _, (told,) = changes.change([(ADD, json.dumps({**said, "labels": ["a"]}).encode())], LIMITS)
     assert message in told.message
 
 
@@ -193,17 +195,39 @@ def test_a_folder_that_is_replaced_at_the_last_moment_is_not_written(changes, pa
 def test_a_folder_that_is_replaced_before_it_is_read_back(changes, path, monkeypatch):
     read = Served.read
 
-    def late(name, folder):
+    def late(name, folder, written):
         monkeypatch.setattr(Served, "read", read)
         with whole_folder(path, replace=True) as theirs:  # the change is in the folder for a moment
             copied("golden_text", theirs)
-        return read(name, folder)
+        return read(name, folder, written)
 
     monkeypatch.setattr(Served, "read", late)
     new, _ = add(changes, "pilot")
     assert labels(path) == new.model.classes_.tolist() == ["cook", "driver", "nurse"]
     add(changes, "keeper")  # to what is there now, and not to what is gone
     assert labels(path) == ["cook", "driver", "nurse", "keeper"]
+
+
+@pytest.mark.parametrize("is_touched", [False, True])
+def test_what_was_just_written_is_read_back_without_its_checksum(
+    changes, path, monkeypatch, is_touched
+):
+    copy, verified = served.copy_plain, []
+
+    def copy_late(source, target):
+        copy(source, target)
+        if is_touched and source.name == "model.json":  # the arrays might be those of another
+            (path / "model.safetensors").touch()
+
+    def read(folder, *, verify):
+        verified.append(verify)
+        return read_fitted(folder, verify=verify)
+
+    monkeypatch.setattr(served, "copy_plain", copy_late)
+    monkeypatch.setattr(served, "read_fitted", read)
+    assert add(changes, "pilot")[0].model.classes_[-1] == "pilot"
+    Served.read("jobs", path)
+    assert verified == [is_touched, True]
 
 
 def test_a_folder_that_is_replaced_while_it_is_loaded_is_not_changed(path, monkeypatch):

@@ -42,7 +42,7 @@ ROW = [1.0, 2.0, 3.0, 4.0]
         (b'{"inputs": [[1,2,3,4]], "explain": 0}', "explain=0: Expected int >= 1"),
         (b'{"inputs": [[1,2,3,' + b"9" * 5000 + b"]]}", "too large"),
         (b'{"inputs": ' + b"[" * 100_000, "not valid JSON"),
-        (b'\xff{"inputs": []}', "Byte 0 of the body is not UTF-8"),
+        (b'\xff{"inputs": []}', "not valid JSON (invalid character (byte 0))"),
     ],
 )
 def test_bad_bodies_are_explained(service, body, message):

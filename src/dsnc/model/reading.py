@@ -32,12 +32,13 @@ LABEL_KINDS: dict[str, Any] = {
 _KINDS: tuple[type[CodeModel], ...] = (CodeModel, CodeSetModel)
 
 
-def read_fitted(path: str | os.PathLike[str]) -> CodeModel | None:
+def read_fitted(path: str | os.PathLike[str], *, verify: bool = True) -> CodeModel | None:
     """Read what predicts of a model file; None if it is of another kind, which `dsnc.load` knows.
 
-    What is read is checked as `dsnc.load` does; parameters and figures of training are not read.
+    What is read is checked as `dsnc.load` does, its checksum only with `verify`; parameters and
+    figures of training are not read.
     """
-    header, arrays = read_model(path)
+    header, arrays = read_model(path, verify=verify)
     kinds = {kind.kind: kind for kind in _KINDS}
     if header["kind"] not in kinds:
         return None

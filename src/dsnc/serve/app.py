@@ -249,8 +249,7 @@ class Service:
         if encoding:
             body = unpacked(body, encoding, self.settings)
         visit.more_time(_CHANGE)
-        text = bodies.text_of(body)
-        served, told = await self.models.change(served.name, (kind, text))
+        served, told = await self.models.change(served.name, (kind, body))
         visit.version = served.version
         changed = Changed(
             model=served.name, version=served.version, classes=served.n_classes, **told

@@ -81,8 +81,6 @@ _KINDS = (str, list, Sparse)
 _read_any = msgspec.json.Decoder().decode
 _read_dense = msgspec.json.Decoder(list[float]).decode
 _read_sparse = msgspec.json.Decoder(Sparse).decode
-
-
 _decoder = cache(msgspec.json.Decoder)
 
 
@@ -97,7 +95,6 @@ def parse(body: bytes, struct: type[T], usual: Options = PLAIN) -> T:
         values = {name: _shown(bytes(value)) for name, value in _members(body).items()}
         problem = explained(error, values, struct)
     except _NO_JSON as error:
-        text_of(body)  # that it is not even text is said first
         problem = f"The body is not valid JSON ({_reason(error, body)})."
     raise Refused(400, problem)
 
@@ -278,14 +275,6 @@ def _problem(error: msgspec.ValidationError) -> str:
         return f"{verb} field {shorten(field[1])}; expected {_FORM}"
     size = "too large" if "out of range" in text else "not a number"
     return f"holds a value that is {size}"
-
-
-def text_of(body: bytes) -> str:
-    """Return a body as text."""
-    try:
-        return body.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise Refused(400, f"Byte {error.start:,} of the body is not UTF-8.") from None
 
 
 def parse_numbers(body: bytes, rows: Rows) -> Any:

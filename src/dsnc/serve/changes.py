@@ -33,7 +33,7 @@ _PATIENCE, _AGAIN = 20.0, 0.02  # seconds that a change waits for others, and be
 _REPLACED = "The folder of the model is being replaced."
 _UNREAD = "The change is written, but cannot be read back yet; do not send it again."
 
-Wish = tuple[str, str]  # the kind of a change, and the body of the request
+Wish = tuple[str, bytes]  # the kind of a change, and the body of the request
 Outcome = dict[str, Any] | Refused  # what was done, or why it was not
 
 
@@ -109,9 +109,10 @@ class Changes:
             if all(isinstance(outcome, Refused) for outcome in outcomes):
                 self._estimator = version, estimator
                 return None, outcomes
-            self._estimator = self._save(estimator, version), estimator
+            written = self._save(estimator, version)
+            self._estimator = written, estimator
             try:
-                new = Served.read(self.name, self.path)  # or what took its place since
+                new = Served.read(self.name, self.path, written)  # or what took its place since
             except (OSError, DsncError) as error:  # as where its copy finds no room
                 raise Refused(503, _UNREAD) from error
             self.current = new.version
@@ -148,15 +149,15 @@ def _version(folder: Path) -> str:
         return ""
 
 
-def _outcome(estimator: Any, kind: str, body: str, limits: Limits) -> Outcome:
+def _outcome(estimator: Any, kind: str, body: bytes, limits: Limits) -> Outcome:
     """Make a change, or refuse it and change nothing."""
     jobs, estimator.n_jobs = estimator.n_jobs, 1  # predictions need the other cores
     try:
         if kind == REMOVE:
-            labels = parse(body.encode(), Removal).labels
+            labels = parse(body, Removal).labels
             estimator.remove_classes(labels)
             return {"removed": labels}
-        return _added(estimator, parse(body.encode(), Addition), Rows(estimator, limits))
+        return _added(estimator, parse(body, Addition), Rows(estimator, limits))
     except Refused as refused:
         return refused
     except (DsncError, ValueError) as error:  # what scikit-learn says about rows

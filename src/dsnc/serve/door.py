@@ -13,7 +13,7 @@ from dsnc.errors import shorten
 from dsnc.serve.answers import to_json
 from dsnc.serve.figures import Figures
 from dsnc.serve.limits import Gone, Refused, busy
-from dsnc.serve.log import Log
+from dsnc.serve.log import Log, line
 from dsnc.serve.protocol import abort
 from dsnc.serve.settings import ServeSettings
 from dsnc.serve.visits import Reply, Visit
@@ -29,15 +29,8 @@ Handler = Callable[[Visit], Awaitable[ASGIApp]]
 class Door:
     """An application around the application.
 
-    Parameters
-    ----------
-    app : ASGI application
-        Knows all addresses.
-    direct : mapping of str to (Handler, dict)
-        Addresses that are asked all the time, and what stands in them: routing takes as long as
-        predicting.
-    settings, figures, log
-        Who may come in, and where it is noted.
+    `app` knows all addresses, and `direct` those that are asked all the time, with what stands in
+    them: routing takes as long as predicting.
     """
 
     def __init__(
@@ -156,7 +149,7 @@ class Door:
 
     def flush(self) -> None:
         """Count requests, and write lines about them: many at once take a fraction of the time."""
-        noted, self._noted = self._noted, []
+        noted, self._noted, lines = self._noted, [], []
         self.figures.in_flight.set(self.in_flight)
         for visit, seconds, when in noted:
             scope, client = visit.scope, visit.scope.get("client")
@@ -175,5 +168,6 @@ class Door:
                 facts |= {"model": visit.model, "version": visit.version, "rows": visit.rows}
             if visit.number is not None:
                 facts["id"] = visit.number.decode()
-            self.log.add("request", when, **facts)
-        self.log.flush()
+            lines.append(line(when, "request", facts))
+        if lines:
+            self.log.write(lines)

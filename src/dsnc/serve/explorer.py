@@ -14,7 +14,7 @@ from dsnc.serve.answers import to_json
 from dsnc.serve.limits import Refused
 from dsnc.serve.packing import packed
 from dsnc.serve.served import Served
-from dsnc.serve.visits import KEPT_HEADERS, Headers, Reply, Visit
+from dsnc.serve.visits import Headers, Reply, Visit
 
 _INDEX = "index.html"
 _KINDS = {
@@ -100,11 +100,10 @@ class Explorer:
 def _kept(visit: Visit, tag: str, headers: Headers, make: Callable[[], bytes]) -> Reply:
     """Return a reply that browsers may keep, or tell them that they have it."""
     quoted = f'"{tag}"'
+    headers = {**headers, b"etag": quoted.encode(), b"cache-control": b"private, no-cache"}
     if quoted in visit.header(b"if-none-match").replace("W/", "").split(", "):
-        reply = Reply(b"", {**headers, b"etag": quoted.encode()}, 304)  # they replace those it has
+        reply = Reply(b"", headers, 304)  # they replace those it has
         reply.headers = reply.headers[1:]  # no length: it would be that of the whole
-    else:
-        body, how = packed(make(), visit.header(b"accept-encoding"))
-        reply = Reply(body, {**headers, **how, b"etag": quoted.encode()})
-    reply.safe = KEPT_HEADERS
-    return reply
+        return reply
+    body, how = packed(make(), visit.header(b"accept-encoding"))
+    return Reply(body, {**headers, **how})

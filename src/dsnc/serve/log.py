@@ -8,40 +8,33 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
+_STDERR = 2
+
 
 class Log:
     """Writes whole lines: those of several workers do not mix."""
 
-    def __init__(self, file: int = 2) -> None:
-        self._file = file
-        self._lines: list[str] = []
+    def __init__(self) -> None:
         self._is_torn = False  # whether the last line that was written is half a one
 
     def note(self, event: str, **facts: Any) -> None:
         """Write what happened; any thread may."""
-        self._write(_line(time.time(), event, facts))
+        self.write([line(time.time(), event, facts)])
 
-    def add(self, event: str, when: float, **facts: Any) -> None:
-        """Keep a line to be written."""
-        self._lines.append(_line(when, event, facts))
-
-    def flush(self) -> None:
-        """Write all lines."""
-        lines, self._lines = self._lines, []
-        self._write("".join(lines))
-
-    def _write(self, text: str) -> None:
-        data = b"\n" * self._is_torn + text.encode()
+    def write(self, lines: list[str]) -> None:
+        """Write lines, all at once."""
+        data = b"\n" * self._is_torn + "".join(lines).encode()
         try:
             while data:
-                n_bytes = os.write(self._file, data)
+                n_bytes = os.write(_STDERR, data)
                 self._is_torn = data[n_bytes - 1 : n_bytes] != b"\n"
                 data = data[n_bytes:]
         except OSError:
             pass  # nobody reads it, or the disk is full: a service goes on
 
 
-def _line(when: float, event: str, facts: dict[str, Any]) -> str:
+def line(when: float, event: str, facts: dict[str, Any]) -> str:
+    """Return a line about what happened."""
     stamp = datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
     return f"{json.dumps({'time': stamp.replace('+00:00', 'Z'), 'event': event, **facts})}\n"
 

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dsnc.errors import DsncError
+from dsnc.errors import DsncError, did_you_mean, shorten
 from dsnc.serve.changes import Changes, Outcome, Wish
 from dsnc.serve.limits import Refused, busy
 from dsnc.serve.log import Log
 from dsnc.serve.served import Identity, Served, identity_of
-from dsnc.serve.settings import ServeSettings, unknown_model
+from dsnc.serve.settings import ServeSettings
 
 _STARTING = 100.0  # seconds that a worker waits for a change to be over before it starts
 _AGAIN = 15.0  # seconds until a folder that cannot be read is tried again
@@ -56,7 +56,8 @@ class Models(dict[str, Served]):
 
     def __missing__(self, name: str) -> Served:
         """Refuse a request for a model that is not there."""
-        raise Refused(404, unknown_model(name, self))
+        known = f"{did_you_mean(name, self)} Known: {', '.join(sorted(self))}."
+        raise Refused(404, f"There is no model {shorten(name)}.{known}")
 
     def only(self) -> Served:
         """Return the model, where there is one."""

@@ -16,7 +16,6 @@ Label = str | int | float
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
 
-_SHOWN = 100  # characters of a name that somebody sent
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -105,5 +104,4 @@ def explained(
 
 def name_not_known(name: str, valid: tuple[str, ...]) -> str:
     """Say that a name is not known, and which are."""
-    name = name[:_SHOWN]
     return f"{shorten(name)} is not known.{did_you_mean(name, valid)} Valid: {', '.join(valid)}."

@@ -76,7 +76,7 @@ def _serve(settings: ServeSettings, listener: socket.socket) -> None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     log.note("starting", address=address, models=versions, workers=settings.workers)
     # uvicorn raises the signal again when all is over.
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         if settings.workers == 1:
             DrainServer(config).run([listener])
@@ -93,10 +93,6 @@ def _make_app(settings: ServeSettings, models: Any) -> Any:
     warnings.simplefilter("ignore")  # they would be about rows of clients
     keep_remarks(Log())
     return make_app(settings, models)
-
-
-def _stop(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def _listen(settings: ServeSettings) -> socket.socket:

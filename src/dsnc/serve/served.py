@@ -41,11 +41,12 @@ class Served:
     identity: Identity
 
     @classmethod
-    def read(cls, name: str, path: Path) -> Self:
+    def read(cls, name: str, path: Path, written: str = "") -> Self:
         """Read a model and predict with it, so that no client waits for what the first takes.
 
         Arrays are mapped from a copy, which has no name any more when this returns: whatever
         happens to the folder, even if its files are cut while they are read, is nothing to us.
+        If it still holds the version that we have just `written`, its checksum is right.
         """
         identity = identity_of(path)
         with tempfile.TemporaryDirectory(prefix="dsnc-serve-") as aside:
@@ -55,7 +56,8 @@ class Served:
                 for file in _FILES:
                     copy_plain(path / file, copy / file)
                 version = version_of(copy)
-                model = read_fitted(copy) or dsnc.load(copy)
+                is_ours = version == written and identity_of(path) == identity
+                model = read_fitted(copy, verify=not is_ours) or dsnc.load(copy)
             except OSError as error:
                 raise _unreadable(path, error) from None
             except DsncError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dsnc.checks import one_of, real, whole
-from dsnc.errors import InputError, did_you_mean
+from dsnc.errors import InputError
 from dsnc.serve.limits import Limits
 
 PREDICT, CHANGE = ROLES = "predict", "change"
@@ -162,9 +162,3 @@ def read_tokens(path: Path) -> dict[str, str]:
             f"token_file={str(path)!r} holds a token of fewer than {_LEAST_TOKEN} characters; {how}"
         )
     return tokens
-
-
-def unknown_model(name: str, known: Iterable[str]) -> str:
-    """Return what is said to who asks for a model that is not there."""
-    names = sorted(known)
-    return f"There is no model {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}."

@@ -17,7 +17,7 @@ from dsnc.serve.limits import Refused
 from dsnc.serve.options import Options
 from dsnc.serve.packing import Unpacker, new_packer, wants_gzip
 from dsnc.serve.served import Served
-from dsnc.serve.visits import STRICT, Visit
+from dsnc.serve.visits import SAFE, Visit
 
 LINES = b"application/x-ndjson"
 _WAITS = 1 << 30  # seconds: a stream that has begun waits for a thread
@@ -47,7 +47,7 @@ class LineStream:
         encoding = visit.header(b"content-encoding")
         self._unpacker, self._is_packed = Unpacker(encoding), bool(encoding)
         self._packer = new_packer() if wants_gzip(visit.header(b"accept-encoding")) else None
-        headers = {**STRICT, b"content-type": LINES, b"vary": b"Accept-Encoding"}
+        headers = {**SAFE, b"content-type": LINES, b"vary": b"Accept-Encoding"}
         headers[b"x-model-version"] = visit.version.encode()
         if self._packer is not None:
             headers[b"content-encoding"] = b"gzip"

@@ -11,9 +11,11 @@ from starlette.types import Message, Receive, Scope, Send
 from dsnc.serve.limits import Gone, Limits, busy
 
 Headers = dict[bytes, bytes]
-SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-KEPT_HEADERS = [SAFE_HEADERS[0], (b"cache-control", b"private, no-cache")]  # asked for by ETag
-STRICT = {b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'"}
+SAFE = {
+    b"x-content-type-options": b"nosniff",
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+}
 _ID, _ID_HEADER = re.compile(rb"[A-Za-z0-9_.:-]{1,64}"), b"x-request-id"
 
 
@@ -70,7 +72,6 @@ class Visit:
         """Send a piece of an answer, with the headers that all have."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] += message.pop("safe", SAFE_HEADERS)
             if self.number is not None:
                 message["headers"].append((_ID_HEADER, self.number))
         else:
@@ -89,12 +90,12 @@ class Reply:
     """A whole answer."""
 
     def __init__(self, body: bytes, headers: Headers, status: int = 200) -> None:
-        self.body, self.status, self.safe = body, status, SAFE_HEADERS
-        self.headers = [(b"content-length", b"%d" % len(body)), *({**STRICT, **headers}).items()]
+        self.body, self.status = body, status
+        all_headers = {b"content-length": b"%d" % len(body), **SAFE, **headers}
+        self.headers = list(all_headers.items())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
-        start["safe"] = self.safe
         await send(start)
         await send({"type": "http.response.body", "body": self.body})
