@@ -1,9 +1,18 @@
 import pickle
+import time
 
 import pytest
 
 from dsnc import errors
-from dsnc.errors import DataFileError, DsncError, MissingExtraError, require, shorten, unknown_name
+from dsnc.errors import (
+    DataFileError,
+    DsncError,
+    MissingExtraError,
+    did_you_mean,
+    require,
+    shorten,
+    unknown_name,
+)
 
 FAMILY = [
     kind
@@ -50,3 +59,9 @@ def test_a_missing_extra_is_named_with_the_pip_line():
         MissingExtraError, match=r"load_x needs 'nowhere'.*pip install 'dsnc\[report\]'"
     ):
         require("nowhere.at.all", extra="report", caller="load_x")
+
+
+def test_a_name_of_any_length_is_compared_in_no_time():
+    start = time.perf_counter()
+    assert did_you_mean("linaer" * 10**6, ["linear"]) == ""
+    assert time.perf_counter() - start < 0.2

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
-from dsnc.serve import ServeSettings
+from dsnc.serve import ServeSettings, app
 from dsnc.serve.app import make_app
 from dsnc.serve.log import Log
 from dsnc.serve.models import Models
+from serving import copied
 
 
 @pytest.fixture
@@ -162,3 +164,27 @@ def test_a_token_that_may_only_predict_changes_nothing(make):
         403,
         {"error": "This token may predict, but not change classes."},
     )
+
+
+def test_a_packed_change_is_not_unpacked_where_all_others_wait(tmp_path, monkeypatch):
+    threads, unpacked, token = [], app.unpacked, "0123456789abcdef"
+
+    def unpack(*body):
+        threads.append(threading.current_thread())
+        return unpacked(*body)
+
+    monkeypatch.setattr(app, "unpacked", unpack)
+    path = copied("golden_text", tmp_path / "jobs")
+    settings = ServeSettings(models={"jobs": path}, tokens={token: "change"})
+    service = make_app(settings, Models(settings, Log()))
+    headers = [
+        (b"authorization", f"Bearer {token}".encode()),
+        (b"content-encoding", b"gzip"),
+    ]
+
+    async def work():
+        return await Client(service, "/classes", method="POST", headers=headers).answer()
+
+    status, told = asyncio.run(run_in(service, work))
+    assert status == 400 and "damaged" in told["error"]
+    assert threads and threading.main_thread() not in threads

@@ -247,7 +247,7 @@ class Service:
             raise Refused(403, why_not)
         body, encoding = await self._body(visit), visit.header(b"content-encoding")
         if encoding:
-            body = unpacked(body, encoding, self.settings)
+            body = await self.crew.run(partial(unpacked, body, encoding, self.settings))
         visit.more_time(_CHANGE)
         served, told = await self.models.change(served.name, (kind, body))
         visit.version = served.version
