@@ -6,7 +6,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include "checks.hpp"
 #include "python.hpp"
 
 namespace dsnc {
@@ -56,14 +55,12 @@ TrainingRows training_rows(const Csr& given, const Numbers<float>& squares, size
     const auto& [indptr, indices, values] = given;
     const size_t n = squares.shape(0);
     if (indptr.shape(0) == 0) {
-        require(values.shape(0) == n * n_features, "rows have not as many features as vectors");
+        require(values.has(n * n_features), "rows have not as many features as vectors");
         return {nullptr, nullptr, values.data(), squares.data(), values.shape(0), n_features};
     }
-    require(
-        indptr.shape(0) == n + 1 && are_runs(indptr.data(), n, std::min(indices.shape(0), values.shape(0))),
-        "indptr does not ascend, or leads outside of the arrays");
-    require(are_within(indices.data(), indices.shape(0), 0, int64_t(n_features)),
-            "rows have features that vectors do not have");
+    require(are_runs(indptr, n, std::min(indices.size(), values.size())),
+            "indptr does not ascend, or leads outside of the arrays");
+    require(are_within(indices, 0, int64_t(n_features)), "rows have features that vectors do not have");
     return {indptr.data(), indices.data(), values.data(), squares.data(), values.shape(0), n_features};
 }
 
@@ -75,10 +72,9 @@ std::pair<size_t, size_t> solve(size_t first, Numbers<int64_t> starts, Numbers<i
                                 nb::dict settings, Array<float, 1> bias,
                                 std::tuple<Array<int32_t, 1>, Array<int32_t, 1>, Array<float, 1>> room) {
     const size_t n = bias.shape(0), n_rows = squares.shape(0);
-    require(starts.shape(0) == n + 1 && are_runs(starts.data(), n, rows.shape(0)),
-            "rows of problems lead outside");
-    require(are_within(rows.data(), rows.shape(0), 0, int64_t(n_rows)), "a problem has what is no row");
-    require(positive.shape(0) == rows.shape(0) && penalty.shape(0) == n_rows && first <= n,
+    require(are_runs(starts, n, rows.size()), "rows of problems lead outside");
+    require(are_within(rows, 0, int64_t(n_rows)), "a problem has what is no row");
+    require(positive.has(rows.n()) && penalty.has(n_rows) && first <= n,
             "arrays of problems do not fit each other");
     const TrainingRows training = training_rows(features, squares, n_features);
     const auto real = [&](const char* name) { return nb::cast<float>(settings[name]); };
@@ -112,11 +108,11 @@ std::pair<size_t, size_t> solve(size_t first, Numbers<int64_t> starts, Numbers<i
 double find_centers(const Table<float>& rows, const Numbers<float>& weight, const Numbers<int64_t>& starts,
                     const Numbers<int64_t>& firsts, uint32_t seed, int n_passes,
                     const Array<float, 2>& centers) {
-    const size_t n = rows.shape(0), width = rows.shape(1), n_classes = starts.shape(0) - 1;
-    require(are_runs(starts.data(), n_classes, n), "rows of classes lead outside");
-    require(firsts.shape(0) == n_classes + 1 && are_runs(firsts.data(), n_classes, centers.shape(0)),
-            "centers of classes lead outside");
-    require(weight.shape(0) == n && centers.shape(1) == width, "arrays do not fit each other");
+    const size_t n = rows.shape(0), width = rows.shape(1);
+    const size_t n_classes = std::max<size_t>(starts.size(), 1) - 1;
+    require(are_runs(starts, n_classes, n), "rows of classes lead outside");
+    require(are_runs(firsts, n_classes, centers.shape(0)), "centers of classes lead outside");
+    require(weight.has(n) && centers.has(centers.n(), width), "arrays do not fit each other");
     std::vector<int64_t> owner(n);
     std::vector<float> distance(n);
     std::vector<double> sums;
@@ -139,14 +135,13 @@ void move_centers(const Table<float>& rows, const Numbers<int64_t>& own, const N
                   float last_rate, float spread, uint32_t seed, size_t n_movable,
                   const Array<float, 2>& centers) {
     const size_t n = rows.shape(0), width = rows.shape(1);
-    require(own.shape(0) == n && weight.shape(0) == n && candidates.shape(0) == n &&
-                centers.shape(1) == width && firsts.shape(0) > 0,
+    require(own.has(n) && weight.has(n) && candidates.has(n, candidates.width()) &&
+                centers.has(centers.n(), width),
             "arrays do not fit each other");
-    const size_t n_classes = firsts.shape(0) - 1;
-    require(are_runs(firsts.data(), n_classes, centers.shape(0)), "centers of classes lead outside");
+    const size_t n_classes = std::max<size_t>(firsts.size(), 1) - 1;
+    require(are_runs(firsts, n_classes, centers.shape(0)), "centers of classes lead outside");
     for (size_t k = 0; k < n_classes; ++k) require(firsts(k) < firsts(k + 1), "a class has no center");
-    require(are_within(candidates.data(), candidates.size(), -1, int64_t(n_classes)),
-            "a candidate is no class");
+    require(are_within(candidates, -1, int64_t(n_classes)), "a candidate is no class");
     std::vector<float> moved(width), share(candidates.shape(1));
     std::vector<int64_t> nearest(candidates.shape(1));
     kernels->centers.move(
@@ -158,14 +153,9 @@ void move_centers(const Table<float>& rows, const Numbers<int64_t>& own, const N
 }  // namespace
 
 void bind_learning(nb::module_& m) {
-    m.def("solve", solve, nb::arg("first"), nb::arg("starts"), nb::arg("rows"), nb::arg("positive"),
-          nb::arg("first_class"), nb::arg("features"), nb::arg("squares"), nb::arg("penalty"),
-          nb::arg("n_features"), nb::arg("settings"), nb::arg("bias"), nb::arg("room"));
-    m.def("find_centers", find_centers, nb::arg("rows"), nb::arg("weight"), nb::arg("starts"),
-          nb::arg("firsts"), nb::arg("seed"), nb::arg("n_passes"), nb::arg("centers"), free_of_gil());
-    m.def("move_centers", move_centers, nb::arg("rows"), nb::arg("own"), nb::arg("weight"),
-          nb::arg("candidates"), nb::arg("firsts"), nb::arg("first_rate"), nb::arg("last_rate"),
-          nb::arg("spread"), nb::arg("seed"), nb::arg("n_movable"), nb::arg("centers"), free_of_gil());
+    m.def("solve", solve);
+    m.def("find_centers", find_centers, free_of_gil());
+    m.def("move_centers", move_centers, free_of_gil());
 }
 
 }  // namespace dsnc

@@ -28,17 +28,16 @@ Confidence confidence_of(nb::handle numbers) {
                      number(7),
                      nb::cast<std::vector<double>>(nb::list(curve[0])),
                      nb::cast<std::vector<double>>(nb::list(curve[1]))};
-    if (found.knots.size() < 2 || found.knots.size() != found.heights.size())
-        throw nb::value_error("a curve needs as many knots as odds: 2 at least");
+    require(found.knots.size() >= 2 && found.knots.size() == found.heights.size(),
+            "a curve needs as many knots as odds: 2 at least");
     return found;
 }
 
 void shares(nb::handle confidence, Array<const float, 2> scores, Array<const int64_t, 1> counts,
             Array<const int64_t, 1> others, Array<float, 2> found, Array<float, 1> rest) {
     const size_t n = scores.shape(0), width = scores.shape(1);
-    if (counts.shape(0) != n || others.shape(0) != n || found.shape(0) != n || rest.shape(0) != n ||
-        found.shape(1) != width)
-        throw nb::value_error("the shapes of scores, counts, others, shares and rest do not fit");
+    require(counts.has(n) && others.has(n) && found.has(n, width) && rest.has(n),
+            "the shapes of scores, counts, others, shares and rest do not fit");
     const Confidence own = confidence_of(confidence);
     for (size_t i = 0; i < n; ++i) {
         const int64_t count = std::min(std::max<int64_t>(counts(i), 1), int64_t(width));
@@ -50,8 +49,8 @@ void shares(nb::handle confidence, Array<const float, 2> scores, Array<const int
 
 void surest(nb::handle confidence, Array<const double, 1> odds, Array<const double, 1> lead,
             Array<double, 1> found) {
-    if (odds.shape(0) != found.shape(0) || lead.shape(0) != found.shape(0))
-        throw nb::value_error("the shapes of odds, lead and found do not fit each other");
+    require(odds.has(found.n()) && lead.has(found.n()),
+            "the shapes of odds, lead and found do not fit each other");
     const Confidence own = confidence_of(confidence);
     for (size_t i = 0; i < found.shape(0); ++i) found(i) = own.top(odds(i), lead(i), false);
 }
@@ -116,8 +115,9 @@ struct NewAnswers {
     Answers answers;
 };
 
-SecondStage second_stage_of(nb::handle parts, int64_t most) {
-    if (parts.is_none()) return {nullptr, {}, 0, {}};
+SecondStage second_stage_of(const std::optional<nb::object>& given, int64_t most) {
+    if (!given) return {nullptr, {}, 0, {}};
+    const nb::handle parts = *given;
     const auto size = nb::cast<int64_t>(parts[3]);
     return {&vectors_of(parts[0]),
             {nb::cast<float>(parts[1]), nb::cast<float>(parts[2])},
@@ -129,9 +129,9 @@ SecondStage second_stage_of(nb::handle parts, int64_t most) {
 class BoundPredictor {
  public:
     BoundPredictor(Array<const float, 2> weight, Array<const float, 1> bias, bool unit, nb::object ranker,
-                   int64_t n_classes, int64_t size, nb::handle confidence, nb::object second,
-                   nb::object columns)
-        : kept_(nb::make_tuple(weight, bias, ranker, second)),
+                   int64_t n_classes, int64_t size, nb::handle confidence, std::optional<nb::object> second,
+                   std::optional<nb::object> columns)
+        : kept_(nb::make_tuple(weight.cast(), bias.cast(), ranker, second)),
           columns_(std::move(columns)),
           predictor_({{weight.data(), bias.data(), int64_t(weight.shape(0)), int(weight.shape(1))},
                       unit,
@@ -140,8 +140,11 @@ class BoundPredictor {
                       size,
                       confidence_of(confidence),
                       second_stage_of(second, size)}) {
-        if (bias.shape(0) != weight.shape(1) || size < 1 || size > n_classes)
-            throw nb::value_error("the parts of a predictor do not fit each other");
+        const ClassVectors* const vectors = predictor_.parts().second.vectors;
+        require(bias.has(weight.width()) && size >= 1 && size <= n_classes &&
+                    shortlist_of(ranker).n_bits() == weight.width() &&
+                    (!vectors || vectors->arrays.n_features == weight.shape(0)),
+                "the parts of a predictor do not fit each other");
     }
 
     nb::object predict(nb::handle rows) const { return answer(rows, 1, Wanted::classes); }
@@ -158,7 +161,7 @@ class BoundPredictor {
     bool answer_free(int64_t n, const FeatureRows& rows, const NewAnswers& found) const;
 
     nb::object kept_;  // what the predictor refers to
-    nb::object columns_;
+    std::optional<nb::object> columns_;
     Predictor predictor_;
 };
 
@@ -185,7 +188,7 @@ bool BoundPredictor::answer_texts(nb::list texts, const NewAnswers& found) const
         made.starts.resize(1);
     };
     try {
-        read_texts(columns_, std::move(texts), made, use);
+        read_texts(*columns_, std::move(texts), made, use);
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_TypeError)) throw;
         return false;  // one of them is no text
@@ -230,7 +233,7 @@ bool BoundPredictor::answer_sparse(const Buffer& indptr, const Buffer& indices, 
 // Answer texts, an array, or (indptr, indices, data) of a CSR matrix: return classes, or these and their
 // scores or probabilities. None where rows are not plain: others are to look at them.
 nb::object BoundPredictor::answer(nb::handle rows, int64_t k, Wanted wanted) const {
-    if (k < 1 || k > predictor_.n_classes()) throw nb::value_error("k is no number of classes");
+    require(k >= 1 && k <= predictor_.n_classes(), "k is no number of classes");
     const auto answered = [&](int64_t n, auto answer_all) -> nb::object {
         if (n < 1) return nb::none();
         const NewAnswers found(n, k, wanted);
@@ -239,7 +242,7 @@ nb::object BoundPredictor::answer(nb::handle rows, int64_t k, Wanted wanted) con
         return nb::make_tuple(found.classes, found.numbers);
     };
     if (PyList_CheckExact(rows.ptr())) {
-        if (columns_.is_none()) return nb::none();
+        if (!columns_) return nb::none();
         auto texts = nb::borrow<nb::list>(rows);
         return answered(int64_t(texts.size()),
                         [&](const NewAnswers& found) { return answer_texts(texts, found); });
@@ -258,18 +261,13 @@ nb::object BoundPredictor::answer(nb::handle rows, int64_t k, Wanted wanted) con
 }  // namespace
 
 void bind_predict(nb::module_& m) {
-    m.def("shares", shares, nb::arg("confidence"), nb::arg("scores").noconvert(),
-          nb::arg("counts").noconvert(), nb::arg("others").noconvert(), nb::arg("found").noconvert(),
-          nb::arg("rest").noconvert());
-    m.def("surest", surest, nb::arg("confidence"), nb::arg("odds").noconvert(), nb::arg("lead").noconvert(),
-          nb::arg("found").noconvert());
+    m.def("shares", shares);
+    m.def("surest", surest);
     nb::class_<BoundPredictor>(m, "Predictor")
         .def(nb::init<Array<const float, 2>, Array<const float, 1>, bool, nb::object, int64_t, int64_t,
-                      nb::handle, nb::object, nb::object>(),
-             nb::arg("weight"), nb::arg("bias"), nb::arg("unit"), nb::arg("ranker"), nb::arg("n_classes"),
-             nb::arg("size"), nb::arg("confidence"), nb::arg("second").none(), nb::arg("columns").none())
-        .def("predict", &BoundPredictor::predict, nb::arg("rows"))
-        .def("top_k", &BoundPredictor::top_k, nb::arg("rows"), nb::arg("k"), nb::arg("with_shares"));
+                      nb::handle, std::optional<nb::object>, std::optional<nb::object>>())
+        .def("predict", &BoundPredictor::predict)
+        .def("top_k", &BoundPredictor::top_k);
 }
 
 }  // namespace dsnc

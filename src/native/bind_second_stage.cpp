@@ -6,7 +6,6 @@
 #include <nanobind/stl/variant.h>
 
 #include "bound.hpp"
-#include "python.hpp"
 
 namespace dsnc {
 namespace {
@@ -34,7 +33,7 @@ const T* numbers_of(const OfAnyType& array) {
 }
 
 void read_dense(const DenseArray& array, size_t n_features, GivenRows& given) {
-    if (array.shape(1) != n_features) throw nb::value_error("rows have not as many features as the vectors");
+    require(array.shape(1) == n_features, "rows have not as many features as the vectors");
     given.rows.dense = array.data();
     given.n = array.shape(0);
 }
@@ -50,9 +49,8 @@ void read_csr(const CsrArrays& arrays, GivenRows& given) {
     if (given.starts.empty() || !(given.rows.floats || given.rows.doubles))
         throw nb::type_error("indptr or data of rows are of another type");
     const int64_t size = int64_t(std::min(indices.shape(0), data.shape(0)));
-    for (size_t i = 0; i < n; ++i)
-        if (given.starts[i] < (i ? given.starts[i - 1] : 0) || given.starts[i] > size)
-            throw nb::value_error("indptr does not ascend, or leads outside of the arrays");
+    require(are_runs(given.starts.data(), n - 1, size_t(size)),
+            "indptr does not ascend, or leads outside of the arrays");
     given.rows.starts = given.starts.data();
     given.rows.features = indices.data();
     given.n = n - 1;
@@ -91,9 +89,9 @@ VectorsOfClasses::VectorsOfClasses(Numbers<int64_t> firsts, Numbers<int64_t> sta
       scales_(std::move(scales)),
       bias_(std::move(bias)) {
     const size_t n = bias_.shape(0), n_firsts = firsts_.shape(0), n_weights = weights_.shape(0);
-    if (scales_.shape(0) != n || starts_.shape(0) != n + 1 || features_.shape(0) != n_weights ||
-        size_t(starts_(n)) != n_weights || (n_firsts && size_t(firsts_(n_firsts - 1)) != n))
-        throw nb::value_error("arrays of class vectors do not fit each other");
+    require(scales_.has(n) && starts_.has(n + 1) && features_.has(n_weights) &&
+                size_t(starts_(n)) == n_weights && (!n_firsts || size_t(firsts_(n_firsts - 1)) == n),
+            "arrays of class vectors do not fit each other");
     vectors_ = std::make_unique<ClassVectors>(
         VectorArrays{n_firsts ? firsts_.data() : nullptr, starts_.data(), features_.data(), weights_.data(),
                      scales_.data(), bias_.data(), n_firsts ? n_firsts - 1 : n, n, n_features, unit_rows});
@@ -103,12 +101,11 @@ void VectorsOfClasses::read(const RowArrays& rows, size_t n, GivenRows& given) c
     if (const auto* array = std::get_if<DenseArray>(&rows))
         read_dense(*array, vectors_->arrays.n_features, given);
     else read_csr(std::get<CsrArrays>(rows), given);
-    if (given.n != n) throw nb::value_error("there are not as many rows as rows of candidates");
+    require(given.n == n, "there are not as many rows as rows of candidates");
 }
 
 Candidates candidates_of(const Array<int64_t, 2>& classes, const Array<float, 2>& scores) {
-    if (classes.shape(0) != scores.shape(0) || classes.shape(1) != scores.shape(1))
-        throw nb::value_error("there are not as many scores as classes");
+    require(scores.has(classes.n(), classes.width()), "there are not as many scores as classes");
     return {classes.data(), scores.data(), classes.shape(0), classes.shape(1)};
 }
 
@@ -118,7 +115,7 @@ void VectorsOfClasses::look(const RowArrays& rows, const Array<int64_t, 2>& clas
     const Candidates candidates = candidates_of(classes, scores);
     GivenRows given;
     read(rows, candidates.n_rows, given);
-    if (inside.shape(0) != given.n) throw nb::value_error("inside has not as many numbers as rows");
+    require(inside.has(given.n), "inside has not as many numbers as rows");
     vectors_->look(given.rows, candidates, {mix, reach}, inside.data());
 }
 
@@ -138,12 +135,9 @@ void bind_second_stage(nb::module_& m) {
     using Self = VectorsOfClasses;
     nb::class_<Self>(m, "ClassVectors")
         .def(nb::init<Numbers<int64_t>, Numbers<int64_t>, Numbers<uint32_t>, Numbers<int8_t>, Numbers<float>,
-                      Numbers<float>, size_t, bool>(),
-             nb::arg("firsts"), nb::arg("starts"), nb::arg("features"), nb::arg("weights"), nb::arg("scales"),
-             nb::arg("bias"), nb::arg("n_features"), nb::arg("unit_rows"))
-        .def("look", &Self::look, nb::arg("rows"), nb::arg("classes"), nb::arg("scores"), nb::arg("mix"),
-             nb::arg("reach"), nb::arg("inside"), free_of_gil())
-        .def("margins", &Self::margins, nb::arg("rows"), nb::arg("classes"), nb::arg("out"), free_of_gil());
+                      Numbers<float>, size_t, bool>())
+        .def("look", &Self::look, free_of_gil())
+        .def("margins", &Self::margins, free_of_gil());
 }
 
 }  // namespace dsnc

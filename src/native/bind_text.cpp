@@ -8,7 +8,6 @@
 
 #include "bound.hpp"
 #include "new_arrays.hpp"
-#include "python.hpp"
 
 namespace dsnc {
 namespace {
@@ -37,8 +36,8 @@ struct TextSettings {
 GramSizes sizes_of(nb::handle pair) {
     const auto [shortest, longest] = nb::cast<std::pair<int, int>>(pair);
     const bool is_none = shortest == 0 && longest == 0;
-    if (!is_none && (shortest < 1 || longest < shortest || longest > longest_gram))
-        throw nb::value_error("sizes of n-grams do not ascend from 1 to 32");
+    require(is_none || (shortest >= 1 && longest >= shortest && longest <= longest_gram),
+            "sizes of n-grams do not ascend from 1 to 32");
     return {shortest, longest};
 }
 
@@ -51,7 +50,7 @@ TextSettings settings_of(nb::handle grams) {
     settings.grams.sublinear = nb::cast<bool>(grams.attr("sublinear"));
     settings.lowercase = nb::cast<bool>(grams.attr("lowercase"));
     const uint32_t n = settings.grams.n_buckets;
-    if (n < 64 || (n & (n - 1))) throw nb::value_error("n_hashes is not a power of two");
+    require(n >= 64 && !(n & (n - 1)), "n_hashes is not a power of two");
     return settings;
 }
 
@@ -114,11 +113,11 @@ void ListReader::read_others(nb::list texts, const std::vector<size_t>& places, 
     // The newline behind each text is the border before the next.
     uint32_t* const points = block.add_points(size_t(size) + 1);
     if (!PyUnicode_AsUCS4(joined.ptr(), points, size + 1, 1)) throw nb::python_error();
-    if (kinds_.shape(0) < no_character) throw nb::value_error("kinds of characters are missing");
+    require(kinds_.size() >= no_character, "kinds of characters are missing");
     const uint32_t *start = points, *const end = points + size;
     for (size_t place : places) {
         const uint32_t* const stop = std::find(start, end, newline);
-        if (stop == end) throw nb::value_error("normalized texts are missing");
+        require(stop != end, "normalized texts are missing");
         block.change(place, start, size_t(stop - start), kinds_.data());
         start = stop + 1;
     }
@@ -157,10 +156,10 @@ class TextColumns {
 std::unique_ptr<HashedColumns> TextColumns::make(const Array<const uint32_t, 1>& buckets,
                                                  const Array<const float, 1>& idf) const {
     const size_t n = buckets.shape(0);
-    if (idf.shape(0) != n) throw nb::value_error("there are not as many weights as buckets");
+    require(idf.has(n), "there are not as many weights as buckets");
     for (size_t i = 0; i < n; ++i)
-        if (buckets(i) >= settings_.grams.n_buckets || (i && buckets(i - 1) >= buckets(i)))
-            throw nb::value_error("buckets do not ascend, or are not below n_hashes");
+        require(buckets(i) < settings_.grams.n_buckets && (!i || buckets(i - 1) < buckets(i)),
+                "buckets do not ascend, or are not below n_hashes");
     return std::make_unique<HashedColumns>(settings_.grams, buckets.data(), idf.data(), n);
 }
 
@@ -191,8 +190,7 @@ nb::tuple TextColumns::rows(nb::list texts) {
 size_t count_list(nb::list texts, nb::handle grams, nb::object others, Array<int32_t, 2> tally,
                   int32_t first) {
     const TextSettings settings = settings_of(grams);
-    if (tally.shape(0) != settings.grams.n_buckets || tally.shape(1) != 2)
-        throw nb::value_error("tally is not of shape (n_hashes, 2)");
+    require(tally.has(settings.grams.n_buckets, 2), "tally is not of shape (n_hashes, 2)");
     Tally* const counts = reinterpret_cast<Tally*>(tally.data());
     TextRoom room(0);
     ListReader reader(std::move(texts), settings.lowercase, std::move(others));
@@ -213,11 +211,9 @@ void read_texts(nb::handle columns, nb::list texts, SparseRows& rows, const std:
 
 void bind_text(nb::module_& m) {
     nb::class_<TextColumns>(m, "TextColumns")
-        .def(nb::init<nb::handle, nb::object, Array<const uint32_t, 1>, Array<const float, 1>>(),
-             nb::arg("grams"), nb::arg("others"), nb::arg("buckets"), nb::arg("idf"))
-        .def("rows", &TextColumns::rows, nb::arg("texts"));
-    m.def("count_texts", count_list, nb::arg("texts"), nb::arg("grams"), nb::arg("others"), nb::arg("tally"),
-          nb::arg("first"));
+        .def(nb::init<nb::handle, nb::object, Array<const uint32_t, 1>, Array<const float, 1>>())
+        .def("rows", &TextColumns::rows);
+    m.def("count_texts", count_list);
 }
 
 }  // namespace dsnc

@@ -1,7 +1,6 @@
 // Training.
 #include <string>
 
-#include "checks.hpp"
 #include "python.hpp"
 #include "trainer.hpp"
 
@@ -77,49 +76,36 @@ struct GivenRows {
           gains(field<const float, 1>(given, "gains")),
           weight(field<const float, 1>(given, "weight")),
           near(field<int32_t, 2>(given, "near")) {
-        const size_t n = weight.shape(0);
-        require(indptr.shape(0) == n + 1 && starts.shape(0) == n + 1 && near.shape(0) == n &&
-                    near.shape(1) == static_cast<size_t>(n_nearest),
+        const size_t n = weight.size();
+        require(near.has(n, n_nearest) && indices.has(values.n()) && classes.has(gains.n()),
                 "the parts of rows are not equally many");
-        require(indices.shape(0) == values.shape(0) && classes.shape(0) == gains.shape(0) &&
-                    are_runs(indptr.data(), n, values.shape(0)) &&
-                    are_runs(starts.data(), n, classes.shape(0)),
+        require(are_runs(indptr, n, values.size()) && are_runs(starts, n, classes.size()),
                 "rows have other entries or classes than there are");
     }
 
     void check(const Sizes& sizes, bool searches) const {
-        require(are_within(indices.data(), indices.size(), 0, sizes.n_features),
+        require(are_within(indices, 0, sizes.n_features),
                 "there are features that the encoder does not have");
-        require(are_within(classes.data(), classes.size(), 0, sizes.n_classes),
-                "there are classes that the model does not have");
-        require(searches || are_within(near.data(), near.size(), -1, sizes.n_classes),
+        require(are_within(classes, 0, sizes.n_classes), "there are classes that the model does not have");
+        require(searches || are_within(near, -1, sizes.n_classes),
                 "there are nearest classes that the model does not have");
     }
 
     Rows rows() const {
-        return {static_cast<int64_t>(weight.shape(0)),
-                indptr.data(),
-                indices.data(),
-                values.data(),
-                starts.data(),
-                classes.data(),
-                gains.data(),
-                weight.data(),
-                near.data()};
+        return {weight.n(),     indptr.data(), indices.data(), values.data(), starts.data(),
+                classes.data(), gains.data(),  weight.data(),  near.data()};
     }
 };
 
 Sizes sizes_of(const Plan& plan, const GivenWeights<2>& weights, int n_nearest) {
     Sizes sizes{};
-    sizes.n_features = static_cast<int64_t>(weights.encoder.shape(0));
-    sizes.n_classes = static_cast<int64_t>(weights.classes.shape(0));
-    sizes.width = static_cast<int>(weights.encoder.shape(1));
-    sizes.n_planes = 4 * ((plan.n_bits + 31) / 32);
+    sizes.n_features = weights.encoder.n();
+    sizes.n_classes = weights.classes.n();
+    sizes.width = static_cast<int>(weights.encoder.width());
     sizes.n_inputs = plan.n_draws + (plan.soft_share > 0);
     sizes.n_nearest = n_nearest;
     require(sizes.width >= plan.n_bits && sizes.width < plan.n_bits + 16 && sizes.width % 16 == 0 &&
-                weights.bias.shape(1) == size_t(sizes.width) &&
-                weights.classes.shape(1) == size_t(sizes.width),
+                weights.bias.width() == sizes.width && weights.classes.width() == sizes.width,
             "the weights are not as wide as codes are long, padded");
     require(sizes.n_features < int64_t{1} << 31 && sizes.n_classes < int64_t{1} << 31,
             "there are too many features or classes");
@@ -142,7 +128,7 @@ class PythonTrainer {
     double run(nb::handle given, Array<const float, 2> rates, uint64_t seed, int64_t place, bool searches) {
         const GivenRows rows(given, trainer_.sizes().n_nearest);
         rows.check(trainer_.sizes(), searches);
-        require(rates.shape(0) == 2 && rates.shape(1) == 2, "rates are two by two");
+        require(rates.has(2, 2), "rates are two by two");
         const float* const r = rates.data();
         const nb::gil_scoped_release release;
         return trainer_.run(rows.rows(), {{r[0], r[1]}, {r[2], r[3]}}, seed, place, searches);
@@ -168,12 +154,9 @@ class PythonTrainer {
 
 void bind_training(nb::module_& m) {
     nb::class_<PythonTrainer>(m, "Trainer")
-        .def(nb::init<nb::handle, nb::handle, nb::handle, int64_t, int, int>(), nb::arg("weights"),
-             nb::arg("squares"), nb::arg("plan"), nb::arg("batch_size"), nb::arg("n_nearest"),
-             nb::arg("n_threads"))
+        .def(nb::init<nb::handle, nb::handle, nb::handle, int64_t, int, int>())
         .def("read_codes", &PythonTrainer::read_codes)
-        .def("run", &PythonTrainer::run, nb::arg("rows"), nb::arg("rates"), nb::arg("seed"), nb::arg("place"),
-             nb::arg("searches"));
+        .def("run", &PythonTrainer::run);
 }
 
 }  // namespace dsnc

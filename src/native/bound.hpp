@@ -9,6 +9,7 @@
 
 namespace dsnc {
 
+const Index& index_of(nb::handle index);
 const Shortlist& shortlist_of(nb::handle ranker);
 ClassVectors& vectors_of(nb::handle vectors);
 

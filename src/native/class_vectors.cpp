@@ -43,6 +43,13 @@ void fill(const VectorArrays& arrays, size_t vector, G* groups, uint32_t n_group
 
 }  // namespace
 
+double length_of(const float* row, size_t n) {
+    double totals[4] = {};  // one alone would be waited for
+    for (size_t i = 0; i < n; ++i) totals[i % 4] += double(row[i]) * double(row[i]);
+    const double total = (totals[0] + totals[2]) + (totals[1] + totals[3]);
+    return total > 0 ? std::sqrt(total) : 1;
+}
+
 FeatureRows OrderedRows::of(size_t n, const FeatureRows& rows) {
     bool is_ordered = true;
     for (size_t i = 0; !rows.dense && i < n; ++i)
@@ -111,7 +118,6 @@ class Looker {
     void read_sparse(size_t row);
     template <class Value>
     void read_entries(size_t start, size_t stop, const Value* values);
-    float length(const float* values, size_t n) const;
 
     const VectorArrays& arrays_;
     const FeatureRows& rows_;
@@ -136,13 +142,13 @@ void Looker::look(size_t row, const int64_t* classes, size_t n) {
         const float* const values = rows_.dense + row * arrays_.n_features;
         kernels->second_stage.dense_products(lists_, values, picked_.data(), picked_.size(),
                                              products_.data());
-        if (arrays_.unit_rows) norm = length(values, arrays_.n_features);
+        if (arrays_.unit_rows) norm = float(length_of(values, arrays_.n_features));
     } else {
         read_sparse(row);
         kernels->second_stage.sparse_products(
             table_, {features_.data(), hashes_.data(), values_.data(), values_.size()}, picked_.data(),
             picked_.size(), products_.data());
-        if (arrays_.unit_rows) norm = length(values_.data(), values_.size());
+        if (arrays_.unit_rows) norm = float(length_of(values_.data(), values_.size()));
     }
     said.assign(n, -std::numeric_limits<float>::infinity());
     const int64_t* vector = picked_.data();
@@ -190,14 +196,6 @@ void Looker::read_entries(size_t start, size_t stop, const Value* values) {
         hashes_[i] = hash_of_feature(features_[i]);
         values_[i] = float(values[start + i]);
     }
-}
-
-// The length of a row, 1 of a row of zeros.
-float Looker::length(const float* values, size_t n) const {
-    double totals[4] = {};  // one alone would be waited for
-    for (size_t i = 0; i < n; ++i) totals[i % 4] += double(values[i]) * double(values[i]);
-    const double total = (totals[0] + totals[2]) + (totals[1] + totals[3]);
-    return total > 0 ? float(std::sqrt(total)) : 1;
 }
 
 namespace {

@@ -30,6 +30,9 @@ struct FeatureRows {
     const float* dense = nullptr;  // as many numbers as there are features
 };
 
+// Return the length of a row, 1 of a row of zeros.
+double length_of(const float* row, size_t n);
+
 // Rows whose features ascend: one that stands in a row several times counts as the sum.
 struct OrderedRows {
     std::vector<int64_t> starts;

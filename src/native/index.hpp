@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "search.hpp"
+#include "room.hpp"
 
 namespace dsnc {
 
@@ -50,8 +50,7 @@ class Index {
 
     const Codes& codes() const { return codes_; }
     Method method() const { return method_; }
-    // Complete lists that are free. What is farther than a list's first by more than the slack may be
-    // left out.
+    // Complete lists that are free.
     void search(const uint64_t* queries, int64_t n, const Lists& lists, int64_t n_owners) const;
     // Look up what is cheaper so, and tell of which queries the lists are complete.
     ProbeCounts probe(const uint64_t* queries, int64_t n, const Lists& lists, bool* done) const;
@@ -59,28 +58,23 @@ class Index {
     void prepare() const;
     std::shared_ptr<const Tables> tables() const;
     void use(std::shared_ptr<const Tables> tables) const;
-    // Whether lists hold so much that looking it up is no faster.
-    bool is_wide(int64_t k, int64_t slack) const;
-    int64_t n_bytes() const;  // of the planes
+    // Of the planes.
+    int64_t n_bytes() const { return planes_.n_blocks * planes_.n_planes * block_size; }
 
  private:
-    void may_prepare(int64_t n_queries, int64_t k, int64_t slack) const;
-    void scan(const uint64_t* queries, const std::vector<int64_t>& rows, const Lists& lists,
-              int64_t n_owners) const;
-    void scan_again(const uint64_t* queries, const std::vector<int64_t>& rows, const Lists& lists) const;
+    void lay_out(int64_t n_done);
+    bool is_long(int64_t k) const;  // whether lists hold so much that looking it up is no faster
+    void may_prepare(int64_t n_queries, int64_t k) const;
+    void scan(const uint64_t* queries, const std::vector<int64_t>& rows, const Lists& lists, int64_t n_owners,
+              bool is_wide) const;
 
     Codes codes_;
     Method method_;
-    int n_planes_;
-    int64_t n_blocks_;
-    std::vector<uint8_t> planes_;
+    Room<uint8_t> bytes_;
+    Planes planes_;
     mutable std::mutex mutex_;
     mutable std::shared_ptr<const Tables> tables_;
     mutable int64_t patience_;  // bytes to compare before tables are worth their making
 };
-
-// What one query costs on a typical machine, nanoseconds on average. `distances` are how far some
-// queries had to look.
-double nominal_nanoseconds(int n_bits, int64_t n_codes, const int64_t* distances, int64_t n);
 
 }  // namespace dsnc

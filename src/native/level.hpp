@@ -17,4 +17,6 @@ void add_table(TableKernels&);
 void add_text(TextKernels&);
 void add_training(TrainingKernels&) noexcept;
 
+void scan(const Scan&);  // which training does, too
+
 }  // namespace dsnc::LEVEL

@@ -10,8 +10,8 @@
 // what the sets of each row cost instead was tried: it takes longer, and finds no more.
 //
 // Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li: Multi-probe LSH, 2007.
+#include "bits.hpp"
 #include "level.hpp"
-#include "lists.hpp"
 
 namespace dsnc::LEVEL {
 namespace {

@@ -6,8 +6,8 @@
 // r - 1 and the first j up to r, whatever was not found is at distance m * r + j at least.
 //
 // M. Norouzi, A. Punjani, D. Fleet: Fast exact search in Hamming space with multi-index hashing, 2014.
+#include "bits.hpp"
 #include "level.hpp"
-#include "lists.hpp"
 
 namespace dsnc::LEVEL {
 namespace {
@@ -20,6 +20,48 @@ constexpr double explore_far = 0.1, explore_near = 0.3;  // share of it that may
 constexpr int64_t pilot = 64, skipped = 960;  // where almost no pilot gets through, so many are
                                               // scanned at once
 constexpr LookupCosts costs;
+
+// The number of differing bits of two codes.
+DSNC_INLINE int64_t distance(const uint64_t* a, const uint64_t* b, int n_words) {
+    int64_t bits = 0;
+    for (int w = 0; w < n_words; ++w) bits += __builtin_popcountll(a[w] ^ b[w]);
+    return bits;
+}
+
+// Put a key that is below the list's last one in its place; drop it if its owner has less.
+void insert(const Lists& lists, int64_t query, int64_t key) {
+    int64_t* const keys = lists.keys_of(query);
+    int64_t* const owners = lists.owners_of(query);
+    const int64_t owner = lists.owner_of(key);
+    int64_t end = lists.k - 1;  // of what moves; behind it most lists are free
+    int64_t place = 0;
+    if (lists.labels != nullptr) {
+        for (int64_t entry = 0; entry < lists.k; ++entry) {
+            if (owners[entry] == owner) {
+                if (keys[entry] <= key) return;
+                end = entry;
+                break;
+            }
+            if (keys[entry] == nothing) {
+                end = entry;
+                break;
+            }
+        }
+        while (place < end && keys[place] < key) ++place;
+    } else {
+        while (keys[place] < key) ++place;
+        if (keys[place] == key) return;  // a code that was found before
+        int64_t entry = place;
+        while (entry < end && keys[entry] != nothing) ++entry;
+        end = entry;
+    }
+    for (int64_t entry = end; entry > place; --entry) {
+        keys[entry] = keys[entry - 1];
+        owners[entry] = owners[entry - 1];
+    }
+    keys[place] = key;
+    owners[place] = owner;
+}
 
 // A word that stands beside the rows of a chunk, to judge them without their codes.
 //
@@ -73,6 +115,8 @@ struct Probe {
     ProbeCounts counts;
 
     const uint64_t* query(int64_t i) const { return queries + i * codes.n_words; }
+    // The last key of a list: from there on nothing enters it.
+    int64_t last_of(int64_t i) const { return lists.keys_of(i)[lists.k - 1]; }
     int64_t* values_of(int64_t i) const { return space.values + i % probes_at_once * index.n_chunks; }
 
     void set_values(int64_t first, int64_t last);
@@ -118,14 +162,14 @@ DSNC_INLINE void Probe::set_signs(int64_t i, int64_t last) {
 DSNC_INLINE void Probe::compare_later(int64_t i) {
     for (int64_t row = index.n; row < codes.n; ++row) {
         const int64_t key = (distance(codes[row], query(i), codes.n_words) << row_bits) + row;
-        if (key < bound_of(lists, i)) insert(lists, i, key);
+        if (key < last_of(i)) insert(lists, i, key);
     }
 }
 
 // Search one query by growing radius; return whether its list is complete.
 DSNC_INLINE bool Probe::search(int64_t i) {
     const int m = index.n_chunks, n_ahead = codes.n_bits + 2;
-    const auto last_distance = [&] { return (bound_of(lists, i) - 1) >> row_bits; };
+    const auto last_distance = [&] { return (last_of(i) - 1) >> row_bits; };
     double spent = 0;
     for (int r = 0; r < index.n_radii; ++r) {
         const int64_t end = smaller(last_distance(), n_ahead - 2);
@@ -198,9 +242,8 @@ DSNC_INLINE bool Probe::visit_nearest(int64_t i, int j, int64_t low, int64_t hig
         best = smaller(best, (bits << row_bits) + index.ids[place]);
     }
     if (best >= bound) return false;
-    const int64_t row = best & row_mask;
     lists.keys_of(i)[0] = best;
-    lists.owners_of(i)[0] = lists.labels != nullptr ? lists.labels[row] : row;
+    lists.owners_of(i)[0] = lists.owner_of(best);
     return true;
 }
 
@@ -213,7 +256,7 @@ DSNC_INLINE void Probe::visit(int64_t i, int j, int r, int64_t n_buckets, int64_
     for (int64_t b = 0; b < n_buckets; ++b) {
         const int64_t low = space.buckets[2 * b], high = space.buckets[2 * b + 1];
         candidates += high - low;
-        int64_t bound = bound_of(lists, i);
+        int64_t bound = last_of(i);
         if (high - low >= long_bucket && least(low, high, sign) + extra > bound >> row_bits) continue;
         if (r == 0 && exact && lists.k == 1) {
             visit_nearest(i, j, low, high, bound);
@@ -232,7 +275,7 @@ DSNC_INLINE void Probe::visit(int64_t i, int j, int r, int64_t n_buckets, int64_
             const int64_t key = (bits << row_bits) + row;
             if (key < bound) {
                 insert(lists, i, key);
-                bound = bound_of(lists, i);
+                bound = last_of(i);
             }
         }
     }

@@ -28,15 +28,6 @@ FeatureRows behind(const FeatureRows& rows, int64_t first, int64_t n_features) {
     return others;
 }
 
-// Divide a row by its length; one of zeros stays.
-void make_unit(const float* row, int64_t n, float* unit) {
-    double totals[4] = {};  // one alone would be waited for
-    for (int64_t p = 0; p < n; ++p) totals[p % 4] += double(row[p]) * double(row[p]);
-    const double total = (totals[0] + totals[2]) + (totals[1] + totals[3]);
-    const double norm = total > 0 ? std::sqrt(total) : 1;
-    for (int64_t p = 0; p < n; ++p) unit[p] = static_cast<float>(row[p] / norm);
-}
-
 // Put the first candidates, which got a second look, before the others; scores of these move with the
 // last one before them.
 void put_first(const int64_t* near, const float* looked_at, int64_t n, int64_t k, int64_t* classes,
@@ -57,7 +48,11 @@ void encode_dense_rows(const float* rows, int64_t n, const Layer& layer, bool un
     for (int64_t first = 0; first < n; first += units_at_once) {
         const int64_t some = std::min(units_at_once, n - first);
         units.resize(static_cast<size_t>(some * width));
-        for (int64_t i = 0; i < some; ++i) make_unit(rows + (first + i) * width, width, &units[i * width]);
+        for (int64_t i = 0; i < some; ++i) {  // one of zeros stays
+            const float* const row = rows + (first + i) * width;
+            const double length = length_of(row, static_cast<size_t>(width));
+            for (int64_t p = 0; p < width; ++p) units[i * width + p] = static_cast<float>(row[p] / length);
+        }
         kernels->search.encode_dense(units.data(), some, layer, logits + first * layer.n_bits);
     }
 }

@@ -44,6 +44,7 @@ class Predictor {
     // a value that is not finite, or a logit that is not a number.
     bool answer(int64_t n, const FeatureRows& rows, const Answers& answers) const;
 
+    const PredictorParts& parts() const { return parts_; }
     int64_t n_features() const { return parts_.encoder.n_features; }
     int64_t n_classes() const { return parts_.n_classes; }
 

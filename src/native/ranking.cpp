@@ -8,7 +8,6 @@ namespace dsnc {
 namespace {
 
 constexpr int64_t most_keys = 1 << 16;  // of the rows that are ranked at a time
-constexpr int64_t listed = 128;         // more wanted classes are found by sorting all
 constexpr int64_t longest_line = 64;    // that classes are inserted in; for longer ones they are sorted
 
 constexpr int64_t most_likely = 1 << 13;  // codes that are found by looking likely ones up
@@ -20,7 +19,7 @@ constexpr int64_t beyond = int64_t{1} << 21 << row_bits;
 // What a thread needs for some rows.
 struct Block {
     std::vector<uint64_t> words;
-    std::vector<int64_t> keys, owners, best;
+    std::vector<int64_t> keys, owners;
     std::vector<float> soft;
     // Of a search for likely codes.
     std::vector<int64_t> found, rows, buckets;
@@ -29,21 +28,6 @@ struct Block {
 };
 
 thread_local Block block;
-
-// The lists of all classes: for very many wanted ones, sorting is cheaper.
-void sort_all(const Codes& codes, const uint64_t* queries, int64_t n, int64_t n_classes, const Lists& lists) {
-    for (int64_t i = 0; i < n; ++i) {
-        block.best.assign(n_classes, nothing);
-        kernels->search.nearest_of_owners(codes, queries + i * codes.n_words, lists.labels,
-                                          block.best.data());
-        std::sort(block.best.begin(), block.best.end());
-        for (int64_t entry = 0; entry < lists.k; ++entry) {
-            const int64_t key = block.best[entry], row = key & row_mask;
-            lists.keys_of(i)[entry] = key;
-            lists.owners_of(i)[entry] = lists.labels != nullptr ? lists.labels[row] : row;
-        }
-    }
-}
 
 // Sets of ranks in the order of their sums, the empty one first.
 //
@@ -76,8 +60,7 @@ int64_t list_nearest(int64_t n, const Lists& lists, int64_t query) {
         if (last < end) std::nth_element(found, last, end);
         std::sort(found, last);
         for (; found < last && n_listed < lists.k; ++found) {
-            const int64_t row = *found & row_mask;
-            const int64_t owner = lists.labels != nullptr ? lists.labels[row] : row;
+            const int64_t owner = lists.owner_of(*found);
             if (block.is_listed[owner]) continue;
             block.is_listed[owner] = true;
             keys[n_listed] = *found;
@@ -134,15 +117,10 @@ Shortlist::Shortlist(const Index& index, const int64_t* labels, int64_t n_classe
       settings_(settings),
       flips_(make_flips(settings.n_flips)) {}
 
-void Shortlist::list_exactly(const uint64_t* queries, int64_t n, const Lists& lists) const {
-    if (lists.k > listed) sort_all(index_.codes(), queries, n, n_classes_, lists);
-    else index_.search(queries, n, lists, n_classes_);
-}
-
 // Fill a list with the next classes by distance, which are no candidates if there are others.
 void Shortlist::append_exactly(const uint64_t* query, const Lists& lists, int64_t i, int64_t n_found) const {
     std::vector<int64_t> keys(lists.k, nothing), owners(lists.k, -1);
-    list_exactly(query, 1, {labels_, no_slack, lists.k, keys.data(), owners.data()});
+    index_.search(query, 1, {labels_, lists.k, keys.data(), owners.data()}, n_classes_);
     int64_t *const listed = lists.owners_of(i), n = n_found;
     for (int64_t entry = 0; entry < lists.k && n < lists.k; ++entry) {
         if (std::find(listed, listed + n_found, owners[entry]) < listed + n_found) continue;
@@ -198,9 +176,9 @@ bool Shortlist::each_block(const float* logits, const uint64_t* words, int64_t n
             return false;
         block.keys.assign(rows * length, nothing);
         block.owners.assign(rows * length, -1);
-        const Lists lists{labels_, no_slack, length, block.keys.data(), block.owners.data()};
+        const Lists lists{labels_, length, block.keys.data(), block.owners.data()};
         if (settings_.n_flips > 0) list_likely(queries, numbers, rows, lists, widen);
-        else list_exactly(queries, rows, lists);
+        else index_.search(queries, rows, lists, n_classes_);
         use(first, rows, queries, lists);
     }
     return true;

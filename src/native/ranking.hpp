@@ -33,13 +33,14 @@ class Shortlist {
     // of each differs. What is missing of `k` is -1.
     bool list(const float* logits, int64_t n, int64_t k, int64_t* classes, float* costs) const;
 
+    int n_bits() const { return index_.codes().n_bits; }
+
  private:
     using Use = std::function<void(int64_t first, int64_t n, const uint64_t* queries, const Lists&)>;
     bool each_block(const float* logits, const uint64_t* words, int64_t n, int64_t length, bool widen,
                     const Use& use) const;
     void list_likely(const uint64_t* queries, const float* logits, int64_t n, const Lists& lists,
                      bool widen) const;
-    void list_exactly(const uint64_t* queries, int64_t n, const Lists& lists) const;
     void append_exactly(const uint64_t* query, const Lists& lists, int64_t i, int64_t n_found) const;
 
     const Index& index_;

@@ -1,19 +1,323 @@
-// Exhaustive search over planes of bytes (see planes.hpp), unless codes are far.
+// Exhaustive search over planes of bytes.
 //
-// A list of one or two is kept sorted while codes come. A longer one would move its entries again and
-// again; but a distance is a small integer. So, with all distances at hand, codes are gone through in
-// the order of their rows: how many owners there are at each distance tells which codes can still enter
-// the list, these are noted down, and one counting sort puts them in their places. Equal distances stay
-// in the order of their rows.
+// Byte p of 512 codes, a block, lies together: so one instruction works on as many codes as a register
+// has bytes, and distances are sums of bytes. Two queries share each reading of a block; a single query
+// goes through two blocks at once. Planes come in fours, and are added eight at a time: after that it is
+// known whether any code of the block is still near enough for the rest to matter.
+//
+// All queries go through some blocks (a tile) while these are in the cache. A sorted list would move its
+// entries again and again; but a distance is a small integer. So what can still enter a list is noted
+// down in the order of rows, and how many owners there are at each distance tells what can: once k of
+// them are at distance d or nearer, no further code at d may enter, for of equal distances the earlier
+// rows count. At the end, a counting sort puts what was noted in its place.
+#include "bits.hpp"
 #include "level.hpp"
-#include "lists.hpp"
-#include "planes.hpp"
 
 namespace dsnc::LEVEL {
 namespace {
 
-constexpr int group = 32;  // distances that are looked at together where a block has something near
-constexpr int lanes = 64;  // that `up_to` tells together
+constexpr int lanes = 64;  // codes that are looked at together
+constexpr int sample = 2;  // blocks that tell how far the first codes may be that are noted down
+
+// One of the two queries that are compared at the same time. `Distance` is uint8_t, where sums stay
+// at 255, or uint16_t.
+template <class Distance>
+struct Side {
+    const uint8_t* block;  // (n_planes, block_size)
+    const uint8_t* query;  // n_planes bytes
+    Distance* distances;   // block_size, which are written
+    int64_t limit;         // the largest distance of interest
+};
+
+// The least distances of the two.
+struct Least {
+    int64_t a, b;
+};
+
+template <int n>
+DSNC_INLINE Octets distances_of(const uint8_t* column, const uint8_t* query) {
+    Octets sum = popcount(load(column) ^ all(query[0]));
+    for (int p = 1; p < n; ++p) sum = sum + popcount(load(column + p * block_size) ^ all(query[p]));
+    return sum;
+}
+
+// Write the distances in n planes from plane p on, or add them to what is there.
+template <int n, bool adds>
+DSNC_INLINE Least add(const Side<uint8_t>& a, const Side<uint8_t>& b, int p) {
+    const uint8_t* const first = a.block + p * block_size;
+    const uint8_t* const second = b.block + p * block_size;
+    Octets low_a = all(uint8_t{255}), low_b = low_a;
+    for (int g = 0; g < block_size; g += lanes) {
+        Octets sum_a = distances_of<n>(first + g, a.query + p);
+        Octets sum_b = distances_of<n>(second + g, b.query + p);
+        if (adds) {
+            sum_a = add_saturated(sum_a, load(a.distances + g));
+            sum_b = add_saturated(sum_b, load(b.distances + g));
+        }
+        store(a.distances + g, sum_a);
+        store(b.distances + g, sum_b);
+        low_a = smaller(low_a, sum_a);
+        low_b = smaller(low_b, sum_b);
+    }
+    return {least(low_a), least(low_b)};
+}
+
+// Add bytes to longer numbers; return the least of these.
+DSNC_INLINE int64_t widen(const uint8_t* bytes, uint16_t* distances, bool adds) {
+    uint16_t low = 65535;
+    for (int g = 0; g < block_size; ++g) {
+        const uint16_t before = adds ? distances[g] : 0;
+        distances[g] = static_cast<uint16_t>(before + bytes[g]);
+        low = distances[g] < low ? distances[g] : low;
+    }
+    return low;
+}
+
+template <int n, bool adds>
+DSNC_INLINE Least add(const Side<uint16_t>& a, const Side<uint16_t>& b, int p) {
+    uint8_t bytes[2][block_size];
+    add<n, false>(Side<uint8_t>{a.block, a.query, bytes[0], 0}, Side<uint8_t>{b.block, b.query, bytes[1], 0},
+                  p);
+    return {widen(bytes[0], a.distances, adds), widen(bytes[1], b.distances, adds)};
+}
+
+template <class Distance>
+DSNC_INLINE Least add_up(int n_planes, const Side<Distance>& a, const Side<Distance>& b) {
+    int p = n_planes % 8 != 0 ? 4 : 8;
+    Least low = p == 4 ? add<4, false>(a, b, 0) : add<8, false>(a, b, 0);
+    for (; p < n_planes && (low.a <= a.limit || low.b <= b.limit); p += 8) low = add<8, true>(a, b, p);
+    return low;
+}
+
+// Write the distances of two queries to the codes of a block each, which may be the same block; of
+// the first planes only where both queries' limits are exceeded by these.
+template <class Distance>
+Least measure(int n_planes, Side<Distance> a, Side<Distance> b) {
+    if (a.block != b.block) return add_up(n_planes, a, b);
+    b.block = a.block;  // in so many words, so that it is read once
+    return add_up(n_planes, a, b);
+}
+
+// Bit i is set where distance i of 64 is no larger than the limit.
+DSNC_INLINE uint64_t near_enough(const uint8_t* distances, int64_t limit) {
+    return up_to(load(distances), static_cast<uint8_t>(limit));
+}
+
+DSNC_INLINE uint64_t near_enough(const uint16_t* distances, int64_t limit) {
+    uint8_t beyond[lanes];
+    for (int g = 0; g < lanes; ++g) beyond[g] = distances[g] > limit;
+    return up_to(load(beyond), 0);
+}
+
+// Make what is not there the farthest of all; return the least distance.
+template <class Distance>
+int64_t hide(Distance* distances, int64_t n_codes) {
+    const size_t n = n_codes > 0 ? static_cast<size_t>(n_codes) : 0;
+    std::memset(distances + n, 255, (block_size - n) * sizeof(Distance));
+    Distance low = distances[0];
+    for (int g = 1; g < block_size; ++g) low = distances[g] < low ? distances[g] : low;
+    return low;
+}
+
+// What is known of a query while it goes through the blocks.
+struct Notes {
+    int64_t limit;    // the largest distance that may enter
+    int32_t* counts;  // owners by distance
+    int64_t* noted;   // keys
+    int64_t* best;    // the least key of each owner, where there are labels
+    int64_t n;        // how many are noted,
+    int64_t within;   // and owners that are not beyond the limit
+};
+
+template <class Distance>
+class Scanner {
+ public:
+    explicit Scanner(const Scan& task);
+    void run();
+
+ private:
+    void measure_both(int i, int j);
+    void measure_alone(int i);
+    void measure_two(int side, int x, int i, int other_side, int y, int j);
+    int64_t hidden(int x, Distance* distances, int64_t low) const;
+    int64_t kth(int side) const;
+    void note_tile(int side, Notes& found) const;
+    void note_block(int side, int x, Notes& notes) const;
+    int64_t drop(Notes notes) const;
+    void sort(const Notes& notes, int64_t* keys) const;
+
+    const Scan& task_;
+    const Planes& planes_;
+    const int64_t most_;  // the largest distance that is told from others
+    Notes notes_[queries_at_once];
+    Distance* distances_[2];
+    int64_t* lows_[2];
+    int64_t start_ = 0;  // the first block of the tile
+    int size_ = 0;       // how many it has
+};
+
+template <class Distance>
+Scanner<Distance>::Scanner(const Scan& task)
+    : task_(task), planes_(task.planes), most_(task.is_wide ? planes_.n_bits : smaller(planes_.n_bits, 254)) {
+    const ScanSpace& space = task.space;
+    auto* const distances = static_cast<Distance*>(space.distances);
+    for (int side = 0; side < 2; ++side) {
+        distances_[side] = distances + side * space.tile * block_size;
+        lows_[side] = space.lows + side * space.tile;
+    }
+    for (int q = 0; q < task.n_queries; ++q) {
+        int32_t* const counts = space.counts + q * (planes_.n_bits + int64_t{1});
+        notes_[q] = {most_, counts, space.noted + q * space.n_noted, space.best + q * space.n_owners, 0, 0};
+        std::memset(counts, 0, (planes_.n_bits + size_t{1}) * sizeof *counts);
+    }
+}
+
+template <class Distance>
+void Scanner<Distance>::measure_both(int i, int j) {
+    for (int x = 0; x < size_; ++x) measure_two(0, x, i, 1, x, j);
+}
+
+template <class Distance>
+void Scanner<Distance>::measure_alone(int i) {
+    const int steps = (size_ + 1) / 2;
+    const int side = size_ > 1 ? 0 : 1;  // distances to two blocks must not be in the same place
+    for (int x = 0; x < steps; ++x) measure_two(0, x, i, side, x + steps < size_ ? x + steps : size_ - 1, i);
+}
+
+// Measure query i in block x and query j in block y of the tile.
+template <class Distance>
+void Scanner<Distance>::measure_two(int side, int x, int i, int other_side, int y, int j) {
+    const auto block = [&](int z) { return planes_.bytes + (start_ + z) * planes_.n_planes * block_size; };
+    const Side<Distance> a{block(x), task_.queries[i], distances_[side] + x * block_size, notes_[i].limit};
+    const Side<Distance> b{block(y), task_.queries[j], distances_[other_side] + y * block_size,
+                           notes_[j].limit};
+    const Least low = measure(planes_.n_planes, a, b);
+    lows_[side][x] = hidden(x, a.distances, low.a);
+    lows_[other_side][y] = hidden(y, b.distances, low.b);
+}
+
+template <class Distance>
+int64_t Scanner<Distance>::hidden(int x, Distance* distances, int64_t low) const {
+    const int64_t n = planes_.n_codes - (start_ + x) * block_size;
+    return n < block_size ? hide(distances, n) : low;
+}
+
+// Return the k-th distance of the first blocks, or the most there is where they have fewer codes.
+template <class Distance>
+int64_t Scanner<Distance>::kth(int side) const {
+    const int n_blocks = task_.k == 1 || size_ < sample ? size_ : sample;
+    int64_t low = most_, high = most_;
+    for (int x = 0; x < n_blocks; ++x) low = smaller(low, lows_[side][x]);
+    while (low < high && task_.k > 1) {
+        const int64_t middle = (low + high) / 2;
+        int64_t n = 0;
+        for (int g = 0; g < n_blocks * block_size; g += lanes)
+            n += __builtin_popcountll(near_enough(distances_[side] + g, middle));
+        if (n >= task_.k) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+// Note down what may enter the list, of a block.
+template <class Distance>
+DSNC_INLINE void Scanner<Distance>::note_block(int side, int x, Notes& notes) const {
+    const Distance* const distances = distances_[side] + x * block_size;
+    const int64_t* const labels = task_.labels;
+    const int64_t first = (start_ + x) * block_size, k = task_.k;
+    for (int g = 0; g < block_size && notes.limit >= 0; g += lanes) {
+        uint64_t near = near_enough(distances + g, notes.limit);
+        if (near != 0 && notes.n + lanes > task_.space.n_noted) notes.n = drop(notes);
+        for (; near != 0; near &= near - 1) {
+            const int place = g + __builtin_ctzll(near);
+            const int64_t distance = distances[place];
+            if (distance > notes.limit) continue;  // it is lower than it was
+            const int64_t key = (distance << row_bits) + first + place;
+            if (labels) {
+                int64_t& best = notes.best[labels[key & row_mask]];
+                const int64_t before = best >> row_bits;
+                if (before <= distance) continue;
+                if (best != nothing) --notes.counts[before];
+                notes.within += before > notes.limit;
+                best = key;
+            } else {
+                ++notes.within;
+            }
+            ++notes.counts[distance];
+            notes.noted[notes.n++] = key;
+            while (notes.within >= k) notes.within -= notes.counts[notes.limit--];
+        }
+    }
+}
+
+template <class Distance>
+void Scanner<Distance>::note_tile(int side, Notes& found) const {
+    Notes notes = found;  // a copy, which no writing of a number may change
+    // Of owners with several codes, so many codes may be fewer owners.
+    if (start_ == task_.first && !task_.labels) notes.limit = kth(side);
+    for (int x = 0; x < size_; ++x)
+        if (lows_[side][x] <= notes.limit) note_block(side, x, notes);
+    found = notes;
+}
+
+// Drop what is beyond the limit, and what is not its owner's nearest; return how many are left, which are
+// fewer than 2 k.
+template <class Distance>
+int64_t Scanner<Distance>::drop(Notes notes) const {
+    int64_t kept = 0;
+    for (int64_t x = 0; x < notes.n; ++x) {
+        const int64_t key = notes.noted[x];
+        bool stays = key >> row_bits <= notes.limit + 1;
+        if (task_.labels) {
+            int64_t& best = notes.best[task_.labels[key & row_mask]];
+            if (best != key) stays = false;
+            else if (!stays) best = nothing;
+        }
+        notes.noted[kept] = key;
+        kept += stays;
+    }
+    return kept;
+}
+
+// Put what was noted down in its place, by distance; leave out what is beyond the last one.
+template <class Distance>
+void Scanner<Distance>::sort(const Notes& notes, int64_t* keys) const {
+    if (task_.k == 1 && notes.n > 0) {  // each was nearer than those before
+        keys[0] = notes.noted[notes.n - 1];
+        return;
+    }
+    const int64_t limit = smaller(notes.limit + 1, planes_.n_bits);
+    int64_t filled = 0;
+    for (int64_t distance = 0; distance <= limit; ++distance) {  // where each distance begins
+        const int32_t count = notes.counts[distance];
+        notes.counts[distance] = static_cast<int32_t>(filled);
+        filled += count;
+    }
+    for (int64_t x = 0; x < notes.n; ++x) {
+        const int64_t key = notes.noted[x], distance = key >> row_bits;
+        if (distance > limit || (task_.labels && notes.best[task_.labels[key & row_mask]] != key)) continue;
+        const int64_t place = notes.counts[distance]++;
+        if (place < task_.k) keys[place] = key;
+    }
+    for (int64_t place = filled; place < task_.k; ++place) keys[place] = nothing;
+    for (int64_t x = 0; task_.labels && x < notes.n; ++x)
+        notes.best[task_.labels[notes.noted[x] & row_mask]] = nothing;
+}
+
+template <class Distance>
+void Scanner<Distance>::run() {
+    for (start_ = task_.first; start_ < task_.last; start_ += task_.space.tile) {
+        size_ = static_cast<int>(smaller(task_.last - start_, task_.space.tile));
+        for (int q = 0; q < task_.n_queries; q += 2) {
+            const bool alone = q + 1 == task_.n_queries;
+            if (alone) measure_alone(q);
+            else measure_both(q, q + 1);
+            note_tile(0, notes_[q]);
+            if (!alone) note_tile(1, notes_[q + 1]);
+        }
+    }
+    for (int q = 0; q < task_.n_queries; ++q) sort(notes_[q], task_.keys[q]);
+}
 
 void fill_planes(const Codes& codes, int n_planes, uint8_t* planes) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(codes.words);
@@ -23,244 +327,16 @@ void fill_planes(const Codes& codes, int n_planes, uint8_t* planes) {
     }
 }
 
-// The distances of one query to the codes of a tile.
-struct Tile {
-    const Codes& codes;
-    const Lists& lists;
-    int64_t query;
-    int64_t first;         // block
-    int64_t size;          // blocks
-    const uint8_t* sums;   // (size, block_size)
-    const int64_t* lows;   // (size,): the least of each block; one beyond the limit is not looked at
-    int64_t limit;         // nothing enters the list that is farther
-
-    int64_t distance(int64_t row) const { return sums[row - first * block_size]; }
-    int64_t owner(int64_t row) const { return lists.labels ? lists.labels[row] : row; }
-};
-
-// Put the codes of a block that are no farther than the limit into the query's list.
-void insert_block(const Tile& tile, int64_t x) {
-    const uint8_t* const distances = tile.sums + x * block_size;
-    const int64_t start = (tile.first + x) * block_size;
-    const int64_t n = smaller(block_size, tile.codes.n - start);
-    const int64_t limit = (tile.limit + 1) << row_bits;
-    int64_t bound = smaller(bound_of(tile.lists, tile.query), limit);
-    for (int64_t begin = 0; begin < n; begin += group) {
-        uint8_t low = 255;
-        for (int g = 0; g < group; ++g) low = distances[begin + g] < low ? distances[begin + g] : low;
-        if ((static_cast<int64_t>(low) << row_bits) + start + begin >= bound) continue;
-        const int64_t end = smaller(begin + group, n);
-        for (int64_t g = begin; g < end; ++g) {
-            const int64_t key = (static_cast<int64_t>(distances[g]) << row_bits) + start + g;
-            if (key < bound) {
-                insert(tile.lists, tile.query, key);
-                bound = smaller(bound_of(tile.lists, tile.query), limit);
-            }
-        }
-    }
-}
-
-// A list that is made by counting: see `Scan` for its scratch space.
-struct Counting {
-    int64_t largest;  // distance
-    int64_t* counts;
-    int64_t* noted;
-    int64_t* best;
-    int64_t n = 0;  // rows noted down
-};
-
-// Note down each row that is its owner's nearest so far and may enter the list.
-//
-// Once k owners have something at distance d or nearer, no further code at d may enter: of equal
-// distances, the earlier rows count.
-void note(const Tile& tile, Counting& found) {
-    const int64_t* const labels = tile.lists.labels;
-    int64_t limit = smaller(tile.limit, smaller(found.largest, 255)), within = 0;
-    if (labels == nullptr)  // k codes are k owners
-        limit = smaller(limit, kth(tile.sums, tile.lows, static_cast<int>(smaller(tile.size, sample)),
-                                   static_cast<int>(tile.lists.k), limit));
-    for (int64_t distance = 0; distance <= found.largest; ++distance) found.counts[distance] = 0;
-    for (int64_t x = 0; x < tile.size; ++x) {
-        if (tile.lows[x] > limit) continue;
-        for (int first = 0; first < block_size; first += lanes) {
-            const uint8_t* const distances = tile.sums + x * block_size + first;
-            uint64_t near = limit < 0 ? 0 : up_to(load(distances), static_cast<uint8_t>(limit));
-            for (; near != 0; near &= near - 1) {
-                const int64_t row = (tile.first + x) * block_size + first + __builtin_ctzll(near);
-                if (row >= tile.codes.n) break;
-                const int64_t distance = tile.distance(row);
-                if (distance > limit) continue;  // it is lower than it was
-                bool is_new = true;
-                if (labels != nullptr) {
-                    int64_t& best = found.best[labels[row]];
-                    const int64_t before = best >> row_bits;
-                    if (before <= distance) continue;
-                    if (best != nothing) --found.counts[before];
-                    is_new = before > limit;
-                    best = (distance << row_bits) + row;
-                }
-                ++found.counts[distance];
-                found.noted[found.n++] = row;
-                within += is_new;
-                while (within >= tile.lists.k) within -= found.counts[limit--];
-            }
-        }
-    }
-}
-
-// Put what was noted down in its place, by distance; leave out what is beyond the last one.
-void sort(const Tile& tile, Counting& found) {
-    int64_t* const keys = tile.lists.keys_of(tile.query);
-    int64_t* const owners = tile.lists.owners_of(tile.query);
-    int64_t filled = 0;
-    for (int64_t distance = 0; distance <= found.largest; ++distance) {  // where each begins
-        const int64_t here = found.counts[distance];
-        found.counts[distance] = filled;
-        filled += here;
-    }
-    for (int64_t x = 0; x < found.n; ++x) {
-        const int64_t row = found.noted[x], distance = tile.distance(row);
-        const int64_t key = (distance << row_bits) + row;
-        if (tile.lists.labels != nullptr && found.best[tile.lists.labels[row]] != key)
-            continue;  // its owner has something nearer
-        const int64_t place = found.counts[distance]++;
-        if (place < tile.lists.k) {
-            keys[place] = key;
-            owners[place] = tile.owner(row);
-        }
-    }
-    for (int64_t place = filled; place < tile.lists.k; ++place) {
-        keys[place] = nothing;
-        owners[place] = -1;
-    }
-}
-
-// Write the list of a query, whatever it held, from the distances to all codes.
-void count(const Tile& tile, Counting found) {
-    note(tile, found);
-    sort(tile, found);
-    if (tile.lists.labels == nullptr) return;
-    for (int64_t x = 0; x < found.n; ++x) found.best[tile.lists.labels[found.noted[x]]] = nothing;
-}
-
-// A tile for a pair of queries, or for one alone, which then goes through two blocks at once.
-struct Pass {
-    const Scan& task;
-    int64_t first, size;  // blocks
-    int64_t query[2];
-    int64_t limit[2];  // the largest distance that would still enter the list, or is in it
-    bool alone;
-
-    const uint8_t* bytes(int64_t i) const {
-        return reinterpret_cast<const uint8_t*>(task.queries + i * task.codes.n_words);
-    }
-    Side<uint8_t> side(int which, int64_t x) const {
-        const int row = alone ? 0 : which;
-        return {task.planes + (first + x) * task.n_planes * block_size, bytes(query[which]),
-                task.sums + (row * task.tile + x) * block_size, limit[which]};
-    }
-    void measure_all();
-    void measure_pair(int64_t x, int64_t y, int64_t beyond);
-    void fill(int which) const;
-};
-
-void Pass::measure_pair(int64_t x, int64_t y, int64_t beyond) {
-    const Side<uint8_t> a = side(0, x), b = side(1, y);
-    const Least least = measure(task.n_planes, a, b);
-    const int64_t n = task.codes.n - first * block_size;
-    const int64_t low_a = n < (x + 1) * block_size ? hide(a.distances, n - x * block_size) : least.a;
-    const int64_t low_b = n < (y + 1) * block_size ? hide(b.distances, n - y * block_size) : least.b;
-    task.lows[x] = low_a;
-    task.lows[(alone ? 0 : task.tile) + y] = low_b;
-    limit[0] = smaller(limit[0], low_a + beyond);
-    limit[1] = smaller(limit[1], low_b + beyond);
-}
-
-void Pass::measure_all() {
-    const int64_t beyond = task.lists.k > 1 ? task.lists.slack : 0;
-    if (!alone) {
-        for (int64_t x = 0; x < size; ++x) measure_pair(x, x, beyond);
-        return;
-    }
-    const int64_t steps = (size + 1) / 2;
-    for (int64_t x = 0; x < steps; ++x) measure_pair(x, smaller(x + steps, size - 1), beyond);
-    limit[0] = smaller(limit[0], limit[1]);
-}
-
-// Put what is near enough into the list of one of the queries.
-void Pass::fill(int which) const {
-    const int64_t place = which * task.tile;
-    const Tile tile{task.codes,        task.lists,  query[which], first, size, task.sums + place * block_size,
-                    task.lows + place, limit[which]};
-    if (task.counts != nullptr) {
-        count(tile, {8 * task.n_planes, task.counts, task.noted, task.best});
-        return;
-    }
-    for (int64_t x = 0; x < size; ++x)
-        if (tile.lows[x] <= tile.limit) insert_block(tile, x);
-}
-
-// Bring the lists of some queries up to date with all codes.
-//
-// Only when the least distance of a whole tile is known, what is near enough is put into the lists.
-// Lists that are made by counting need a tile of all codes.
-void scan(const Scan& task) {
-    const bool alone = task.n_rows == 1;
-    for (int64_t first = 0; first < task.n_blocks; first += task.tile) {
-        const int64_t size = smaller(task.n_blocks - first, task.tile);
-        const int64_t seen = task.counts != nullptr ? 0 : first * block_size + 1;
-        for (int64_t pair = 0; pair < task.n_rows; pair += 2) {
-            const int64_t i = task.rows[pair];
-            const int64_t j = task.rows[smaller(pair + 1, task.n_rows - 1)];
-            Pass pass{
-                task,
-                first,
-                size,
-                {i, j},
-                {(bound_of(task.lists, i) - seen) >> row_bits, (bound_of(task.lists, j) - seen) >> row_bits},
-                alone && size > 1};
-            pass.measure_all();
-            pass.fill(0);
-            if (i != j) pass.fill(1);
-        }
-    }
-}
-
-// Bring the lists of some queries up to date with all codes, word by word: for codes so long that
-// distances do not fit a byte.
-void scan_words(const Codes& codes, const uint64_t* queries, const int64_t* rows, int64_t n_rows,
-                const Lists& lists) {
-    for (int64_t first = 0; first < codes.n; first += block_size) {
-        for (int64_t r = 0; r < n_rows; ++r) {
-            const int64_t i = rows[r];
-            int64_t bound = bound_of(lists, i);
-            for (int64_t row = first; row < smaller(first + block_size, codes.n); ++row) {
-                const uint64_t* const query = queries + i * codes.n_words;
-                const int64_t key = (distance(codes[row], query, codes.n_words) << row_bits) + row;
-                if (key < bound) {
-                    insert(lists, i, key);
-                    bound = bound_of(lists, i);
-                }
-            }
-        }
-    }
-}
-
-void nearest_of_owners(const Codes& codes, const uint64_t* query, const int64_t* labels, int64_t* best) {
-    for (int64_t row = 0; row < codes.n; ++row) {
-        const int64_t key = (distance(codes[row], query, codes.n_words) << row_bits) + row;
-        int64_t& mine = best[labels != nullptr ? labels[row] : row];
-        mine = smaller(mine, key);
-    }
-}
-
 }  // namespace
+
+void scan(const Scan& task) {
+    if (task.is_wide) Scanner<uint16_t>(task).run();
+    else Scanner<uint8_t>(task).run();
+}
 
 void add_scan(SearchKernels& kernels) {
     kernels.fill_planes = fill_planes;
     kernels.scan = scan;
-    kernels.scan_words = scan_words;
-    kernels.nearest_of_owners = nearest_of_owners;
 }
 
 }  // namespace dsnc::LEVEL

@@ -13,7 +13,6 @@ namespace dsnc {
 constexpr int row_bits = 40;  // of a key, for the row
 constexpr int64_t row_mask = (int64_t{1} << row_bits) - 1;
 constexpr int64_t nothing = (int64_t{1} << 62) - 1;
-constexpr int64_t no_slack = 1 << 20;  // farther than any code: only its length limits a list
 
 // Codes, 64 bits to a word: bit j of a code is bit j % 64 of its word j / 64.
 struct Codes {
@@ -28,13 +27,16 @@ struct Codes {
 // The lists of some queries, and what may enter them.
 struct Lists {
     const int64_t* labels;  // the owner of each code; null where each owns itself
-    int64_t slack;          // bits beyond a list's first from which on nothing enters
     int64_t k;
     int64_t* keys;
     int64_t* owners;
 
     int64_t* keys_of(int64_t query) const { return keys + query * k; }
     int64_t* owners_of(int64_t query) const { return owners + query * k; }
+    int64_t owner_of(int64_t key) const {
+        if (key == nothing) return -1;
+        return labels != nullptr ? labels[key & row_mask] : key & row_mask;
+    }
 };
 
 // Some consecutive bits of the codes.
@@ -106,23 +108,44 @@ struct LikelyCodes {
     uint32_t* costs;    // (8 * n_words, 256)
 };
 
-// A scan of all codes for some of the queries.
+constexpr int block_size = 512;  // codes whose bytes lie side by side
+constexpr int queries_at_once = 64;  // that go through the codes together
+
+// Codes in planes: byte p of each code of a block side by side. Zeros fill up the last block, and planes
+// to a multiple of four.
+struct Planes {
+    uint8_t* bytes;  // (n_blocks, n_planes, block_size)
+    int64_t n_codes, n_blocks;
+    int n_bits, n_planes;
+};
+
+constexpr int most_bits_of_planes = 65534;  // a distance that nothing has fits two bytes, too
+
+constexpr int planes_of(int n_bits) { return 4 * ((n_bits + 31) / 32); }
+
+// What a thread needs for a scan.
+struct ScanSpace {
+    int tile;         // blocks that queries go through while these are in the cache
+    void* distances;  // (2, tile, block_size), of one byte, or of two where distances are wide
+    int64_t* lows;    // (2, tile)
+    int32_t* counts;  // (n_queries, n_bits + 1)
+    int64_t* noted;   // (n_queries, n_noted)
+    int64_t n_noted;
+    int64_t* best;  // (n_queries, n_owners): `nothing` before and after; where codes have labels
+    int64_t n_owners;
+};
+
+// A scan of some blocks of codes, which makes the lists of some queries.
 struct Scan {
-    Codes codes;
-    const uint8_t* planes;  // (n_blocks, n_planes, block): byte p of so many codes side by side
-    int64_t n_blocks;
-    int n_planes;
-    const uint64_t* queries;
-    const int64_t* rows;  // the numbers of the queries to serve
-    int64_t n_rows;
-    Lists lists;
-    int64_t tile;    // blocks whose distances are kept until the nearest of them is known
-    uint8_t* sums;   // (2, tile, block): scratch space
-    int64_t* lows;   // (2, tile): scratch space
-    // Scratch space of lists that are made by counting; null where lists grow by insertion.
-    int64_t* counts;  // (8 * n_planes + 1,): owners at each distance
-    int64_t* noted;   // (codes.n,): rows
-    int64_t* best;    // (n_owners,): the nearest key of each; `nothing` before and after
+    Planes planes;
+    int64_t first, last;            // blocks
+    const uint8_t* const* queries;  // the bytes of each, as many as there are planes
+    int64_t* const* keys;           // the list of each, whatever it holds
+    int n_queries;
+    int64_t k;
+    const int64_t* labels;  // as those of lists; null where k is 1
+    bool is_wide;  // whether distances above 254 are told apart; else a code that far is not found
+    ScanSpace space;
 };
 
 // How the classes of the nearest codes are scored:
@@ -179,10 +202,6 @@ enum class Encoding { fine, not_a_number, scattered, outside };
 struct SearchKernels {
     void (*fill_planes)(const Codes&, int n_planes, uint8_t* planes);
     void (*scan)(const Scan&);
-    void (*scan_words)(const Codes&, const uint64_t* queries, const int64_t* rows, int64_t n_rows,
-                       const Lists&);
-    // Write the key of the nearest code of each owner; `best` is `nothing` before.
-    void (*nearest_of_owners)(const Codes&, const uint64_t* query, const int64_t* labels, int64_t* best);
     void (*fill_buckets)(const Codes&, const Chunk*, int n_chunks, int n_parts, uint32_t* offsets,
                          uint32_t* ids, uint64_t* signatures);
     ProbeCounts (*probe)(const Codes&, const MultiIndex&, const uint64_t* queries, int64_t n_queries,

@@ -4,7 +4,6 @@
 #include "bits.hpp"
 #include "level.hpp"
 #include "line.hpp"
-#include "lists.hpp"
 
 namespace dsnc::LEVEL {
 namespace {

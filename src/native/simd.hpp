@@ -59,7 +59,6 @@ using Floats = Vector<float>;
 using Ints = Vector<int32_t>;
 using Uints = Vector<uint32_t>;
 using Octets = Vector<uint8_t>;
-using Shorts = Vector<uint16_t>;  // thirty-two
 
 // Registers are one thing that the compiler adds, multiplies and so on; of a pair, both are.
 
@@ -206,18 +205,15 @@ DSNC_INLINE V repeated(N number) {
 DSNC_INLINE Floats load(const float* place) { return read<Floats>(place); }
 DSNC_INLINE Ints load(const int32_t* place) { return read<Ints>(place); }
 DSNC_INLINE Octets load(const uint8_t* place) { return read<Octets>(place); }
-DSNC_INLINE Shorts load(const uint16_t* place) { return read<Shorts>(place); }
 
 DSNC_INLINE void store(float* place, Floats v) { Access<Floats>::write(place, v); }
 DSNC_INLINE void store(int32_t* place, Ints v) { Access<Ints>::write(place, v); }
 DSNC_INLINE void store(uint8_t* place, Octets v) { Access<Octets>::write(place, v); }
-DSNC_INLINE void store(uint16_t* place, Shorts v) { Access<Shorts>::write(place, v); }
 
 DSNC_INLINE Floats all(float value) { return repeated<Floats>(value); }
 DSNC_INLINE Ints all(int32_t value) { return repeated<Ints>(value); }
 DSNC_INLINE Uints all(uint32_t value) { return repeated<Uints>(value); }
 DSNC_INLINE Octets all(uint8_t value) { return repeated<Octets>(value); }
-DSNC_INLINE Shorts all(uint16_t value) { return repeated<Shorts>(value); }
 
 // Floats to integers, cut off, and back.
 
@@ -394,16 +390,6 @@ DSNC_INLINE Register<uint8_t> smaller(Register<uint8_t> a, Register<uint8_t> b) 
     return (Register<uint8_t>)_mm_min_epu8((__m128i)a, (__m128i)b);
 #endif
 }
-
-DSNC_INLINE Register<uint16_t> smaller(Register<uint16_t> a, Register<uint16_t> b) {
-#if defined(__AVX512BW__)
-    return (Register<uint16_t>)_mm512_min_epu16((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
-    return (Register<uint16_t>)_mm256_min_epu16((__m256i)a, (__m256i)b);
-#else
-    return (Register<uint16_t>)_mm_min_epu16((__m128i)a, (__m128i)b);
-#endif
-}
 #endif
 
 template <class H>
@@ -465,28 +451,9 @@ DSNC_INLINE uint64_t up_to(Register<uint8_t> v, uint8_t limit) {
 #endif
 }
 
-DSNC_INLINE uint64_t up_to(Register<uint16_t> v, uint16_t limit) {
-#if defined(__AVX512BW__)
-    return _mm512_cmple_epu16_mask((__m512i)v, _mm512_set1_epi16(static_cast<short>(limit)));
-#elif defined(__AVX2__)
-    const __m256i least = _mm256_min_epu16((__m256i)v, _mm256_set1_epi16(static_cast<short>(limit)));
-    const __m256i holds = _mm256_cmpeq_epi16(least, (__m256i)v);
-    const uint32_t bits = _mm256_movemask_epi8(_mm256_packs_epi16(holds, _mm256_setzero_si256()));
-    return (bits & 0xff) | (bits >> 8 & 0xff00);
-#elif defined(__SSE4_1__)
-    const __m128i least = _mm_min_epu16((__m128i)v, _mm_set1_epi16(static_cast<short>(limit)));
-    const __m128i holds = _mm_cmpeq_epi16(least, (__m128i)v);
-    return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(holds, _mm_setzero_si128())));
-#else
-    uint64_t bits = 0;
-    for (int i = 0; i < register_size / 2; ++i) bits |= uint64_t{v[i] <= limit} << i;
-    return bits;
-#endif
-}
-
-template <class H, class Number>
-DSNC_INLINE uint64_t up_to(Pair<H> v, Number limit) {
-    return up_to(v.low, limit) | up_to(v.high, limit) << (sizeof(H) / sizeof(Number));
+template <class H>
+DSNC_INLINE uint64_t up_to(Pair<H> v, uint8_t limit) {
+    return up_to(v.low, limit) | up_to(v.high, limit) << sizeof(H);
 }
 
 // Unsigned integers, and octets as floats.

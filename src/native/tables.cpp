@@ -73,8 +73,6 @@ struct Masks {
     int64_t before(int width, int r) const { return starts[width * n_starts + r]; }
 };
 
-int planes_of(int n_bits) { return 4 * ((n_bits + 31) / 32); }
-
 double scan_cost(int n_bits, int64_t n_codes) {
     return byte_cost * static_cast<double>(n_codes) * planes_of(n_bits);
 }
@@ -201,20 +199,6 @@ void Tables::check(const Codes& codes) const {
         if (index_.ids[place] >= codes.n)
             refuse("array 'ids' has row " + std::to_string(index_.ids[place]) + "; there are " +
                    std::to_string(codes.n) + " codes.");
-}
-
-double nominal_nanoseconds(int n_bits, int64_t n_codes, const int64_t* distances, int64_t n) {
-    const double scan = scan_cost(n_bits, n_codes);
-    if (n == 0) return scan;
-    const std::vector<Chunk> chunks = make_chunks(n_bits, n_codes);
-    const Masks masks(chunks);
-    const std::vector<double> ahead = costs_ahead(n_bits, n_codes, chunks, masks, masks.n_starts - 1);
-    double total = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const int64_t distance = std::clamp<int64_t>(distances[i], 0, n_bits);
-        total += std::min(ahead[distance], scan);
-    }
-    return total / static_cast<double>(n);
 }
 
 }  // namespace dsnc

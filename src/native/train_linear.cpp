@@ -10,8 +10,7 @@
 // the logarithm of how many classes each stands for. Steps are those of AdaGrad with one size for all
 // numbers of a vector: the sum of squared gradients of a class or feature fades a little whenever it
 // is moved.
-#include "kernels.hpp"
-#include "nearest.hpp"
+#include "level.hpp"
 #include "noise.hpp"
 #include "train_vectors.hpp"
 
@@ -70,27 +69,29 @@ void encode(const Step& step, int64_t row, int64_t n_known, Slot& slot) {
     add_up({step.weights.encoder, step.sizes.width, step.rows.indices + begin, step.rows.values + begin,
             end - begin, n_known - begin, step.weights.bias},
            slot.logits);
-    pack(slot.octets, slot.logits, step.sizes.width);
+    pack(slot.bytes, slot.logits, step.sizes.width);
     probabilities(slot.chances, slot.logits, step.sizes.width, step.plan.sharpness);
 }
 
 // Find the nearest classes of some rows by code, within a window where there are many classes.
 void search(const Step& step, const Space& space, int64_t begin, int64_t end) {
-    const ClassCodes& codes = step.codes;
+    const Planes& codes = step.codes;
     const int64_t size = codes.n_blocks < step.plan.window ? codes.n_blocks : step.plan.window;
     const int64_t n_places = codes.n_blocks - size + 1;
     const uint32_t lot = hash_of(step.seed ^ 0x5851F42D4C957F2D, step.place + step.next.first);
     auto first = static_cast<int64_t>(chance(lot, 0) * static_cast<float>(n_places));
     first = first < n_places ? first : n_places - 1;
+    const int k = step.sizes.n_nearest;
+    const uint8_t* queries[2];
+    int64_t* const keys[2] = {space.keys, space.keys + k};
+    Scan task{codes, first, first + size, queries, keys, 0, k, nullptr, codes.n_bits > 254, space.scan};
     for (int64_t place = begin; place < end; place += 2) {
-        const int n = end - place < 2 ? 1 : 2;
-        const uint8_t* octets[2];
-        int32_t* near[2];
-        for (int q = 0; q < n; ++q) {
-            octets[q] = step.next.slots[place + q].octets;
-            near[q] = step.rows.near + (step.next.first + place + q) * step.sizes.n_nearest;
-        }
-        find_nearest(codes, first, first + size, n, octets, step.sizes.n_nearest, near, space.search);
+        task.n_queries = end - place < 2 ? 1 : 2;
+        for (int q = 0; q < task.n_queries; ++q) queries[q] = step.next.slots[place + q].bytes;
+        scan(task);
+        int32_t* const near = step.rows.near + (step.next.first + place) * k;
+        for (int e = 0; e < task.n_queries * k; ++e)
+            near[e] = space.keys[e] == nothing ? -1 : static_cast<int32_t>(space.keys[e] & row_mask);
     }
 }
 
@@ -323,8 +324,8 @@ float score(const Step& step, const Space& space, int64_t place) {
 
 // Moving.
 
-void write_code(const ClassCodes& codes, int64_t k, const float* vector, int n_columns) {
-    uint8_t* const place = codes.planes + k / block_size * codes.n_planes * block_size + k % block_size;
+void write_code(const Planes& codes, int64_t k, const float* vector, int n_columns) {
+    uint8_t* const place = codes.bytes + k / block_size * codes.n_planes * block_size + k % block_size;
     for (int j = 0; j < n_columns; j += width) {
         const uint32_t bits = above_zero(load(vector + j));
         place[j / 8 * block_size] = static_cast<uint8_t>(bits);
@@ -537,7 +538,6 @@ void add_training(TrainingKernels& table) noexcept {
     table.score = score;
     table.move_classes = move_classes;
     table.move_features = move_features;
-    table.find_nearest = find_nearest;
     table.probabilities = [](float* out, const float* x, int n, float sharpness) {
         probabilities(out, x, n, sharpness);
     };

@@ -170,25 +170,22 @@ struct Solver {
     // Add the direction of the mean of its own rows to the vector of a class, where rows are sparse.
     void lean() {
         float* const center = scratch.center;
-        double total = 0;
-        for (size_t t = 0; t < machine.n; ++t)
-            if (machine.positive[t]) add(size_t(machine.rows[t]), 1, center);
-        for (size_t t = 0; t < machine.n; ++t) {
-            if (!machine.positive[t]) continue;
-            const int64_t row = machine.rows[t];
-            for (int64_t i = rows.starts[row]; i < rows.starts[row + 1]; ++i)
-                total += double(rows.values[i]) * double(center[rows.features[i]]);
-        }
-        const float scale = total > 0 ? float(settings.lean / std::sqrt(total)) : 0;
-        for (size_t t = 0; t < machine.n; ++t) {
-            if (!machine.positive[t]) continue;
-            const int64_t row = machine.rows[t];
-            for (int64_t i = rows.starts[row]; i < rows.starts[row + 1]; ++i) {
-                const int32_t feature = rows.features[i];
-                scratch.vector[feature] += scale * center[feature];
-                center[feature] = 0;
+        const auto each_own = [&](auto use) {
+            for (size_t t = 0; t < machine.n; ++t) {
+                if (!machine.positive[t]) continue;
+                const int64_t row = machine.rows[t];
+                for (int64_t i = rows.starts[row]; i < rows.starts[row + 1]; ++i)
+                    use(rows.features[i], rows.values[i]);
             }
-        }
+        };
+        double total = 0;
+        each_own([&](int32_t feature, float value) { center[feature] += value; });
+        each_own([&](int32_t feature, float value) { total += double(value) * double(center[feature]); });
+        const float scale = total > 0 ? float(settings.lean / std::sqrt(total)) : 0;
+        each_own([&](int32_t feature, float) {
+            scratch.vector[feature] += scale * center[feature];
+            center[feature] = 0;
+        });
     }
 };
 

@@ -12,7 +12,6 @@ namespace dsnc {
 namespace {
 
 constexpr int lanes = 16;  // numbers that vectors have a multiple of
-constexpr int block_size = 512;
 constexpr int64_t most_pieces = 512;  // that the rows of a batch are scored in
 constexpr uint32_t shares = 2;  // of a thread: who has time moves more of them
 
@@ -22,16 +21,6 @@ float between(const float* ends, float passed) { return ends[0] + (ends[1] - end
 
 }  // namespace
 
-SearchSpace SearchRoom::make(int n_bits, int n_planes, int k) {
-    const int tile = search_tile(n_planes), n_noted = notes_size(k);
-    const size_t of_distance = are_distances_short(n_bits) ? 1 : 2;
-    distances_.make(2 * size_t(tile) * block_size * of_distance);
-    lows_.make(2 * size_t(tile));
-    counts_.make(2 * (size_t(n_bits) + 1));
-    noted_.make(2 * size_t(n_noted));
-    return {tile, distances_.get(), lows_.get(), counts_.get(), noted_.get(), n_noted};
-}
-
 Trainer::Trainer(const Plan& plan, const Sizes& sizes, const Weights& weights, const Weights& squares,
                  int64_t batch_size, int n_threads)
     : batch_size_(batch_size), pace_(n_threads) {
@@ -40,21 +29,19 @@ Trainer::Trainer(const Plan& plan, const Sizes& sizes, const Weights& weights, c
     step_.weights = weights;
     step_.squares = squares;
     const int64_t n_blocks = up(sizes.n_classes, block_size) / block_size;
-    planes_.make(size_t(n_blocks) * sizes.n_planes * block_size);
-    step_.codes = {planes_.get(), sizes.n_classes, n_blocks, plan.n_bits, sizes.n_planes};
+    const int n_planes = planes_of(plan.n_bits);
+    step_.codes = {planes_.make(size_t(n_blocks * n_planes * block_size)), sizes.n_classes, n_blocks,
+                   plan.n_bits, n_planes};
     at_once_ = up(batch_size, most_pieces) / most_pieces;
     losses_.resize(size_t(batch_size));
     own_.resize(size_t(n_threads));
     for (Own& own : own_) {
-        own.space.search = own.search.make(plan.n_bits, sizes.n_planes, sizes.n_nearest);
-        own.vectors.make(4 * size_t(sizes.width));
-        own.features.make(entries_at_once);
-        own.values.make(entries_at_once);
-        own.sizes.make(entries_at_once);
-        own.space.vectors = own.vectors.get();
-        own.space.features = own.features.get();
-        own.space.values = own.values.get();
-        own.space.sizes = own.sizes.get();
+        own.space.scan = own.scan.make(plan.n_bits, sizes.n_classes, sizes.n_nearest, 2, 0);
+        own.space.keys = own.keys.make(2 * size_t(sizes.n_nearest));
+        own.space.vectors = own.vectors.make(4 * size_t(sizes.width));
+        own.space.features = own.features.make(entries_at_once);
+        own.space.values = own.values.make(entries_at_once);
+        own.space.sizes = own.sizes.make(entries_at_once);
     }
     read_codes();
 }
@@ -65,10 +52,8 @@ void Trainer::make_room(int most) {
     step_.most = most;
     make_slots(most);
     for (Own& own : own_) {
-        own.shares.make(size_t(most));
-        own.classes.make(size_t(most));
-        own.space.shares = own.shares.get();
-        own.space.classes = own.classes.get();
+        own.space.shares = own.shares.make(size_t(most));
+        own.space.classes = own.classes.make(size_t(most));
     }
 }
 
@@ -76,9 +61,9 @@ void Trainer::make_slots(int most) {
     const Sizes& sizes = step_.sizes;
     const size_t n = 2 * size_t(batch_size_), width = size_t(sizes.width);
     const size_t n_inputs = size_t(sizes.n_inputs);
-    const size_t of_octets = size_t(up(std::max(sizes.n_planes, sizes.width / 8), 64));
+    const size_t of_bytes = size_t(up(std::max(step_.codes.n_planes, sizes.width / 8), 64));
     const size_t of_floats = (3 + n_inputs) * width + (n_inputs + 1) * size_t(most);
-    octets_.make(n * of_octets);
+    bytes_.make(n * of_bytes);
     floats_.make(n * of_floats);
     ints_.make(n * 2 * size_t(most));
     slots_.assign(n, Slot{});
@@ -92,7 +77,7 @@ void Trainer::make_slots(int most) {
         slot.inputs = take(n_inputs * width);
         slot.scores = take(n_inputs * size_t(most));
         slot.totals = take(size_t(most));
-        slot.octets = octets_.get() + i * of_octets;
+        slot.bytes = bytes_.get() + i * of_bytes;
         slot.classes = ints_.get() + i * 2 * size_t(most);
         slot.movers = slot.classes + most;
     }

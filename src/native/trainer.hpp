@@ -1,43 +1,12 @@
 #pragma once
 // Runs the steps of training over some thousand rows at a time.
-#include <memory>
-#include <new>
 #include <vector>
 
 #include "kernels.hpp"
+#include "room.hpp"
 #include "threads.hpp"
 
 namespace dsnc {
-
-// Room for numbers, zeros at first, that begins where a cache line does.
-template <class Number>
-class Room {
- public:
-    void make(size_t n) {
-        const size_t bytes = (n * sizeof(Number) + 63) / 64 * 64 + 64;
-        numbers_.reset(static_cast<Number*>(::operator new(bytes, std::align_val_t{64})));
-        for (size_t i = 0; i < bytes / sizeof(Number); ++i) numbers_.get()[i] = 0;
-    }
-    Number* get() const { return numbers_.get(); }
-
- private:
-    struct Free {
-        void operator()(Number* numbers) const { ::operator delete(numbers, std::align_val_t{64}); }
-    };
-    std::unique_ptr<Number, Free> numbers_;
-};
-
-// Room for what one thread needs to look for the nearest of codes.
-class SearchRoom {
- public:
-    SearchSpace make(int n_bits, int n_planes, int k);
-
- private:
-    Room<uint8_t> distances_;
-    Room<int64_t> lows_;
-    Room<int32_t> counts_;
-    Room<uint64_t> noted_;
-};
 
 // Rates of the encoder and of the class vectors, at the first row and after the last.
 struct Rates {
@@ -65,7 +34,8 @@ class Trainer : private Phases {
  private:
     // Of one thread.
     struct Own {
-        SearchRoom search;
+        ScanRoom scan;
+        Room<int64_t> keys;
         Room<float> vectors, shares, values, sizes;
         Room<int32_t> classes, features;
         Space space{};
@@ -83,7 +53,7 @@ class Trainer : private Phases {
     int64_t batch_size_;
     Pace pace_;
     std::vector<Own> own_;  // of each thread
-    Room<uint8_t> planes_, octets_;
+    Room<uint8_t> planes_, bytes_;
     Room<float> floats_;
     Room<int32_t> ints_;
     std::vector<Slot> slots_;     // two batches

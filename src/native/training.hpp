@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "search.hpp"
+
 namespace dsnc {
 
 // Some thousand rows to learn from, in the order in which they come.
@@ -44,16 +46,8 @@ struct Plan {
 struct Sizes {
     int64_t n_features, n_classes;
     int width;      // numbers of a vector: the bits, and zeros up to a multiple of 16
-    int n_planes;   // octets of a code, in fours
     int n_inputs;   // of a row: drawn bits, then soft ones
     int n_nearest;  // classes that are looked for
-};
-
-// The codes of the classes, the signs of their vectors: see planes.hpp.
-struct ClassCodes {
-    uint8_t* planes;  // (n_blocks, n_planes, 512)
-    int64_t n_codes, n_blocks;
-    int n_bits, n_planes;
 };
 
 // A row of a batch.
@@ -61,7 +55,7 @@ struct Slot {
     float* logits;
     float* chances;   // of the bits
     float* gradient;  // of the logits
-    uint8_t* octets;  // the code
+    uint8_t* bytes;   // the code
     float* inputs;    // (n_inputs, width)
     int32_t* classes;  // that are scored: the row's own, the nearest, and some at random
     int n_own, n_near, n_classes;  // how many are its own, how many are not random, and all
@@ -71,19 +65,10 @@ struct Slot {
     int n_movers;
 };
 
-// What a thread needs for itself to look for the nearest of codes that change.
-struct SearchSpace {
-    int tile;           // blocks that two queries go through while these are in the cache
-    void* distances;    // (2, tile, 512), of one octet where codes are short enough, else of two
-    int64_t* lows;      // (2, tile)
-    int32_t* counts;    // (2, n_bits + 1)
-    uint64_t* noted;    // (2, n_noted)
-    int n_noted;
-};
-
-// And for the rest.
+// What a thread needs for itself.
 struct Space {
-    SearchSpace search;
+    ScanSpace scan;
+    int64_t* keys;     // (2, n_nearest)
     float* vectors;    // (4, width)
     float* shares;     // (most,)
     int32_t* classes;  // (most,)
@@ -92,10 +77,6 @@ struct Space {
 };
 
 constexpr int entries_at_once = 256;  // of a row
-
-constexpr int search_tile(int n_planes) { return n_planes < 64 ? 128 / n_planes : 2; }
-constexpr int notes_size(int k) { return 4 * k + 128; }
-constexpr bool are_distances_short(int n_bits) { return n_bits <= 254; }  // 255 is no code's
 
 // The batch that is scored and then moves the weights, or the next one, which is made ready.
 struct Batch {
@@ -108,7 +89,7 @@ struct Step {
     Plan plan;
     Sizes sizes;
     Weights weights, squares;
-    ClassCodes codes;
+    Planes codes;  // of the classes: the signs of their vectors
     Rows rows;
     int most;  // classes that a row is scored with, in multiples of 16
     uint64_t seed;
@@ -134,9 +115,6 @@ struct TrainingKernels {
     // Move a share of what was scored.
     void (*move_classes)(const Step&, const Space&, Share);
     void (*move_features)(const Step&, const Space&, Share);
-    // Write the nearest codes of one or two queries in some blocks, -1 where there are no more.
-    void (*find_nearest)(const ClassCodes&, int64_t first, int64_t last, int n_queries,
-                         const uint8_t* const* octets, int k, int32_t* const* near, const SearchSpace&);
     // Operations on rows that tests look at alone: see train_vectors.hpp.
     void (*probabilities)(float* out, const float* x, int n, float sharpness);
     float (*exponentials)(float* x, int n, float top);

@@ -6,66 +6,53 @@ from test_index import cloud, looked_up
 
 import oracles
 from dsnc.codes import HammingIndex, PackedCodes
-from dsnc.codes.index import FREE, NO_SLACK, ROW_BITS
+from dsnc.codes.index import FREE, ROW_BITS
 
 WIDTHS = st.sampled_from([1, 9, 24, 64, 100, 255, 256, 300, 500])
 
 
-def lists(codes, queries, k, labels, slack, method="scan"):
+def lists(codes, queries, k, labels, method="scan"):
     index = HammingIndex(PackedCodes.from_bits(codes), method=method)
-    slack = NO_SLACK if slack is None else slack
-    return index.lists(PackedCodes.from_bits(queries), k, labels, slack=slack)
+    return index.lists(PackedCodes.from_bits(queries), k, labels)
 
 
-def within(keys, owners, slack):
-    """Free the entries beyond the slack, which may be there or not."""
-    if slack is None:
-        return keys, owners
-    beyond = keys >> ROW_BITS > (keys[:, :1] >> ROW_BITS) + slack
-    return np.where(beyond, FREE, keys), np.where(beyond, -1, owners)
-
-
-def naive(codes, queries, k, labels, slack):
+def naive(codes, queries, k, labels):
     k = min(k, len(codes))
     keys, owners = np.full((len(queries), k), FREE), np.full((len(queries), k), -1)
     for i, found in enumerate(oracles.neighbors(codes, queries, k, labels)):
         for entry, (distance, row) in enumerate(found):
             keys[i, entry] = (distance << ROW_BITS) + row
             owners[i, entry] = row if labels is None else labels[row]
-    return within(keys, owners, slack)
+    return keys, owners
 
 
 @st.composite
 def cases(draw):
-    """Few queries of short lists are served by insertion, others by counting."""
     seed, n_bits = draw(st.integers(0, 2**32)), draw(WIDTHS)
     n = draw(st.sampled_from([1, 2, 63, 65, 511, 512, 513, 1100, 3000]))
     k = draw(st.one_of(st.integers(1, n + 3), st.sampled_from([1, 2, 64, n])))
-    slack = draw(st.one_of(st.none(), st.integers(0, n_bits)))
     n_labels = draw(st.sampled_from([0, 1, 7, 300]))
     codes, queries = cloud(seed, n, n_bits, noise=draw(st.sampled_from([0.0, 0.05, 0.5])))
     labels = np.random.default_rng(seed).integers(0, n_labels, n) if n_labels else None
-    return codes, queries[: draw(st.sampled_from([1, 2, 5, 20]))], k, labels, slack
+    return codes, queries[: draw(st.sampled_from([1, 2, 5, 20]))], k, labels
 
 
 @given(cases())
 def test_lists_equal_the_naive_twin(level, case):
-    found = within(*lists(*case), case[-1])
-    for got, wanted in zip(found, naive(*case), strict=True):
+    for got, wanted in zip(lists(*case), naive(*case), strict=True):
         assert np.array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("slack", [None, 0, 3])
 @pytest.mark.parametrize("k", [2, 30])
 @pytest.mark.parametrize("n_bits", [24, 36, 300])
-def test_counting_equals_insertion_on_many_codes(n_bits, k, slack):
+def test_many_queries_at_once_find_what_each_finds_alone(n_bits, k):
     codes, queries = cloud(n_bits, 20_000, n_bits, n_centers=900, noise=0.1)
     labels = np.random.default_rng(0).integers(0, 1000, 20_000)
-    together = within(*lists(codes, np.repeat(queries, 40, axis=0), k, labels, slack), slack)
-    for i, query in enumerate(queries):  # alone, a query is not worth the preparations
-        alone = within(*lists(codes, query[None], k, labels, slack), slack)
-        for got, wanted in zip(alone, together, strict=True):
-            assert np.array_equal(got[0], wanted[40 * i])
+    for owned in (labels, None):
+        together = lists(codes, np.repeat(queries, 40, axis=0), k, owned)
+        for i, query in enumerate(queries):
+            for got, wanted in zip(lists(codes, query[None], k, owned), together, strict=True):
+                assert np.array_equal(got[0], wanted[40 * i])
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending"])
@@ -76,8 +63,8 @@ def test_the_order_of_the_rows_does_not_matter(order):
     codes = sorted_codes if order == "ascending" else sorted_codes[::-1]
     labels = np.arange(2000) % 150
     for k in (1, 100, 150, 200):
-        found = lists(codes, query, k, labels, None)
-        for got, wanted in zip(found, naive(codes, query, k, labels, None), strict=True):
+        found = lists(codes, query, k, labels)
+        for got, wanted in zip(found, naive(codes, query, k, labels), strict=True):
             assert np.array_equal(got, wanted)
 
 
@@ -86,11 +73,9 @@ def test_what_lookups_have_found_changes_nothing(level, n_bits):
     codes, queries = cloud(n_bits, 1500, n_bits)
     labels = np.arange(1500) // 3
     for k in (1, 2, 30):
-        for slack in (None, 2):
-            case = codes, queries, k, labels, slack
-            found = within(*lists(*case, method="multi_index"), slack)
-            for got, expected in zip(found, naive(*case), strict=True):
-                assert np.array_equal(got, expected)
+        found = lists(codes, queries, k, labels, "multi_index")
+        for got, expected in zip(found, naive(codes, queries, k, labels), strict=True):
+            assert np.array_equal(got, expected)
 
 
 def test_long_lists_need_no_multi_index():
@@ -119,19 +104,3 @@ def test_labels_may_be_any_numbers():
     wanted = oracles.neighbors(codes, queries, 30, labels)
     assert found.rows.tolist() == [[row for _, row in each] for each in wanted]
     assert np.array_equal(found.classes, labels[found.rows])
-
-
-def test_far_lists_of_few_codes_are_scanned():
-    """Looking up pays where little is near: with many codes, and little slack."""
-    rng = np.random.default_rng(0)
-    codes = PackedCodes.from_bits(rng.random((5000, 32)) < 0.5)
-    index, forced = HammingIndex(codes), HammingIndex(codes, method="multi_index")
-    index.prepare()
-    for slack, is_scanned in ((1, False), (3, False), (4, True), (32, True), (NO_SLACK, False)):
-        assert index.native.is_wide(8, slack) is is_scanned
-        assert not forced.native.is_wide(8, slack)
-    queries = codes.take(slice(0, 50))
-    for slack in (1, 4, 32):
-        one, other = (each.lists(queries, 8, slack=slack)[0] for each in (index, forced))
-        within = other >> ROW_BITS <= slack
-        assert np.array_equal(np.where(within, one, 0), np.where(within, other, 0))

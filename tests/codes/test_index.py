@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+from dsnc import _native
 from dsnc.codes import HammingIndex, PackedCodes
-from dsnc.codes.index import METHODS, NO_SLACK
+from dsnc.codes.index import METHODS
 from dsnc.errors import InputError
 
 WIDTHS = st.sampled_from(
@@ -39,10 +40,10 @@ def pairs(distances, rows):
     ]
 
 
-def looked_up(index, queries, k=1, slack=NO_SLACK):
+def looked_up(index, queries, k=1):
     """Of which queries the lists are complete by lookups alone."""
     done = np.zeros(len(queries), dtype=bool)
-    index.native.probe(queries.words, done, k, slack)
+    _native.probe(index.native, queries.words, done, k)
     return done
 
 
@@ -178,6 +179,7 @@ def test_many_threads_may_ask_at_once():
 
 FORK = """
 import os, numpy as np
+from dsnc import _native
 from dsnc.codes import HammingIndex, PackedCodes
 codes = PackedCodes.from_ints(np.arange(5000), n_bits=20)
 index = HammingIndex(codes, method="multi_index")
@@ -267,6 +269,20 @@ def test_refuses_n_jobs_that_are_none(n_jobs):
         HammingIndex(codes).search(codes, n_jobs=n_jobs)
 
 
+def test_refuses_codes_whose_distances_do_not_fit_two_bytes():
+    index = HammingIndex(PackedCodes.from_bits(np.ones((3, 65_534), dtype=bool)))
+    assert found(index, np.zeros((1, 65_534), dtype=bool), 2) == [[(65_534, 0), (65_534, 1)]]
+    with pytest.raises(InputError, match="65,534 bits at most"):
+        HammingIndex(PackedCodes.from_bits(np.ones((1, 65_535), dtype=bool)))
+
+
+def test_an_index_of_more_codes_has_no_fewer():
+    codes = PackedCodes.from_bits(cloud(0, 2000, 64)[0])
+    index = HammingIndex(codes)
+    with pytest.raises(InputError, match="600 codes; the index has 2,000 already"):
+        index.with_more(codes.take(slice(0, 600)))
+
+
 def test_refuses_other_widths_and_methods():
     index = HammingIndex(PackedCodes.from_ints([1], n_bits=4))
     with pytest.raises(InputError, match="queries have 5 bits"):
@@ -286,19 +302,3 @@ def test_says_what_it_is():
     index = HammingIndex(PackedCodes.from_ints([1, 2], n_bits=4))
     assert repr(index).startswith("HammingIndex(2 codes of 4 bits")
     assert len(index) == 2
-
-
-@given(st.integers(0, 2**32), WIDTHS, st.integers(0, 6), st.sampled_from(METHODS))
-def test_slack_leaves_out_what_is_farther_than_the_nearest(seed, n_bits, slack, method):
-    codes, queries = cloud(seed, 900, n_bits)
-    labels = np.random.default_rng(seed).integers(0, 30, len(codes))
-    index = HammingIndex(PackedCodes.from_bits(codes), method=method)
-    keys, owners = index.lists(PackedCodes.from_bits(queries), 8, labels, slack=slack)
-    expected = oracles.neighbors(codes, queries, 8, labels)
-    for found_keys, found_owners, wanted in zip(keys, owners, expected, strict=True):
-        near = [(d, row) for d, row in wanted if d <= wanted[0][0] + slack]
-        assert [
-            (key >> 40, key & (1 << 40) - 1) for key in found_keys[: len(near)].tolist()
-        ] == near
-        assert found_owners[: len(near)].tolist() == [labels[row] for _, row in near]
-        assert all(key >> 40 > wanted[0][0] + slack for key in found_keys[len(near) :])

@@ -5,15 +5,15 @@ import pytest
 from test_index import cloud, looked_up
 
 import oracles
+from dsnc import _native
 from dsnc.codes import HammingIndex, PackedCodes
-from dsnc.codes.index import NO_SLACK
 
 
 @pytest.mark.parametrize("n_bits", [1, 12, 64, 100, 1024])
 @pytest.mark.parametrize("n", [1, 500, 70_000])
 def test_chunks_cover_the_bits_once(n_bits, n):
     codes = PackedCodes.from_bits(np.zeros((n, n_bits), dtype=bool))
-    chunks = HammingIndex(codes).native.chunks()
+    chunks = _native.chunks(HammingIndex(codes).native)
     bits = np.concatenate([np.arange(s, s + w) for s, w, _ in chunks])
     assert len(np.unique(bits)) == len(bits) and bits.max() < n_bits
     assert len(bits) == n_bits or len(chunks) == 32
@@ -25,7 +25,7 @@ def test_buckets_hold_the_rows_of_their_value(level, n_bits):
     bits = cloud(1, 300, n_bits)[0]
     index = HammingIndex(PackedCodes.from_bits(bits), method="multi_index")
     offsets, ids, _ = index.native.tables()
-    for j, (start, width, base) in enumerate(index.native.chunks()):
+    for j, (start, width, base) in enumerate(_native.chunks(index.native)):
         values = oracles.as_ints(bits[:, start : start + width])
         for value in set(values):
             low, high = offsets[base + value : base + value + 2].tolist()
@@ -53,6 +53,6 @@ def test_what_is_hopeless_is_left_to_the_scan():
     index = HammingIndex(codes, method="multi_index")
     queries = PackedCodes.from_bits(generator.random((500, 128)) < 0.5)
     done = np.zeros(500, dtype=bool)
-    lookups, _, _ = index.native.probe(queries.words, done, 1, NO_SLACK)
+    lookups, _, _ = _native.probe(index.native, queries.words, done, 1)
     assert not done.any()
     assert lookups < 500 * 100

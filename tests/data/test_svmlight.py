@@ -335,3 +335,12 @@ def test_lines_against_a_loop(rows, first):
 def test_bad_lines_are_named(line, message):
     with pytest.raises(DataFileError, match=message):
         parse_lines("-", [b"1:1", line, b"3:1"], 7, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "starts", "size"),
+    [(b"12 ", [3], 1), (b"12 ", [-1], 1), (b"12", [0], 1), (b"12 ", [0], 0)],
+)
+def test_no_number_is_read_outside_of_the_text(text, starts, size):
+    with pytest.raises(ValueError, match=r"text|starts"):
+        read_numbers(np.frombuffer(text, np.uint8), np.array(starts, np.int64), np.empty(size))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import oracles
+from dsnc import _native
 from dsnc.codes import Encoded, HammingIndex, PackedCodes
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 
@@ -29,7 +30,7 @@ def decoder_of(bits, labels, linear, **settings):
 def test_candidates_are_those_of_the_naive_twin(level, n_bits, n_flips):
     bits, labels, logits, linear = problem(n_bits)
     decoder = decoder_of(bits, labels, linear, size=N_CLASSES, flips=n_flips)
-    chunks = decoder._index.native.chunks()
+    chunks = _native.chunks(decoder._index.native)
     classes, _ = decoder.candidates(Encoded(logits))
     for row, (query, own) in enumerate(zip(logits > 0, logits, strict=True)):
         rows = oracles.likely_codes(bits, chunks, query, own, n_flips)

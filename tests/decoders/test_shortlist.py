@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsnc import _native
 from dsnc.codes import Encoded, HammingIndex, PackedCodes
-from dsnc.codes.index import NO_SLACK
 from dsnc.decoders import LinearDecoder, ShortlistDecoder
 from dsnc.decoders.confidence import Confidence
 from shortlist_cases import SEEDS, UNSURE, Case, answers
@@ -135,7 +135,7 @@ def test_lookups_find_the_candidates_that_a_scan_finds(each):
         decoder._index = HammingIndex(codes, method=method)
         found.append(answers(decoder, queries, logits))
     done = np.zeros(len(queries), dtype=bool)
-    decoder._index.native.probe(queries.words, done, 1, NO_SLACK)
+    _native.probe(decoder._index.native, queries.words, done, 1)
     assert done.mean() > 0.5
     for scanned, looked_up in zip(*found, strict=True):
         assert np.array_equal(scanned, looked_up)

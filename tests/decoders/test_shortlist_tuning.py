@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from dsnc._native import nominal_nanoseconds as nominal_ns
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import HeldOut, LinearDecoder, ShortlistDecoder, SoftDecoder
 from dsnc.decoders import base as base_module
@@ -271,26 +270,3 @@ def test_the_temperature_of_a_linear_decoder_is_honest(kind, monkeypatch):
     monkeypatch.setattr(base_module, "_MAX_SCORES", 50 * 1000)
     monkeypatch.setattr(base_module, "_BEST", 20)
     assert decoder.calibrated(rows).confidence.temperature == pytest.approx(temperature, rel=0.15)
-
-
-# What a search costs
-
-
-@pytest.mark.parametrize("n_bits", [8, 24, 64, 130])
-@pytest.mark.parametrize("n_codes", [1, 100, 20_000, 1_000_000])
-def test_a_search_costs_more_the_farther_it_goes_and_never_more_than_a_scan(n_bits, n_codes):
-    costs = [nominal_ns(n_bits, n_codes, np.array([d])) for d in range(n_bits + 1)]
-    assert costs == sorted(costs)
-    scan = nominal_ns(n_bits, n_codes, np.array([], dtype=np.int64))
-    assert 0 < costs[0] <= costs[-1] <= scan
-    assert nominal_ns(n_bits, n_codes, np.array([n_bits + 50])) == costs[-1]  # as far as can be
-    several = nominal_ns(n_bits, n_codes, np.array([0, n_bits, n_bits]))
-    assert several == pytest.approx((costs[0] + 2 * costs[-1]) / 3)
-
-
-@pytest.mark.parametrize("distance", [6, 10, 16, 32])
-def test_a_search_costs_more_among_more_codes(distance):
-    sizes = 4 ** np.arange(3, 11)
-    costs = [nominal_ns(64, int(n), np.array([distance])) for n in sizes]
-    assert costs == sorted(costs)
-    assert costs[-1] < costs[0] * 4**7 or distance == 32  # less than in proportion

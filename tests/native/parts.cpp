@@ -1,10 +1,9 @@
-// Parts of training, offered to tests alone, by a build for developers.
+// Parts of the core, offered to tests alone, by a build for developers.
 #include <atomic>
 #include <thread>
 #include <vector>
 
-#include "checks.hpp"
-#include "python.hpp"
+#include "bound.hpp"
 #include "trainer.hpp"
 
 namespace dsnc {
@@ -28,30 +27,53 @@ void find_nearest_signs(Array<float, 2> vectors, int n_bits, int64_t first, int6
     require(n_columns % width == 0 && n_columns >= n_bits && n_columns < n_bits + width);
     require(queries.shape(1) == vectors.shape(1) && near.shape(0) == queries.shape(0));
     require(0 <= first && last <= n_blocks && (at_once == 1 || at_once == 2));
-    const int n_planes = 4 * ((n_bits + 31) / 32), k = static_cast<int>(near.shape(1));
-    Room<uint8_t> planes, octets;
-    planes.make(static_cast<size_t>(n_blocks * n_planes * 512));
+    const int n_planes = planes_of(n_bits), k = static_cast<int>(near.shape(1));
+    const auto n_queries = static_cast<int64_t>(queries.shape(0));
+    Room<uint8_t> planes, bytes;
+    Room<int64_t> found;
+    ScanRoom room;
     Step step{};
     step.sizes.n_classes = n;
     step.sizes.width = n_columns;
     step.weights.classes = vectors.data();
-    step.codes = {planes.get(), n, n_blocks, n_bits, n_planes};
+    step.codes = {planes.make(static_cast<size_t>(n_blocks * n_planes * 512)), n, n_blocks, n_bits, n_planes};
     kernels->training.lay_out(step);
-    SearchRoom room;
-    const SearchSpace space = room.make(n_bits, n_planes, k);
-    const auto n_queries = static_cast<int64_t>(queries.shape(0));
-    octets.make(static_cast<size_t>(n_queries * n_planes));
+    bytes.make(static_cast<size_t>(n_queries * n_planes));
     for (int64_t i = 0; i < n_queries; ++i)
         for (int j = 0; j < n_bits; ++j)
-            octets.get()[i * n_planes + j / 8] |=
+            bytes.get()[i * n_planes + j / 8] |=
                 static_cast<uint8_t>((queries.data()[i * n_columns + j] > 0) << j % 8);
+    const uint8_t* asked[2];
+    int64_t* const keys[2] = {found.make(2 * static_cast<size_t>(k)), found.get() + k};
+    const ScanSpace space = room.make(n_bits, n, k, 2, 0);
     for (int64_t i = 0; i < n_queries; i += at_once) {
         const int some = i + at_once <= n_queries ? at_once : 1;
-        const uint8_t* const asked[2] = {octets.get() + i * n_planes,
-                                         octets.get() + (i + some - 1) * n_planes};
-        int32_t* const lists[2] = {near.data() + i * k, near.data() + (i + some - 1) * k};
-        kernels->training.find_nearest(step.codes, first, last, some, asked, k, lists, space);
+        for (int q = 0; q < some; ++q) asked[q] = bytes.get() + (i + q) * n_planes;
+        kernels->search.scan({step.codes, first, last, asked, keys, some, k, nullptr, n_bits > 254, space});
+        for (int e = 0; e < some * k; ++e)
+            near.data()[i * k + e] =
+                found.get()[e] == nothing ? -1 : static_cast<int32_t>(found.get()[e] & row_mask);
     }
+}
+
+// Tell which queries would be looked up, for lists of k, and what that takes.
+nb::tuple probe(nb::handle given, Array<const uint64_t, 2> queries, Array<bool, 1> done, int64_t k) {
+    const Index& index = index_of(given);
+    const int64_t n = queries.n();
+    require(done.has(n) && queries.width() == index.codes().n_words);
+    std::vector<int64_t> keys(static_cast<size_t>(n * k), nothing), owners(static_cast<size_t>(n * k), -1);
+    const ProbeCounts counts =
+        index.probe(queries.data(), n, {nullptr, k, keys.data(), owners.data()}, done.data());
+    return nb::make_tuple(counts.lookups, counts.candidates, counts.checks);
+}
+
+// (first bit, bits, place of the offsets) of each chunk of the bits.
+nb::list chunks(nb::handle given) {
+    const Codes& codes = index_of(given).codes();
+    nb::list found;
+    for (const Chunk& chunk : make_chunks(codes.n_bits, codes.n))
+        found.append(nb::make_tuple(chunk.start, chunk.width, chunk.base));
+    return found;
 }
 
 // Counts who does which piece, and pieces that are done in a phase that is not theirs.
@@ -130,6 +152,8 @@ void bind_parts(nb::module_& m) {
           nb::arg("last"), nb::arg("queries"), nb::arg("at_once"), nb::arg("near"));
     m.def("share_out_work", share_out, nb::arg("board"), nb::arg("sizes"),
           nb::call_guard<nb::gil_scoped_release>());
+    m.def("probe", probe, nb::arg("index"), nb::arg("queries"), nb::arg("done"), nb::arg("k"));
+    m.def("chunks", chunks, nb::arg("index"));
 }
 
 }  // namespace dsnc

@@ -18,8 +18,8 @@ Ints = NDArray[np.int64]
 METHODS = ("auto", "scan", "multi_index")
 ROW_BITS = 40  # of a key, for the row: see src/native/search.hpp
 FREE = (1 << 62) - 1  # the key of a place that nothing fills
-NO_SLACK = 1 << 20  # farther than any code: only its length limits a list
 _ROW_MASK = (1 << ROW_BITS) - 1
+_MOST_BITS = 65_534  # see src/native/search.hpp
 _SPARSE = 4  # labels beyond so many times the codes are numbered anew
 _TABLES = {"offsets": "uint32 1", "ids": "uint32 1", "signatures": "uint64 2"}
 
@@ -64,6 +64,8 @@ class HammingIndex:
             self.prepare()
 
     def _lay_out(self, codes: PackedCodes, method: str) -> None:
+        if codes.n_bits > _MOST_BITS:
+            raise InputError(f"n_bits={codes.n_bits}: an index holds codes of 65,534 bits at most.")
         self.codes, self.method = codes, method
         self.native = _native.Index(codes.words, codes.n_bits, method)
 
@@ -124,6 +126,8 @@ class HammingIndex:
 
         A multi-index is rebuilt only if many codes have been added.
         """
+        if len(codes) < len(self):
+            raise InputError(f"{len(codes):,} codes; the index has {len(self):,} already.")
         index = copy.copy(self)
         index.codes, index.native = codes, self.native.with_more(codes.words)
         return index
@@ -141,7 +145,11 @@ class HammingIndex:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return plain arrays for a file: the codes, and the multi-index if there is one."""
         tables = self.native.tables()
-        return self.codes.arrays() | (dict(zip(_TABLES, tables, strict=True)) if tables else {})
+        if tables is None:
+            return self.codes.arrays()
+        offsets, ids, signatures = tables
+        found = offsets, ids, signatures.reshape(len(ids), -1)
+        return self.codes.arrays() | dict(zip(_TABLES, found, strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], *, method: str = "auto") -> Self:
@@ -159,19 +167,12 @@ class HammingIndex:
         return index
 
     def lists(
-        self,
-        queries: PackedCodes,
-        k: int,
-        labels: Ints | None = None,
-        *,
-        slack: int = NO_SLACK,
-        n_jobs: int = 1,
+        self, queries: PackedCodes, k: int, labels: Ints | None = None, *, n_jobs: int = 1
     ) -> tuple[Ints, Ints]:
         """Return the neighbors as keys, ``distance << ROW_BITS | row``, and their owners.
 
         An owner is the label of the row, or the row itself; an owner has one entry, its nearest.
-        Codes that are farther than a query's nearest by more than the slack may be left out, which
-        makes the search cheaper the nearer that nearest code is. Free places have the key FREE.
+        Free places have the key FREE.
         """
         k = self._check(queries, k)
         n_owners = 0 if labels is None else 1 + int(labels.max(initial=-1))
@@ -179,7 +180,7 @@ class HammingIndex:
 
         def work(rows: slice) -> None:
             found = queries.words[rows], keys[rows], owners[rows]
-            self.native.search(*found, labels, n_owners, slack)
+            self.native.search(*found, labels, n_owners)
 
         if type(n_jobs) is int and n_jobs == 1:  # most calls, and True is not a number of threads
             work(slice(None))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsnc import _native
 from dsnc.codes import PackedCodes
 from dsnc.decoders.checks import Ints
 from dsnc.decoders.evidence import HeldOut
@@ -38,6 +37,7 @@ _SLOWER = 1.0  # standard deviations by which a slower set of codes must be bett
 # scored. Where a class has several codes, it must be found out which of them is the nearest.
 _ROW_NS, _CANDIDATE_NS, _BIT_NS, _SEVERAL_NS = 700.0, 35.0, 0.25, 45.0
 _FLIP_NS = 40.0  # of a lookup in one part of the code, and of comparing what it finds
+_BYTE_NS = 0.05  # of a scanned code
 
 
 class _Trial:
@@ -183,7 +183,7 @@ def _right_so_far(scores: Floats, is_true: NDArray[np.bool_]) -> NDArray[np.bool
 def _nanoseconds(decoder: ShortlistDecoder) -> float:
     """Return what a row takes on a typical machine."""
     n_bits, n_codes = decoder.n_bits, len(decoder.codes)
-    searching = _native.nominal_nanoseconds(n_bits, n_codes, np.zeros(0, np.int64))
+    searching = _BYTE_NS * n_codes * 4 * -(-n_bits // 32)
     if decoder.flips:
         searching = decoder.flips * _FLIP_NS * n_bits / np.log2(n_codes)
     candidate = _CANDIDATE_NS + _BIT_NS * n_bits
