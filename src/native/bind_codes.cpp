@@ -120,21 +120,21 @@ bool list_candidates(const BoundShortlist& self, Array<const float, 2> logits, A
     return self.shortlist.list(logits.data(), n, k, classes.data(), costs.data());
 }
 
-using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// `rows` of a CSR matrix from the first of `indptr` on.
-int encode_csr(AnyArray indptr, AnyArray indices, AnyArray data, Array<const float, 2> weight,
-               Array<const float, 1> bias, bool unit, Array<float, 2> logits, Array<uint64_t, 2> words) {
-    const bool wide = indices.dtype() == nb::dtype<int64_t>(), doubles = data.dtype() == nb::dtype<double>();
-    require((wide || indices.dtype() == nb::dtype<int32_t>()) && indptr.dtype() == indices.dtype(),
-            "indptr and indices are not of one type, int32 or int64.");
-    require(doubles || data.dtype() == nb::dtype<float>(), "data is neither float32 nor float64.");
+// `indptr` are those of the rows.
+int encode_csr(Array<const int64_t, 1> indptr, Array<const int32_t, 1> indices, AnyArray data,
+               Array<const float, 2> weight, Array<const float, 1> bias, bool unit, Array<float, 2> logits,
+               Array<uint64_t, 2> words) {
     const int64_t n = logits.n(), n_bits = weight.width();
-    require(bias.has(n_bits) && logits.has(n, n_bits) && int64_t(indptr.shape(0)) == n + 1 &&
-                words.has(n, (n_bits + 63) / 64),
-            misfit);
-    const auto n_entries = static_cast<int64_t>(std::min(indices.shape(0), data.shape(0)));
-    const CsrRows rows{n, n_entries, indptr.data(), indices.data(), data.data(), wide, doubles};
+    require(
+        bias.has(n_bits) && logits.has(n, n_bits) && indptr.has(n + 1) && words.has(n, (n_bits + 63) / 64),
+        misfit);
+    const CsrRows rows{n,
+                       std::min(indices.n(), static_cast<int64_t>(data.shape(0))),
+                       indptr.data(),
+                       indices.data(),
+                       numbers_of<float>(data),
+                       numbers_of<double>(data)};
+    require(rows.floats || rows.doubles, "data is neither float32 nor float64.");
     const Layer layer{weight.data(), bias.data(), weight.n(), static_cast<int>(n_bits)};
     return static_cast<int>(kernels->search.encode(rows, layer, unit, logits.data(), words.data()));
 }
@@ -155,10 +155,10 @@ void multiply(Array<const float, 2> soft, Array<const float, 2> weight, Array<co
                              products.data());
 }
 
-void line_up_arrays(Array<const float, 2> scores, int64_t first, Array<int64_t, 2> classes,
-                    Array<float, 2> best) {
+void line_up(Array<const float, 2> scores, int64_t first, Array<int64_t, 2> classes, Array<float, 2> best) {
     require(classes.has(scores.n(), best.width()) && best.n() == scores.n() && first >= 0, misfit);
-    line_up(scores.data(), scores.n(), scores.width(), first, best.width(), classes.data(), best.data());
+    kernels->search.line_up(scores.data(), scores.n(), scores.width(), first, best.width(), classes.data(),
+                            best.data());
 }
 
 }  // namespace
@@ -182,7 +182,7 @@ void bind_codes(nb::module_& m) {
     m.def("make_shortlist", make_shortlist);
     m.def("encode_csr", encode_csr, free_of_gil());
     m.def("encode_dense", encode_dense, free_of_gil());
-    m.def("line_up", line_up_arrays, free_of_gil());
+    m.def("line_up", line_up, free_of_gil());
     m.def("multiply", multiply, free_of_gil());
 }
 

@@ -18,16 +18,10 @@ constexpr int64_t doubles_at_once = 1024;  // rows
 Confidence confidence_of(nb::handle numbers) {
     const auto number = [&](size_t i) { return nb::cast<double>(numbers[i]); };
     const nb::object curve = numbers[8];
-    Confidence found{number(0),
-                     number(1),
-                     number(2),
-                     number(3),
-                     number(4),
-                     number(5),
-                     number(6),
-                     number(7),
-                     nb::cast<std::vector<double>>(nb::list(curve[0])),
-                     nb::cast<std::vector<double>>(nb::list(curve[1]))};
+    Confidence found{number(0), number(1), number(2), number(3), number(4),
+                     number(5), number(6), number(7), {},        {}};
+    found.knots = nb::cast<std::vector<double>>(nb::list(curve[0]));
+    found.heights = nb::cast<std::vector<double>>(nb::list(curve[1]));
     require(found.knots.size() >= 2 && found.knots.size() == found.heights.size(),
             "a curve needs as many knots as odds: 2 at least");
     return found;

@@ -12,11 +12,10 @@ namespace {
 
 template <class T>
 using Numbers = Array<const T, 1>;
-using OfAnyType = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // FeatureRows as Python gives them: dense, or indptr, indices and data of a CSR matrix.
 using DenseArray = Array<const float, 2>;
-using CsrArrays = std::tuple<OfAnyType, Numbers<int32_t>, OfAnyType>;
+using CsrArrays = std::tuple<AnyArray, Numbers<int32_t>, AnyArray>;
 using RowArrays = std::variant<DenseArray, CsrArrays>;
 
 // FeatureRows that were checked, and where they start.
@@ -26,11 +25,6 @@ struct GivenRows {
     std::vector<int64_t> starts;
     OrderedRows ordered;
 };
-
-template <class T>
-const T* numbers_of(const OfAnyType& array) {
-    return array.dtype() == nb::dtype<T>() ? static_cast<const T*>(array.data()) : nullptr;
-}
 
 void read_dense(const DenseArray& array, size_t n_features, GivenRows& given) {
     require(array.shape(1) == n_features, "rows have not as many features as the vectors");

@@ -1,6 +1,8 @@
 // Training.
 #include <string>
 
+#include <nanobind/stl/tuple.h>
+
 #include "python.hpp"
 #include "trainer.hpp"
 
@@ -18,24 +20,10 @@ Array<T, N> field(nb::handle tuple, const char* name) {
     return array;
 }
 
-template <class T>
-T number(nb::handle tuple, const char* name) {
-    return nb::cast<T>(nb::float_(tuple.attr(name)));
-}
-
+// Of `dsnc.fast.steps.Plan`, whose fields are in the same order.
 Plan plan_of(nb::handle given) {
-    Plan plan{};
-    plan.n_bits = nb::cast<int>(given.attr("n_bits"));
-    plan.n_draws = nb::cast<int>(given.attr("n_draws"));
-    plan.soft_share = number<float>(given, "soft_share");
-    plan.sharpness = number<float>(given, "sharpness");
-    plan.n_uniform = nb::cast<int>(given.attr("n_uniform"));
-    plan.window = nb::cast<int>(given.attr("window"));
-    plan.smoothing = number<float>(given, "smoothing");
-    plan.fading = number<float>(given, "fading");
-    plan.bias_rate = number<float>(given, "bias_rate");
-    plan.moves_encoder = nb::cast<bool>(given.attr("moves_encoder"));
-    plan.each_alone = nb::cast<bool>(given.attr("each_alone"));
+    using Fields = std::tuple<int, int, float, float, int, int, float, float, float, bool, bool>;
+    const Plan plan = std::apply([](auto... each) { return Plan{each...}; }, nb::cast<Fields>(given));
     require(plan.n_bits > 0 && plan.n_bits <= 1 << 15, "n_bits is out of range");
     require(plan.n_draws >= 0 && plan.n_draws < 1 << 14 && plan.n_uniform >= 0 && plan.n_uniform < 1 << 20 &&
                 plan.window > 0,

@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t ahead = 6;  // entries: their weights come from beyond the second cache
 
 // The entries of one row.
-template <class Index, class Value>
+template <class Value>
 struct Row {
-    const Index* indices;
+    const int32_t* features;
     const Value* data;
     int64_t start, stop, last;  // the last of all rows
     double norm;                // that values are divided by; 0: they are not
@@ -29,15 +29,15 @@ struct Row {
 };
 
 // Write the logits of `groups` times sixteen bits.
-template <int groups, class Index, class Value>
-DSNC_INLINE void add_up(const Row<Index, Value>& row, const Layer& layer, int first, float* logits) {
+template <int groups, class Value>
+DSNC_INLINE void add_up(const Row<Value>& row, const Layer& layer, int first, float* logits) {
     Floats sums[groups];
     for (int g = 0; g < groups; ++g) sums[g] = load(layer.bias + first + g * width);
     const float* weight = layer.weight + first;
     for (int64_t p = row.start; p < row.stop; ++p) {
-        const int64_t later = row.indices[p + ahead < row.last ? p + ahead : row.last];
+        const int64_t later = row.features[p + ahead < row.last ? p + ahead : row.last];
         for (int g = 0; g < groups; ++g) __builtin_prefetch(weight + later * layer.n_bits + g * width);
-        const float* vector = weight + static_cast<int64_t>(row.indices[p]) * layer.n_bits;
+        const float* vector = weight + int64_t{row.features[p]} * layer.n_bits;
         const Floats value = all(row.value(p));
         for (int g = 0; g < groups; ++g) sums[g] = sums[g] + value * load(vector + g * width);
     }
@@ -45,16 +45,16 @@ DSNC_INLINE void add_up(const Row<Index, Value>& row, const Layer& layer, int fi
 }
 
 // Write one logit.
-template <class Index, class Value>
-DSNC_INLINE void add_up_one(const Row<Index, Value>& row, const Layer& layer, int j, float* logits) {
+template <class Value>
+DSNC_INLINE void add_up_one(const Row<Value>& row, const Layer& layer, int j, float* logits) {
     float sum = layer.bias[j];
     for (int64_t p = row.start; p < row.stop; ++p)
-        sum += row.value(p) * layer.weight[static_cast<int64_t>(row.indices[p]) * layer.n_bits + j];
+        sum += row.value(p) * layer.weight[int64_t{row.features[p]} * layer.n_bits + j];
     logits[j] = sum;
 }
 
-template <class Index, class Value>
-void encode_row(const Row<Index, Value>& row, const Layer& layer, float* logits) {
+template <class Value>
+void encode_row(const Row<Value>& row, const Layer& layer, float* logits) {
     int j = 0;
     for (; j + 4 * width <= layer.n_bits; j += 4 * width) add_up<4>(row, layer, j, logits);
     if (j + 2 * width <= layer.n_bits) {
@@ -69,33 +69,28 @@ void encode_row(const Row<Index, Value>& row, const Layer& layer, float* logits)
 }
 
 // The norm of a row, 1 of a row of zeros, or -1 where its indices do not ascend.
-template <class Index, class Value>
-double norm_of(const Row<Index, Value>& row) {
+template <class Value>
+double norm_of(const Row<Value>& row) {
     double total = 0;
     for (int64_t p = row.start; p < row.stop; ++p) {
-        if (p > row.start && row.indices[p] <= row.indices[p - 1]) return -1;
+        if (p > row.start && row.features[p] <= row.features[p - 1]) return -1;
         const double value = static_cast<float>(row.data[p]);
         total += value * value;
     }
     return total > 0 ? std::sqrt(total) : 1;
 }
 
-template <class Index, class Value>
-Encoding encode_rows(const CsrRows& rows, const Layer& layer, bool unit, float* logits, uint64_t* words) {
-    const auto* indptr = static_cast<const Index*>(rows.indptr);
+template <class Value>
+Encoding encode_rows(const CsrRows& rows, const Value* data, const Layer& layer, bool unit, float* logits,
+                     uint64_t* words) {
     const int n_words = (layer.n_bits + 63) / 64;
-    Row<Index, Value> row{static_cast<const Index*>(rows.indices),
-                          static_cast<const Value*>(rows.data),
-                          0,
-                          0,
-                          rows.n_entries - 1,
-                          0};
+    Row<Value> row{rows.features, data, 0, 0, rows.n_entries - 1, 0};
     bool bad = false;
     for (int64_t i = 0; i < rows.n; ++i) {
-        row.start = indptr[i], row.stop = indptr[i + 1];
+        row.start = rows.starts[i], row.stop = rows.starts[i + 1];
         if (row.start < 0 || row.start > row.stop || row.stop > rows.n_entries) return Encoding::outside;
         for (int64_t p = row.start; p < row.stop; ++p)
-            if (row.indices[p] < 0 || row.indices[p] >= layer.n_features) return Encoding::outside;
+            if (row.features[p] < 0 || row.features[p] >= layer.n_features) return Encoding::outside;
         if (unit) {
             row.norm = norm_of(row);
             if (row.norm < 0) return Encoding::scattered;
@@ -108,16 +103,13 @@ Encoding encode_rows(const CsrRows& rows, const Layer& layer, bool unit, float* 
 
 // Write the logits, and the bits.
 //
-// With `unit` each row counts as divided by its norm; where the indices of a row do not ascend then, so
+// With `unit` each row counts as divided by its norm; where the features of a row do not ascend then, so
 // that an entry may be in several pieces, it says `scattered` and stops. Where a row is not within the
-// entries, or an index not within the weights, it says `outside` and stops. Otherwise it tells whether
+// entries, or a feature not within the weights, it says `outside` and stops. Otherwise it tells whether
 // there was a logit that is not a number.
 Encoding encode(const CsrRows& rows, const Layer& layer, bool unit, float* logits, uint64_t* words) {
-    if (rows.wide_indices)
-        return rows.wide_data ? encode_rows<int64_t, double>(rows, layer, unit, logits, words)
-                              : encode_rows<int64_t, float>(rows, layer, unit, logits, words);
-    return rows.wide_data ? encode_rows<int32_t, double>(rows, layer, unit, logits, words)
-                          : encode_rows<int32_t, float>(rows, layer, unit, logits, words);
+    return rows.doubles ? encode_rows(rows, rows.doubles, layer, unit, logits, words)
+                        : encode_rows(rows, rows.floats, layer, unit, logits, words);
 }
 
 bool pack(const float* logits, int64_t n, int n_bits, uint64_t* words) {

@@ -64,8 +64,6 @@ class HashedColumns {
     // Append the rows of the texts of a block.
     void weigh(Block& block, TextRoom& room, SparseRows& rows) const;
 
-    const Grams& grams() const { return grams_; }
-
     // Room that no other thread is using; it is to be given back.
     std::unique_ptr<TextRoom> take_room();
     void give_back(std::unique_ptr<TextRoom> room);

@@ -49,7 +49,6 @@ class Index {
     Index(const Codes& codes, const Index& before);
 
     const Codes& codes() const { return codes_; }
-    Method method() const { return method_; }
     // Complete lists that are free.
     void search(const uint64_t* queries, int64_t n, const Lists& lists, int64_t n_owners) const;
     // Look up what is cheaper so, and tell of which queries the lists are complete.

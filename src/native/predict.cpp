@@ -62,7 +62,6 @@ struct Predictor::Room {
 
     std::vector<float> logits, scores, looked_at, shares;
     std::vector<uint64_t> words;
-    std::vector<int32_t> starts;
     std::vector<int64_t> classes, near, inside, within, all;
 };
 
@@ -102,17 +101,12 @@ bool Predictor::encode(int64_t n, const FeatureRows& rows, Room& room) const {
         encode_dense_rows(rows.dense, n, layer, parts_.unit, room.logits.data());
         return true;
     }
-    const int64_t first = rows.starts[0], n_entries = rows.starts[n] - first;
-    if (n_entries > std::numeric_limits<int32_t>::max()) return false;
-    if (!(rows.floats ? are_finite(rows.floats + first, n_entries)
-                      : are_finite(rows.doubles + first, n_entries)))
+    const int64_t first = rows.starts[0], n_entries = rows.starts[n];
+    if (!(rows.floats ? are_finite(rows.floats + first, n_entries - first)
+                      : are_finite(rows.doubles + first, n_entries - first)))
         return false;
-    room.starts.resize(static_cast<size_t>(n + 1));
-    for (int64_t i = 0; i <= n; ++i) room.starts[i] = static_cast<int32_t>(rows.starts[i] - first);
     room.words.resize(static_cast<size_t>(n * ((layer.n_bits + 63) / 64)));
-    const void* const data = rows.floats ? static_cast<const void*>(rows.floats + first)
-                                         : static_cast<const void*>(rows.doubles + first);
-    const CsrRows entries{n, n_entries, room.starts.data(), rows.features + first, data, false, !rows.floats};
+    const CsrRows entries{n, n_entries, rows.starts, rows.features, rows.floats, rows.doubles};
     return kernels->search.encode(entries, layer, parts_.unit, room.logits.data(), room.words.data()) ==
            Encoding::fine;
 }

@@ -30,6 +30,14 @@ struct Array : nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu> {
     }
 };
 
+// An array of some type, and its numbers if they are of one type.
+using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+const T* numbers_of(const AnyArray& array) {
+    return array.dtype() == nb::dtype<T>() ? static_cast<const T*>(array.data()) : nullptr;
+}
+
 // Whether runs follow each other within so many numbers.
 template <class T>
 bool are_runs(const Array<T, 1>& starts, size_t n_runs, size_t size) {

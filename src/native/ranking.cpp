@@ -8,7 +8,6 @@ namespace dsnc {
 namespace {
 
 constexpr int64_t most_keys = 1 << 16;  // of the rows that are ranked at a time
-constexpr int64_t longest_line = 64;    // that classes are inserted in; for longer ones they are sorted
 
 constexpr int64_t most_likely = 1 << 13;  // codes that are found by looking likely ones up
 constexpr int widest = 32;              // bits of a chunk
@@ -71,42 +70,7 @@ int64_t list_nearest(int64_t n, const Lists& lists, int64_t query) {
     return n_listed;
 }
 
-struct Scored {
-    float score;
-    int64_t label;
-
-    bool operator<(const Scored& other) const {
-        return score > other.score || (score == other.score && label < other.label);
-    }
-};
-
-void sort_row(const float* scores, int64_t n_classes, int64_t first, int64_t k, int64_t* classes, float* best,
-              std::vector<Scored>& all) {
-    all.clear();
-    for (int64_t place = 0; place < std::min(first, k); ++place) all.push_back({best[place], classes[place]});
-    const bool is_full = first >= k;
-    for (int64_t c = 0; c < n_classes; ++c)
-        if (!is_full || scores[c] > best[k - 1]) all.push_back({scores[c], first + c});
-    const int64_t n = std::min(k, static_cast<int64_t>(all.size()));
-    std::partial_sort(all.begin(), all.begin() + n, all.end());
-    for (int64_t place = 0; place < n; ++place) {
-        best[place] = all[place].score;
-        classes[place] = all[place].label;
-    }
-}
-
 }  // namespace
-
-void line_up(const float* scores, int64_t n, int64_t n_classes, int64_t first, int64_t k, int64_t* classes,
-             float* best) {
-    if (k <= longest_line) {
-        kernels->search.line_up(scores, n, n_classes, first, k, classes, best);
-        return;
-    }
-    std::vector<Scored> all;
-    for (int64_t i = 0; i < n; ++i)
-        sort_row(scores + i * n_classes, n_classes, first, k, classes + i * k, best + i * k, all);
-}
 
 Shortlist::Shortlist(const Index& index, const int64_t* labels, int64_t n_classes, const Scoring& scoring,
                      const Settings& settings)

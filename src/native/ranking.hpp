@@ -51,9 +51,4 @@ class Shortlist {
     std::vector<Flip> flips_;
 };
 
-// Take the best of some more classes into the line of each row, by score and then by number: they are
-// numbered from `first`, and all with smaller numbers have been lined up before.
-void line_up(const float* scores, int64_t n, int64_t n_classes, int64_t first, int64_t k, int64_t* classes,
-             float* best);
-
 }  // namespace dsnc

@@ -183,11 +183,10 @@ struct Ranking {
 struct CsrRows {
     int64_t n;
     int64_t n_entries;
-    const void* indptr;
-    const void* indices;
-    const void* data;
-    bool wide_indices;  // 64 bits; of indptr as well
-    bool wide_data;     // double
+    const int64_t* starts;  // where the entries of each row begin; one more at the end
+    const int32_t* features;
+    const float* floats;    // their values, in one of two types
+    const double* doubles;
 };
 
 struct Layer {

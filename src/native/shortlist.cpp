@@ -3,7 +3,6 @@
 
 #include "bits.hpp"
 #include "level.hpp"
-#include "line.hpp"
 
 namespace dsnc::LEVEL {
 namespace {
@@ -20,6 +19,31 @@ constexpr float tanh_above[] = {-2.76076847742355e-16f, 2.00018790482477e-13f, -
 constexpr float tanh_below[] = {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f,
                                 4.89352518554385e-03f};
 constexpr float tanh_top = 7.90531110763549805f;
+
+// The best classes of a row so far, by score and then by number.
+struct Line {
+    int64_t* classes;
+    float* scores;
+    int64_t k;
+    int64_t n = 0;
+
+    void insert(int64_t owner, float score) {
+        int64_t place = n;
+        while (place > 0 &&
+               (scores[place - 1] < score || (scores[place - 1] == score && classes[place - 1] > owner))) {
+            if (place < k) {
+                scores[place] = scores[place - 1];
+                classes[place] = classes[place - 1];
+            }
+            --place;
+        }
+        if (place < k) {
+            scores[place] = score;
+            classes[place] = owner;
+        }
+        if (n < k) ++n;
+    }
+};
 
 void soften(const float* logits, int n_bits, float half, float* soft) {
     for (int j = 0; j < n_bits; ++j) {

@@ -129,3 +129,14 @@ def test_arrays_that_are_too_short_are_refused(dtype):
     X.indptr = X.indptr[:-1]
     with pytest.raises(InputError, match=r"X.indptr has 6 numbers; expected 7"):
         encode_csr(X, slice(0, 6), weight, bias)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_indices_are_read_and_none_is_cut(dtype):
+    X, (weight, bias) = scattered(5, dtype=dtype), layer(5, 7, 9)
+    expected = encode_csr(X, slice(2, 6), weight, bias, unit=True)[1]
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    assert np.array_equal(encode_csr(X, slice(2, 6), weight, bias, unit=True)[1], expected)
+    X.indices[X.indptr[4]] += 1 << 32  # in 32 bits it would be the same
+    with pytest.raises(InputError, match=r"X\[4\] has the index 42949"):
+        encode_csr(X, slice(2, 6), weight, bias)

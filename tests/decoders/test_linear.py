@@ -1,3 +1,4 @@
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -10,6 +11,7 @@ import oracles
 from dsnc.codes import Encoded, PackedCodes
 from dsnc.decoders import LinearDecoder
 from dsnc.decoders.confidence import Confidence
+from dsnc.decoders.linear import best_classes
 from dsnc.errors import InputError
 
 SMALL = st.integers(-2, 2)
@@ -157,3 +159,14 @@ def test_large_weights_do_not_overflow():
     codes = PackedCodes.from_bits([[1, 1, 1], [0, 0, 0]])
     assert np.isfinite(decoder.top_k(Encoded(codes=codes), 2)[1]).all()
     assert np.isfinite(decoder.proba(Encoded(codes=codes))).all()
+
+
+@pytest.mark.parametrize("k", [2, 64, 65, 200, 300])
+def test_blocks_of_classes_come_in_the_order_of_all(k):
+    scores = np.random.default_rng(0).integers(0, 9, (5, 300)).astype(np.float32)
+    edges = (0, 100, 101, 300)
+    blocks = ((a, scores[:, a:b]) for a, b in itertools.pairwise(edges))
+    classes, best = best_classes(blocks, k)
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    assert np.array_equal(classes, expected)
+    assert np.array_equal(best, np.take_along_axis(scores, expected, axis=1))

@@ -30,13 +30,14 @@ def encode_csr(
     n, n_bits = rows.stop - rows.start, weight.shape[1]
     if len(X.indptr) <= rows.stop:
         raise InputError(f"X.indptr has {len(X.indptr)} numbers; expected {X.shape[0] + 1}.")
-    if X.data.dtype not in _DIRECT:
+    is_direct = X.data.dtype in _DIRECT
+    if not is_direct or X.indices.dtype != np.int32:
         _check_entries(X, rows, len(weight))
-        X, rows = X[rows].astype(np.float32), slice(0, n)
+        X, rows = X[rows].astype(X.data.dtype if is_direct else np.float32), slice(0, n)
     logits = np.empty((n, n_bits), dtype=np.float32)
     words = np.empty((n, -(-n_bits // 64)), dtype=np.uint64)
-    indptr = X.indptr[rows.start : rows.stop + 1]
-    indices = X.indices.astype(indptr.dtype, copy=False)
+    indptr = X.indptr[rows.start : rows.stop + 1].astype(np.int64)
+    indices = X.indices.astype(np.int32, copy=False)
     found = _native.encode_csr(indptr, indices, X.data, weight, bias, unit, logits, words)
     if found in (_SCATTERED, _OUTSIDE):
         _check_entries(X, rows, len(weight))

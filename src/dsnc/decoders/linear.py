@@ -29,6 +29,7 @@ Floats = NDArray[np.float32]
 VECTORS = {"weight": "float32 2", "bias": "float32 1"}  # arrays of a model file
 _BLOCK = 1 << 20  # numbers in a temporary: four megabytes stay in a cache
 _TABLE = 1 << 24  # scores of all classes that are held at once
+_LONGEST_LINE = 64  # that classes are inserted in; for longer ones they are sorted
 _MIN_ROWS = 64  # rows that share one reading of the weights when classes are many
 
 
@@ -223,6 +224,8 @@ def _best(blocks: Iterator[tuple[int, Floats]]) -> tuple[NDArray[np.int64], Floa
 
 def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
     """Return the k best classes of each row and their scores, exact in ties."""
+    if k > _LONGEST_LINE:
+        return _best_sorted(blocks, k)
     first, scores = next(blocks)
     classes = np.empty((len(scores), k), np.int64)
     best = np.empty((len(scores), k), np.float32)
@@ -230,6 +233,21 @@ def _best_k(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.in
     for first, scores in blocks:
         _native.line_up(scores, first, classes, best)
     return classes, best
+
+
+def _best_sorted(blocks: Iterator[tuple[int, Floats]], k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return them by sorting: a class does not have to find its place in a long line."""
+    first, best = next(blocks)
+    classes = np.broadcast_to(np.arange(first, first + best.shape[1]), best.shape)
+    while True:
+        order = np.argsort(-best, axis=1, kind="stable")[:, :k]  # of equals, smaller classes first
+        best, classes = (np.take_along_axis(each, order, axis=1) for each in (best, classes))
+        more = next(blocks, None)
+        if more is None:
+            return classes, best
+        numbers = np.arange(more[0], more[0] + more[1].shape[1])
+        best = np.hstack([best, more[1]])
+        classes = np.hstack([classes, np.broadcast_to(numbers, more[1].shape)])
 
 
 def keep_best(scores: Floats, best: NDArray[np.int64]) -> None:
