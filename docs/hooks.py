@@ -6,6 +6,7 @@ copy of every such file, and the links are turned to the copies.
 
 import posixpath
 import re
+from collections.abc import Iterator
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme's way to search pages
 OWN_SHIM = "offline_search.js"  # ours: the site fetches nothing from elsewhere
 
 _LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
+_OPTIONS = re.compile(r"(<!-- options -->\n).*(<!-- end of options -->)", re.DOTALL)
 _DECODERS = re.compile(r"(<!-- decoders -->\n).*(<!-- end of decoders -->)", re.DOTALL)
 
 
@@ -49,7 +51,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         inside = PAGES.get(place, place.removeprefix("docs/"))
         return f"{match[1]}{posixpath.relpath(inside, folder or '.')}{match[3]}"
 
-    return _LINK.sub(turned, with_decoders(markdown))
+    return _LINK.sub(turned, with_options(with_decoders(markdown)))
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
@@ -79,3 +81,34 @@ def _decoder_table() -> str:
             costs = costs.removeprefix("Return ").rstrip(".").replace("*", "·")
             lines.append(f"| `{name}` | {does.rstrip('.')} | {costs} | {settings} |")
     return "\n".join(lines) + "\n"
+
+
+def with_options(markdown: str) -> str:
+    """Return a page with the options of all commands, where it has a place for them."""
+    return _OPTIONS.sub(lambda place: f"{place[1]}{_option_tables()}{place[2]}", markdown)
+
+
+def _option_tables() -> str:
+    """Return what the commands declare: a table for each."""
+    import typer
+
+    from dsnc.cli import app
+
+    parts = []
+    for name, command in _commands(typer.main.get_command(app), "dsnc"):
+        lines = [f"### Options of `{name}`", "", "| option | |", "|---|---|"]
+        for option in command.params:
+            if option.param_type_name == "option" and not option.hidden:
+                names = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
+                says = " ".join((option.help or "").split()).replace("|", "\\|")
+                lines.append(f"| {names} | {says} |")
+        parts.append("\n".join(lines) + "\n\n")
+    return "".join(parts)
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each command by its whole name."""
+    for part, each in getattr(command, "commands", {}).items():
+        yield from _commands(each, f"{name} {part}")
+    if not hasattr(command, "commands"):
+        yield name, command

@@ -1,5 +1,6 @@
-"""The documents name commands and options that exist; that of the command line all of them."""
+"""The documents name commands and options that exist; the site lists all of them."""
 
+import importlib
 import re
 import shlex
 
@@ -47,34 +48,35 @@ def test_commands_and_options_exist(repository):
         assert used <= options_of(command) | {"--verbose", "--quiet"}, words
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "demo",
-        "train",
-        "evaluate",
-        "predict",
-        "encode",
-        "explain",
-        "inspect",
-        "serve",
-        "tune",
-        "reproduce",
-        "report",
-    ],
-)
-def test_every_option_is_documented(repository, name):
-    text = (repository / "docs" / "cli.md").read_text()
-    section = text.partition(f"\n## {name}\n")[2].split("\n## ")[0]
-    left = {"--help", "--output", "--checkpoint", "--first-index", "--batch", "--force"}
-    left |= TABLES  # documented once, below
-    long = {option for option in options_of(GROUP.commands[name]) if option.startswith("--")}
-    assert {option for option in long - left if option not in section} == set()
+@pytest.fixture
+def listed(repository, monkeypatch):
+    """Return what the site lists of each command."""
+    monkeypatch.syspath_prepend(repository / "docs")
+    page = (repository / "docs" / "cli.md").read_text(encoding="utf-8")
+    made = importlib.import_module("hooks").with_options(page)
+    assert made != page
+    return dict(re.findall(r"^### Options of `dsnc (.+)`\n((?:(?!###).*\n)*)", made, re.MULTILINE))
 
 
-def test_options_of_tables_are_documented_and_the_same_everywhere(repository):
-    text = (repository / "docs" / "cli.md").read_text().partition("\n## Tables\n")[2]
-    assert {option for option in TABLES if option not in text.split("\n## ")[0]} == set()
+def leaves(command=GROUP, name=""):
+    if not hasattr(command, "commands"):
+        yield name.strip(), command
+    for part, each in getattr(command, "commands", {}).items():
+        yield from leaves(each, f"{name} {part}")
+
+
+def test_every_option_is_documented(listed):
+    commands = dict(leaves())
+    assert listed.keys() == commands.keys() and len(commands) > 15
+    for name, command in commands.items():
+        long = {option for option in options_of(command) - {"--help"} if option.startswith("--")}
+        assert {option for option in long if f"`{option}`" not in listed[name]} == set(), name
+        assert (
+            re.findall(r"^\| [^|]+ \|\s*\|$", listed[name].partition("---")[2], re.MULTILINE) == []
+        )
+
+
+def test_options_of_tables_are_the_same_everywhere():
     data = GROUP.commands["data"].commands["show"]
     readers = [
         GROUP.commands[n] for n in ("train", "evaluate", "predict", "encode", "explain", "tune")
