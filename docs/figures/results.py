@@ -11,14 +11,13 @@ and recipe that is not in RUNS, everything stays as it is. `trials.py` goes the 
 import argparse
 import json
 import re
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 from dsnc.paper.experiments import EXPERIMENTS, METHODS, Record, Table, find_records
-from dsnc.paper.experiments.methods import RECIPES
 from dsnc.paper.report import write_figure
-from dsnc.tuning import FACTOR
-from records import write
+from records import Records, write
 
 FIGURES = {
     "accuracy": "Accuracy against code size.",
@@ -26,6 +25,9 @@ FIGURES = {
     "no other one beats in both.",
     "cost": "Accuracy against operations of decoding, by the paper's formulas.",
 }
+
+SHOWN = {"default": ("accuracy", "cost"), "paper": ("accuracy", "latent")}  # tables of a recipe
+FRONT = ("cost",)  # of these only the rows with something bold: what no other model beats
 
 Line = dict[str, Any]  # of runs.jsonl
 PART = re.compile(r"^## .*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)  # of a page: a recipe
@@ -49,26 +51,34 @@ def section(recipe: str, data: str, records: list[Record], runs: Path, target: P
         image = f"images/{data}-{recipe}-{kind}.png"
         write_figure(kind, runs, target / image, data=data, recipe=recipe)
         parts += [f"![{caption} {data}, {recipe} recipe]({image})", ""]
-    for name, experiment in EXPERIMENTS.items():
-        for table in experiment.tables(records, runs):
+    for name in SHOWN[recipe]:
+        for table in EXPERIMENTS[name].tables(records, runs):
             if f"on {data}, {recipe} recipe" in table.title:
                 parts.append(recorded(table, f"results/{data}-{recipe}-{name}", target))
     return parts
 
 
 def recorded(table: Table, name: str, target: Path) -> str:
-    """Keep a table as a record, unrounded values beside its cells; return its part of the page."""
-    title, lines, notes = re.split(r"((?:^\|.*\n)+)", table.to_markdown(), flags=re.MULTILINE)
+    """Keep a table as a record, unrounded values beside its cells; return its part of the page.
+
+    What its notes say stands in ``docs/results/README.md``, once for all pages.
+    """
+    title, lines, _ = re.split(r"((?:^\|.*\n)+)", table.to_markdown(), flags=re.MULTILINE)
     cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines.splitlines()]
     columns, _, *rows = ([cell.strip() for cell in row] for row in cells)
+    values = [[cell["value"] for cell in row] for row in table.to_dict()["rows"]]
+    if name.endswith(FRONT):
+        best = ["**" in "".join(row) for row in rows]
+        rows, values = list(compress(rows, best)), list(compress(values, best))
     record = {
         "measured": {"by": "dsnc reproduce all, docs/figures/results.py", "runs": "runs.jsonl"},
         "columns": columns,
         "rows": rows,
-        "values": [[cell["value"] for cell in row] for row in table.to_dict()["rows"]],
+        "values": values,
     }
     write(target.parent / "records" / f"{name}.json", record)
-    return f"{title}<!-- record: {name} -->\n{lines}<!-- end of record -->\n{notes}"
+    shown = Records(target.parents[1]).table(name)
+    return f"{title}<!-- record: {name} -->\n{shown}<!-- end of record -->\n"
 
 
 def line_of(record: Record) -> Line:
@@ -128,26 +138,6 @@ def write_selected(lines: list[Line], target: Path) -> None:
     write(target.parent / "records" / "selected_factors.json", record)
 
 
-def write_by_factor(lines: list[Line], target: Path) -> None:
-    """Keep what each factor of the codes reaches on validation rows, at its best rate."""
-    best: dict[tuple[str, int], dict[float, float]] = {}
-    for line in lines:
-        if line.get("trial") and line["method"] == "dsnc_reg":
-            cell = best.setdefault((line["data"], line["bits"]), {})
-            factor, reached = line["selected"]["factor"], line["validation_accuracy"]
-            cell[factor] = max(cell.get(factor, 0.0), reached)
-    grid = list(RECIPES["paper"].grid[FACTOR])
-    rows = [
-        [data, str(bits), *(f"{100 * cell[factor]:.1f}" for factor in grid)]
-        for (data, bits), cell in sorted(best.items())
-        if cell.keys() >= set(grid)  # trials of an earlier, narrower grid are left out
-    ]
-    measured = {"by": "docs/figures/results.py", "from": "runs.jsonl"}
-    columns = ["data", "bits", *(f"{factor:g}" for factor in grid)]
-    record = {"measured": measured, "columns": columns, "rows": rows}
-    write(target.parent / "records" / "accuracy_by_factor.json", record)
-
-
 def main() -> None:
     """Read the command line and write everything."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -168,7 +158,6 @@ def main() -> None:
     text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
     path.write_text(text, encoding="utf-8")
     write_selected(lines, arguments.target)
-    write_by_factor(lines, arguments.target)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """The script that writes docs/results keeps what it shows."""
 
 from dsnc.paper.experiments import Cell, Table
-from dsnc.paper.experiments.methods import RECIPES
-from dsnc.tuning import FACTOR
 from records import Records
-from results import merged, recorded, write_by_factor, write_page, write_selected
+from results import merged, recorded, write_page, write_selected
 
 
 def test_a_table_becomes_a_record_and_a_place_in_the_page(tmp_path):
@@ -17,8 +15,17 @@ def test_a_table_becomes_a_record_and_a_place_in_the_page(tmp_path):
     assert record["rows"] == [["12", "**50.50 ± 0.71**", "a\\|b", ""]]
     assert record["values"] == [[None, 50.5, None, None]]
     assert part.startswith("**Accuracy on x, default recipe**\n\n<!-- record: results/x-default")
-    assert part.endswith("<!-- end of record -->\n\n- A note.\n- Bold: the best of a row.\n")
+    assert part.endswith("| 12 | **50.50 ± 0.71** | a\\|b | |\n<!-- end of record -->\n")
     assert "| 12 | **50.50 ± 0.71** | a\\|b | |\n" in records.table("results/x-default-accuracy")
+
+
+def test_a_table_of_costs_has_only_what_no_other_model_beats(tmp_path):
+    cells = [[Cell("MLP"), Cell.of([1.0])], [Cell("NN"), Cell.of([2.0], best=True)]]
+    table = Table("Cost of decoding on x, default recipe", ["model", "µs"], cells, [])
+    part = recorded(table, "results/x-default-cost", tmp_path / "docs" / "results")
+    record = Records(tmp_path)["results/x-default-cost"]
+    assert record["rows"] == [["NN", "**2.00**"]] and record["values"] == [[None, 2.0]]
+    assert "MLP" not in part
 
 
 def test_what_was_not_made_anew_stays(tmp_path):
@@ -44,22 +51,3 @@ def test_the_selected_factors_become_a_record(tmp_path):
     shown = Records(tmp_path).table("selected_factors").splitlines()
     assert shown[0] == "| data | method | 12 | 24 |"
     assert shown[2:] == ["| x | DSNC+Reg | 0 | |", "| x | MLP+Reg | | 1e-05 |"]
-
-
-def test_what_each_factor_reaches_becomes_a_record(tmp_path):
-    grid = RECIPES["paper"].grid[FACTOR]
-    trials = [
-        {"factor": factor, "learning_rate": rate, "accuracy": (place + 10 * rate) / 100}
-        for place, factor in enumerate(grid)
-        for rate in (0.1, 0.3)
-    ]
-    cell = {"data": "x", "method": "dsnc_reg", "bits": 12, "trial": True}
-    lines = [
-        cell | {"selected": trial, "validation_accuracy": trial["accuracy"]} for trial in trials
-    ]
-    lines += [line | {"data": "narrow"} for line in lines[2:]]
-    lines += [line | {"method": "mlp_reg", "data": "y"} for line in lines]
-    write_by_factor(lines, tmp_path / "docs" / "results")
-    shown = Records(tmp_path).table("accuracy_by_factor").splitlines()
-    assert shown[0] == "| data | bits | 0 | 1e-05 | 0.0001 | 0.001 | 0.01 | 0.1 |"
-    assert shown[2:] == ["| x | 12 | 3.0 | 4.0 | 5.0 | 6.0 | 7.0 | 8.0 |"]
