@@ -1,12 +1,10 @@
-"""Measure bias and deviation of every gradient, write the record and draw the picture.
+"""Measure bias and deviation of every gradient, and draw them.
 
-Run it without arguments: it writes ``docs/records/gradient_bias.json``, from which
-``docs/figures/tables.py`` makes the table of ``docs/gradients.md``, and
-``docs/images/gradient_bias.png``. With 8 bits the exact gradient is a sum over 256 codes.
+Run it without arguments: it writes ``docs/images/gradient_bias.png``. With 8 bits the exact
+gradient is a sum over 256 codes.
 """
 
 import itertools
-import platform
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,8 +14,6 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from dsnc.gradients import DisARM, Gradient, Reinforce, Relaxed, StraightThrough
-from dsnc.versions import versions
-from records import write
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -25,7 +21,6 @@ from matplotlib import pyplot as plt
 N_BITS, N_EXAMPLES, N_CLASSES = 8, 16, 20
 N_REPEATS, N_ROUNDS = 2_000, 10
 EVALUATIONS = (1, 2, 4, 8, 16)
-RECORD = Path(__file__).parents[1] / "records" / "gradient_bias.json"
 PICTURE = Path(__file__).parents[1] / "images" / "gradient_bias.png"
 
 # label -> (color, gradient for a number of evaluations of the loss, the fewest evaluations)
@@ -124,31 +119,16 @@ def draw(bias: dict[str, tuple[float, float]], deviation: dict[str, list[float]]
 
 
 def main() -> None:
-    """Measure, write, draw."""
+    """Measure and draw."""
     problem = Problem()
     bias: dict[str, tuple[float, float]] = {}
     deviation: dict[str, list[float]] = {}
-    rows = []
     for label, (_, make, fewest) in KINDS.items():
         costs = [m for m in EVALUATIONS if m >= fewest]
         measured = [problem.measure(make(m)) for m in costs]
         # it does not depend on the number of samples: the largest one measures it best
         bias[label] = measured[-1][:2]
         deviation[label] = [value for _, _, value in measured]
-        value, error = bias[label]
-        shown = f"{100 * value:.1f} %" if value > 3 * error else f"0 (± {100 * error:.1f} %)"
-        blank = ["-"] * (len(EVALUATIONS) - len(costs))
-        cells = blank + [f"{value:.2f}" for value in deviation[label]]
-        name, comma, rest = label.partition(",")
-        rows.append([f"`{name}`{comma}{rest}", shown, *cells])
-    measured = {
-        "by": "docs/figures/gradient_bias.py",
-        "machine": f"{platform.machine()}; nothing is timed",
-        "versions": versions("torch"),
-    }
-    first, *others, last = map(str, EVALUATIONS)
-    columns = ["gradient", "bias", f"deviation at {first}", *others, f"{last} evaluations"]
-    write(RECORD, {"measured": measured, "columns": columns, "rows": rows})
     draw(bias, deviation)
 
 

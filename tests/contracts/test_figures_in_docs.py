@@ -41,6 +41,12 @@ def test_all_figures_come_from_records():
     assert list(Pages().problems()) == []
 
 
+def test_tables_of_measurements_are_in_three_places():
+    places = {page for page, text in Pages().items() if "<!-- record: " in text}
+    results = {page for page in places if page.startswith("docs/results/")}
+    assert results and places - results == {"README.md", "docs/comparison.md"}
+
+
 @pytest.mark.parametrize(
     ("name", "make"),
     [
