@@ -27,7 +27,6 @@ FIGURES = {
 }
 
 SHOWN = {"default": ("accuracy", "cost"), "paper": ("accuracy", "latent")}  # tables of a recipe
-FRONT = ("cost",)  # of these only the rows with something bold: what no other model beats
 
 Line = dict[str, Any]  # of runs.jsonl
 PART = re.compile(r"^## .*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)  # of a page: a recipe
@@ -67,9 +66,8 @@ def recorded(table: Table, name: str, target: Path) -> str:
     cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines.splitlines()]
     columns, _, *rows = ([cell.strip() for cell in row] for row in cells)
     values = [[cell["value"] for cell in row] for row in table.to_dict()["rows"]]
-    if name.endswith(FRONT):
-        best = ["**" in "".join(row) for row in rows]
-        rows, values = list(compress(rows, best)), list(compress(values, best))
+    shown = [worth_showing(name, row) for row in rows]
+    rows, values = list(compress(rows, shown)), list(compress(values, shown))
     record = {
         "measured": {"by": "dsnc reproduce all, docs/figures/results.py", "runs": "runs.jsonl"},
         "columns": columns,
@@ -77,8 +75,15 @@ def recorded(table: Table, name: str, target: Path) -> str:
         "values": values,
     }
     write(target.parent / "records" / f"{name}.json", record)
-    shown = Records(target.parents[1]).table(name)
-    return f"{title}<!-- record: {name} -->\n{shown}<!-- end of record -->\n"
+    table_of_it = Records(target.parents[1]).table(name)
+    return f"{title}<!-- record: {name} -->\n{table_of_it}<!-- end of record -->\n"
+
+
+def worth_showing(name: str, row: list[str]) -> bool:
+    """Tell whether a page has a row: of costs what no other model beats, the paper's once."""
+    if name.endswith("-cost"):
+        return "**" in "".join(row)
+    return row[0] != "*paper*" or "-paper-" in name
 
 
 def line_of(record: Record) -> Line:

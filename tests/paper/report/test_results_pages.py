@@ -28,6 +28,15 @@ def test_a_table_of_costs_has_only_what_no_other_model_beats(tmp_path):
     assert "MLP" not in part
 
 
+def test_figures_of_the_paper_stand_under_its_recipe_alone(tmp_path):
+    cells = [[Cell("12"), Cell.of([50.0])], [Cell("*paper*"), Cell.of([40.0])]]
+    for recipe, n in (("default", 1), ("paper", 2)):
+        name = f"results/x-{recipe}-accuracy"
+        table = Table(f"Accuracy on x, {recipe} recipe", ["bits", "NN"], cells, [])
+        recorded(table, name, tmp_path / "docs" / "results")
+        assert len(Records(tmp_path)[name]["rows"]) == n
+
+
 def test_what_was_not_made_anew_stays(tmp_path):
     old = "# x\n\n## Default recipe\n\na\n\n## Paper recipe\n\n- b\n"
     (tmp_path / "x.md").write_text(old)
