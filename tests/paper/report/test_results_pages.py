@@ -28,6 +28,15 @@ def test_a_table_of_costs_has_only_what_no_other_model_beats(tmp_path):
     assert "MLP" not in part
 
 
+def test_a_table_of_distances_has_no_accuracies(tmp_path):
+    cells = [[Cell("12"), Cell.of([5.0]), Cell.of([50.0])]]
+    table = Table("Space of codes on x, paper recipe", ["bits", "train intra", "NN %"], cells, [])
+    recorded(table, "results/x-paper-latent", tmp_path / "docs" / "results")
+    record = Records(tmp_path)["results/x-paper-latent"]
+    assert record["columns"] == ["bits", "train intra"]
+    assert record["rows"] == [["12", "5.00"]] and record["values"] == [[None, 5.0]]
+
+
 def test_figures_of_the_paper_stand_under_its_recipe_alone(tmp_path):
     cells = [[Cell("12"), Cell.of([50.0])], [Cell("*paper*"), Cell.of([40.0])]]
     for recipe, n in (("default", 1), ("paper", 2)):
