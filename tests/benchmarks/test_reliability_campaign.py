@@ -144,7 +144,7 @@ class Slow:
         folder.mkdir(exist_ok=True)
         for epoch in range(5):
             (folder / "checkpoint.safetensors").write_text(str(epoch))
-            time.sleep(0.02)
+            time.sleep(0.3)  # longer than a busy machine needs to begin
         return self
 
     def save(self, folder, overwrite):
@@ -157,7 +157,7 @@ class Slow:
 def test_a_killed_training_is_compared_with_a_whole_one(tmp_path, word, trouble):
     run = kills.Run("slow", Slow(word).fit)
     expected = (b"same", b"same")
-    found = kills.one_training(run, random.Random(0), 3, 0.05, expected, tmp_path / "run")
+    found = kills.one_training(run, random.Random(0), 3, 0.8, expected, tmp_path / "run")
     assert found.kills == 3 and found.resumed >= 1 and found.trouble == trouble
 
 

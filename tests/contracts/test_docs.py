@@ -77,7 +77,8 @@ def test_nothing_is_left_to_fill_in(path):
 def test_files_that_the_architecture_names_are_there():
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     named = {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+\.py)`", text)}
-    there = {path.name for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")}
+    folders = "src", "tests", "examples"
+    there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
     assert named and named - there == set()
 
 
