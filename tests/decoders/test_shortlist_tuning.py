@@ -172,10 +172,26 @@ def test_likely_codes_are_looked_up_where_codes_are_many(monkeypatch):
     known = training_codes(linear, *codes_and_classes(problem(n=9000, n_classes=2000, part=1)[1]))
     exact = tune_shortlist(linear, {"training": known}, rows)[1]
     monkeypatch.setattr(tuning, "_FEWEST_CODES", 5000)
+    alike = tune_shortlist(linear, {"training": known}, rows)[1]
+    assert alike.decoder.flips == 0  # a lookup would find so many that all are scanned sooner
+    monkeypatch.setattr(tuning, "_FOUND_NS", 0)
     likely = tune_shortlist(linear, {"training": known}, rows)[1]
     assert exact.decoder.flips == 0 < likely.decoder.flips
     assert np.array_equal(likely.right, rows.right(likely.decoder))
     assert likely.accuracy >= exact.accuracy - 0.01
+
+
+def test_what_a_lookup_finds_is_counted(monkeypatch):
+    """Codes of two parts: how many share a part with one of them, by looking at all pairs."""
+    monkeypatch.setattr(tuning, "_FLIP_NS", 0)
+    monkeypatch.setattr(tuning, "_FOUND_NS", 1)
+    bits = np.random.default_rng(0).random((300, 16)) < 0.2
+    halves = [bits[:, :8], bits[:, 8:]]
+    shared = [(half[:, None] == half[None]).all(axis=2).sum() / 300 for half in halves]
+    codes = PackedCodes.from_bits(bits)
+    assert tuning._flip_nanoseconds(codes) == pytest.approx(sum(shared))
+    monkeypatch.setattr(tuning, "_COUNTED", 150)
+    assert tuning._flip_nanoseconds(codes) == pytest.approx(sum(shared), rel=0.3)
 
 
 # Known codes

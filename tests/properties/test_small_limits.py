@@ -41,6 +41,7 @@ LIMITS = {
     ("decoders.base", "MAX_CALIBRATED"),
     ("decoders.memory", "_HELD_OUT"),
     ("decoders.scoring", "MAX_ROWS"),
+    ("decoders.shortlist_tuning", "_COUNTED"),
     ("decoders.shortlist_tuning", "_MOST_ROWS"),
     ("fast.steps", "_MOST_ROWS"),
     ("selection.class_vectors", "_NAMING"),

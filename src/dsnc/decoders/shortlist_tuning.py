@@ -23,6 +23,7 @@ from dsnc.decoders.scoring import (
     lower_bound,
 )
 from dsnc.decoders.shortlist import ShortlistDecoder
+from dsnc.rows import draw_rows
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 FLIPS = (8, 16, 32, 64, 128)  # that may look likely codes up;
@@ -36,7 +37,8 @@ _SLOWER = 1.0  # standard deviations by which a slower set of codes must be bett
 # What a row takes on a typical machine beside the search, and a candidate: to be listed, read and
 # scored. Where a class has several codes, it must be found out which of them is the nearest.
 _ROW_NS, _CANDIDATE_NS, _BIT_NS, _SEVERAL_NS = 700.0, 35.0, 0.25, 45.0
-_FLIP_NS = 40.0  # of a lookup in one part of the code, and of comparing what it finds
+_FLIP_NS, _FOUND_NS = 90.0, 45.0  # of a lookup in a part of the code, and of each code it finds
+_COUNTED = 1 << 16  # codes that tell how many a lookup finds
 _BYTE_NS = 0.05  # of a scanned code
 
 
@@ -129,8 +131,10 @@ def _tuned(
     fixed: Mapping[str, float],
 ) -> Tuned:
     sample = held_out.take(min(_MOST_ROWS, max(256, _MAX_COMPARED // max(1, len(codes)))))
-    looks_up = len(codes) >= _FEWEST_CODES and sample.targets.is_single
-    flips = FLIPS if looks_up else (0,)
+    flips: tuple[int, ...] = (0,)
+    if len(codes) >= _FEWEST_CODES and sample.targets.is_single:
+        # Where codes are much alike, a lookup finds so many that the nearest of all take less time.
+        flips = FLIPS if _flip_nanoseconds(codes) * FLIPS[0] < _scan_nanoseconds(codes) else (0,)
     widest = ShortlistDecoder(
         linear, codes, labels, codes_of=name, size=min(SIZES[-1], linear.n_classes), flips=flips[-1]
     )
@@ -182,11 +186,31 @@ def _right_so_far(scores: Floats, is_true: NDArray[np.bool_]) -> NDArray[np.bool
 
 def _nanoseconds(decoder: ShortlistDecoder) -> float:
     """Return what a row takes on a typical machine."""
-    n_bits, n_codes = decoder.n_bits, len(decoder.codes)
-    searching = _BYTE_NS * n_codes * 4 * -(-n_bits // 32)
+    searching = _scan_nanoseconds(decoder.codes)
     if decoder.flips:
-        searching = decoder.flips * _FLIP_NS * n_bits / np.log2(n_codes)
-    candidate = _CANDIDATE_NS + _BIT_NS * n_bits
-    if n_codes > decoder.n_classes:
+        searching = decoder.flips * _flip_nanoseconds(decoder.codes)
+    candidate = _CANDIDATE_NS + _BIT_NS * decoder.n_bits
+    if len(decoder.codes) > decoder.n_classes:
         candidate += _SEVERAL_NS
     return float(_ROW_NS + searching + candidate * decoder.size)
+
+
+def _scan_nanoseconds(codes: PackedCodes) -> float:
+    """Return what it takes to compare a row with all codes."""
+    return _BYTE_NS * len(codes) * 4 * -(-codes.n_bits // 32)
+
+
+def _flip_nanoseconds(codes: PackedCodes) -> float:
+    """Return what a lookup in each part of the code takes, with the codes that it finds.
+
+    It finds as many as a known code shares the part with, on average over all codes.
+    """
+    n = len(codes)
+    rows = draw_rows(n, _COUNTED)
+    n_parts = max(1, round(codes.n_bits / max(1.0, np.log2(n))))
+    total = 0.0
+    for part in np.array_split(codes.take(rows).to_bits(), n_parts, axis=1):
+        counts = np.unique(part @ (1 << np.arange(part.shape[1])), return_counts=True)[1]
+        others = float((counts.astype(np.float64) ** 2).sum()) / len(rows) - 1
+        total += _FLIP_NS + _FOUND_NS * (1 + others * n / len(rows))
+    return total
