@@ -13,6 +13,8 @@ BUILD  := scikit-build-core nanobind cmake ninja
 SEED   ?= 0
 # A worker for each core; the tests of a file stay together, as they share what takes long to make.
 PARALLEL := -n auto --dist loadfile
+# A test that hangs fails, whatever it hangs in: its process ends, and another worker goes on.
+LIMIT := --timeout 400 --timeout-method thread
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all mutants lint lint-native sanitize docs wheel bench bench-hamming bench-peers reliability clean
@@ -39,8 +41,8 @@ demo: $(READY)  ## one model on embedded pictures, then six compared; pages in d
 	$(BIN)/dsnc demo -o demo
 
 test: lint  ## lint, types, import contracts, then the tests (minutes)
-	$(BIN)/python -m pytest $(PARALLEL)
-	$(BIN)/python -m pytest -m "dist and not slow" tests/cluster
+	$(BIN)/python -m pytest $(PARALLEL) $(LIMIT)
+	$(BIN)/python -m pytest $(LIMIT) -m "dist and not slow" tests/cluster
 
 test-all: lint  ## the same, with the slow tests and many more random examples
 	$(BIN)/python -m pytest $(PARALLEL) -m "not gpu" --hypothesis-profile=thorough

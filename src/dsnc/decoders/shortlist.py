@@ -6,7 +6,8 @@ bit, -1 to +1 (see `dsnc.decoders.scoring`). This costs the search and c operati
 candidate, whatever the number of classes.
 
 Of few codes the nearest are found exactly, by Hamming distance. Of many, the likeliest are looked
-up: those that differ from the row's in bits that it is least sure of (`src/native/likely.cpp`).
+up where that takes less time: those that differ from the row's in bits that it is least sure of
+(`src/native/likely.cpp`).
 """
 
 from collections.abc import Mapping
